@@ -223,10 +223,15 @@ const SELDOM_ALONE: f64 = 0.25;
 /// 3 to 22 % above the others.
 const NEIGHBOUR_COST: f64 = 0.22;
 
-/// By how much each side may be too slow since it shared its core, on the logarithms.
+/// By how much each side may be too slow since it shared its core, on the logarithms. Beside one that tells, what a side does not tell may be
+/// as much.
 fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
-    let cost = |side| if by == By::Quiet && shared(side) >= SELDOM_ALONE { NEIGHBOUR_COST.ln_1p() } else { 0.0 };
-    [cost(old), cost(new)]
+    let shares = [shared(old), shared(new)];
+    let is_told = shares.iter().any(Option::is_some);
+    shares.map(|share| match share.map_or(is_told, |share| share >= SELDOM_ALONE) {
+        true if by == By::Quiet => NEIGHBOUR_COST.ln_1p(),
+        _ => 0.0,
+    })
 }
 
 /// Which side came out worse: 0 the base, 1 the other.
@@ -235,10 +240,10 @@ fn worse(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> usize {
     usize::from((logarithm > 0.0) != (better == Better::Higher))
 }
 
-/// The share of looks at the core that met another thread there, on average over the runs that tell.
-fn shared(side: &[RunCase]) -> f64 {
+/// The share of looks at the core that met another thread there, on average over the runs that tell; none where none does.
+fn shared(side: &[RunCase]) -> Option<f64> {
     let shared: Vec<f64> = side.iter().filter_map(|found| found.measured()?.noise.shared).collect();
-    descriptive::mean(&shared).unwrap_or(0.0)
+    descriptive::mean(&shared)
 }
 
 /// The ratio of the values, with nothing to tell how sure it is.
@@ -435,14 +440,18 @@ fn remarks(
             format!("受扰样本：基准一方 {before}，另一方 {after}"),
         );
     }
-    let (before, after) = (shared(old), shared(new));
-    if By::leading(old, new) == By::Quiet && before.max(after) >= SELDOM_ALONE {
-        let [before, after, cost] = [before, after, NEIGHBOUR_COST].map(percent);
+    let shares = [shared(old), shared(new)];
+    if neighbours(By::leading(old, new), old, new).iter().any(|cost| *cost > 0.0) {
+        let told = |unknown: &str| shares.map(|share| share.map_or_else(|| unknown.to_owned(), percent));
+        let (cost, [before, after], [before_zh, after_zh]) =
+            (percent(NEIGHBOUR_COST), told("an unknown part"), told("未知"));
         say(
             format!(
                 "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
             ),
-            format!("另一线程在其核心上运行的时间：基准一方 {before}，另一方 {after}；变化中可能有 {cost} 由此而来"),
+            format!(
+                "另一线程在其核心上运行的时间：基准一方 {before_zh}，另一方 {after_zh}；变化中可能有 {cost} 由此而来"
+            ),
         );
     }
     let others =

@@ -208,6 +208,18 @@ fn beside_a_neighbour_a_change_must_exceed_what_that_costs() {
         let test = case.effect.as_ref().unwrap().test.clone().unwrap();
         assert!(test.low < 1.0 && test.high > 1.0 && test.visible > 0.22 && test.visible < 0.5, "{test:?}");
     }
+    // Beside a side that tells, one that does not may have had a neighbour too. Where none tells, nothing is known of any.
+    let untold = |mut run: Run| {
+        for case in &mut run.cases {
+            let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+            measured.noise.shared = None;
+        }
+        run
+    };
+    let [base, new] = [("a", 400.0), ("b", 460.0)].map(|(name, cycles)| run(name, vec![of_core(ID, cycles, 2.5, 0.0)]));
+    let verdict = |base: Run, new: Run| compared(&[base], &[new]).new[0].cases[0].verdict;
+    assert_ne!(verdict(base.clone(), untold(new.clone())), Verdict::Slower);
+    assert_eq!(verdict(untold(base), untold(new)), Verdict::Slower);
     // Whatever a neighbour costs, it is not twice as much.
     assert_eq!(judged(0.0, 0.6, 800.0).0, Verdict::Slower);
     let all = compared(&[cores("a", 400.0, 2.5, 0.6)], &[cores("b", 800.0, 2.5, 0.9)]);
