@@ -387,8 +387,8 @@ fn screen_base_and_fleet_say_the_same() {
     let [run, ..] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
     let [low, high] = ends(&run);
     let dram = |ns: f64, half: f64| with_latency(run.clone(), "dram", ns, half);
-    let small = |mut run: Run| {
-        let flag = Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() };
+    let flagged = |kind, mut run: Run| {
+        let flag = Flag { kind, detail: "256 MiB".into() };
         measured_of(&mut run, "memory.hierarchy", Some("dram")).flags.push(flag);
         run
     };
@@ -406,7 +406,9 @@ fn screen_base_and_fleet_say_the_same() {
         (dram(low / 1.1, 0.12), "DRAM", Standing::PerhapsBetter),
         (dram((low + high) / 2.0, 0.5), "DRAM", Standing::Unsteady),
         (dram(low / 2.0, 0.02), "DRAM", Standing::Better),
-        (small(dram(high * 2.0, 0.02)), "DRAM", Standing::SmallBuffer),
+        (flagged(FlagKind::SmallBuffer, dram(high * 2.0, 0.02)), "DRAM", Standing::SmallBuffer),
+        (flagged(FlagKind::Contended, dram(high * 1.44, 0.02)), "DRAM", Standing::Disturbed),
+        (flagged(FlagKind::Contended, dram(low / 2.0, 0.02)), "DRAM", Standing::Better),
         (without(dram(high * 2.0, 0.02)), "DRAM", Standing::NoInterval),
         (with_cycles(run.clone(), "l2", 30.0, 0.02), "L2", Standing::Worse),
         (with_clock(run.clone(), 1.0e9), "clock", Standing::Worse),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::designs::is_of_core;
 use super::nearest::NearestReference;
 use super::{Counterpart, ReferenceValue};
+use crate::compare::is_flagged;
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 
@@ -30,6 +31,8 @@ pub enum Standing {
     PerhapsWorse,
     /// Its rounds reach from within to far beyond.
     Unsteady,
+    /// It is worse, and flags say that it was disturbed.
+    Disturbed,
     /// One of them has no interval.
     NoInterval,
     /// They were not measured alike.
@@ -60,7 +63,8 @@ impl Standing {
             | Standing::Worse
             | Standing::PerhapsBetter
             | Standing::PerhapsWorse
-            | Standing::Unsteady => return None,
+            | Standing::Unsteady
+            | Standing::Disturbed => return None,
             Standing::NoInterval => term!("no verdict, no interval"),
             Standing::OtherMethod => term!("no verdict, other method"),
             Standing::SmallBuffer => {
@@ -74,6 +78,8 @@ impl Standing {
     }
 }
 
+/// A value that is worse and was disturbed.
+const DISTURBED: Text = term!("cannot tell, disturbed");
 pub(super) const NO_CYCLES: Text = term!("cycles not known");
 /// A value that a run does not have.
 pub(super) const NOT_MEASURED: Text = term!("not measured");
@@ -202,6 +208,9 @@ impl ReferenceValue {
         }
         let beyond = over(if is_above { high } else { low });
         match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
+            (Some(_), _) if is_flagged(found.flags) => {
+                verdict(Standing::Disturbed, DISTURBED.to_owned_text(), Tone::Doubtful, 1.0)
+            }
             (Some(Text { en, zh }), _) if beyond >= MUCH => {
                 verdict(Standing::Worse, Text { en: en + MARK, zh: zh + MARK }, Tone::Bad, beyond.recip())
             }
