@@ -46,6 +46,7 @@ mod virt;
 
 use hostmark_engine::probe::Catalogue;
 
+pub use memory::stream_elements;
 pub use reach::{REACHED, reach};
 
 /// Every group, in the order of a report.

@@ -27,6 +27,8 @@ mod tlb;
 mod unaligned_access;
 mod write;
 
+pub use stream::enough as stream_elements;
+
 crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth interleave migration integrity);
 
 use hostmark_engine::prelude::*;

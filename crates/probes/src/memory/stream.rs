@@ -11,6 +11,7 @@ use crate::kernels::stream::{self, Kernel, StreamOperation};
 mod elements;
 mod share;
 
+pub use elements::enough;
 use elements::{note_short, settled};
 use share::{Share, bytes, part};
 

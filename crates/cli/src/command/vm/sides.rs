@@ -38,8 +38,6 @@ const LEAST_TURN: Duration = Duration::from_secs(10);
 const STREAM_SHARE: u64 = 64;
 /// And of this size where the guest is emulated, which fills memory slowly.
 const EMULATED_STREAM_SHARE: u64 = 256;
-/// An array of STREAM has this many times the bytes of the last-level caches, as the probe has it.
-const TIMES_CACHES: u64 = 4;
 /// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
 const STREAM: &str = "memory.stream";
 
@@ -165,9 +163,7 @@ fn is_set(set: &[String]) -> bool {
 /// Elements of each array of STREAM, the same on all sides: those of this machine's caches, as far as the guest's memory holds
 /// them.
 fn elements(size: &Size, host: &HostFacts, share: u64) -> u64 {
-    let enough = TIMES_CACHES * host.last_level_caches_bytes(&host.usable_cpus()) / 8;
-    let fits = (size.memory / share).max(1);
-    if enough == 0 { fits } else { enough.min(fits) }
+    hostmark_probes::stream_elements(host).min((size.memory / share).max(1))
 }
 
 /// How long a turn may take: the profile's time is a side's, which its runs share.

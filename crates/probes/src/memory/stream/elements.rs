@@ -16,10 +16,15 @@ const SLACK_BYTES: u64 = 32 << 10;
 /// the arrays, and the case by the rule is skipped. No time limit has a part in it.
 pub fn settled(host: &HostFacts) -> u64 {
     let cpus = host.usable_cpus();
-    let enough = TIMES_CACHES * capped(host.last_level_caches_bytes(&cpus)) / 8;
+    let enough = enough(host);
     let slack = (SLACK_BYTES + Pages::Pmd.bytes() as u64) * cpus.len() as u64;
     let fits = |elements: &u64| elements * BYTES_OF_THREE + slack <= may_fill_bytes(host);
     [enough, enough / 2, enough / TIMES_CACHES].into_iter().find(fits).unwrap_or(enough)
+}
+
+/// Elements of each array that are enough for the rule.
+pub fn enough(host: &HostFacts) -> u64 {
+    TIMES_CACHES * capped(host.last_level_caches_bytes(&host.usable_cpus())) / 8
 }
 
 fn capped(caches_bytes: u64) -> u64 {
