@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

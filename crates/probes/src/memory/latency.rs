@@ -9,7 +9,7 @@ use crate::kernels::chase::{Chain, WINDOW_PAGES};
 const PAIR_BYTES: usize = 128;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

@@ -12,16 +12,7 @@ pub static PROBE: Probe = Probe {
     related: &["memory.latency", "memory.parallelism", "memory.tlb"],
     axes: &[
         Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
-        Axis::size(
-            "size",
-            "67108864",
-            Points::Listed {
-                quick: &["67108864"],
-                standard: &["1048576"],
-                thorough: &["32768", "16777216", "268435456"],
-            },
-        )
-        .fills(Fill::InAll(1)),
+        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(1)),
         Axis::choice(
             "within",
             "all",
@@ -36,6 +27,17 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
     ..crate::texts::memory::RANDOM_ACCESS
 };
+
+/// A size beyond most caches, with the profile others, and one that means memory where that is larger: all powers of two, as blocks are.
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let listed: &[u64] = match profile {
+        Profile::Glance | Profile::Quick => &[],
+        Profile::Standard => &[1 << 20],
+        Profile::Thorough => &[1 << 20, 32 << 10, 16 << 20, 256 << 20],
+    };
+    let far = super::beyond(host, super::USUAL_BYTES).map(u64::next_power_of_two);
+    [super::USUAL_BYTES].iter().chain(listed).copied().chain(far).collect()
+}
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;

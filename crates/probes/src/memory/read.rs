@@ -6,7 +6,7 @@ use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

@@ -6,7 +6,7 @@ use crate::fastest::Candidates;
 use crate::kernels::stream::{self, StreamOperation, numbers, starts};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
@@ -32,14 +32,17 @@ pub static PROBE: Probe = Probe {
 /// Values repeat after so many elements, a page of them.
 const PERIOD: usize = 512;
 
-fn sizes(_: &HostFacts, profile: Profile) -> Vec<u64> {
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     // A size inside of each usual cache and one beyond them; then every power of four.
     const EACH: [u64; 4] = [8 << 10, 128 << 10, 2 << 20, 32 << 20];
-    match profile {
-        Profile::Glance | Profile::Quick => vec![64 << 20],
-        Profile::Standard => EACH.into_iter().chain([64 << 20]).collect(),
+    let listed: Vec<u64> = match profile {
+        Profile::Glance | Profile::Quick => vec![super::USUAL_BYTES],
+        Profile::Standard => EACH.into_iter().chain([super::USUAL_BYTES]).collect(),
         Profile::Thorough => (12..=28).step_by(2).map(|power| 1 << power).chain(EACH).collect(),
-    }
+    };
+    // Of two arrays half of what lies outside the caches is enough.
+    let far = super::beyond(host, 2 * super::USUAL_BYTES).map(|both| both / 2);
+    listed.into_iter().chain(far).collect()
 }
 
 fn measure(case: &mut Case) -> Result<()> {
