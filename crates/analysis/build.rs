@@ -1,15 +1,21 @@
-//! Makes of the texts of findings (`src/findings/**/<name>.md`) and other long texts, of `terms.md` and of `src/labels/axes.md` what `texts` has.
+//! Makes of the texts of findings (`src/findings/**/<name>.md`) and other long texts, of `terms.md`, of `src/labels/axes.md` and of `zh.po` what `texts` has.
 
 use std::path::Path;
 
-use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, terms, translated, write};
+use hostmark_texts::{catalogue, fail, keyed, module, outline, read, rows, slice, terms, translated, write};
 
 fn main() {
     let is_remedy = |heading: &str| heading.ends_with("cure");
     let findings = module("findings", &keyed("src/findings", is_remedy));
     let others = ["data_path", "references"].map(|name| module(name, &keyed(&format!("src/{name}"), |_| true)));
-    let out = [findings, others.concat(), axes(Path::new("src/labels/axes.md")), terms("terms.md")].concat();
-    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
+    // Where the Chinese is missing, the template itself stands.
+    let chinese = catalogue(Path::new("zh.po"))
+        .into_iter()
+        .filter(|(_, zh)| !zh.is_empty())
+        .map(|(en, zh)| format!("({en:?}, {zh:?})"));
+    let chinese = slice("CHINESE", "(&str, &str)", chinese);
+    let out = [findings, others.concat(), axes(Path::new("src/labels/axes.md")), terms("terms.md"), chinese].concat();
+    write(&["src", "terms.md", "zh.po"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
 }
 
 /// The Chinese of axes, and of those of their values that are words.

@@ -1,22 +1,17 @@
-//! Makes of the text files of the help (`src/help/*.md`) and of the settings to try (`src/command/tuning/*.md`) what `texts` has, of `zh.po` the Chinese of sentences, and of `terms.md` the macro `term!`.
+//! Makes of the text files of the help (`src/help/*.md`) and of the settings to try (`src/command/tuning/*.md`) what `texts` has, and of `terms.md` the macro `term!`.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hostmark_texts::{
-    Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, slice, terms, translated, write,
-};
+use hostmark_texts::{Page, Pair, Part, fail, module, outline, pages, read, rows, slice, terms, translated, write};
 
 fn main() {
     let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
         + &examples(Path::new("src/help/examples.md"))
         + &topics(Path::new("src/help/topics.md"));
     let settings: String = pages("src/command/tuning").iter().map(setting).collect();
-    let chinese = catalogue(Path::new("zh.po")).into_iter().map(|(en, zh)| format!("({en:?}, {zh:?})"));
-    let chinese = slice("CHINESE", "(&str, &str)", chinese);
-    let out = [module("help", &help), module("tuning", &settings), chinese, terms("terms.md")].concat();
-    let watched = ["src/help", "src/command/tuning", "terms.md", "zh.po"];
-    write(&watched, &format!("pub(crate) use hostmark_model::Text;\n{out}"));
+    let out = [module("help", &help), module("tuning", &settings), terms("terms.md")].concat();
+    write(&["src/help", "src/command/tuning", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
 }
 
 /// A text's parts below its title.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Reason, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
@@ -353,7 +353,7 @@ const ONE_ROUND: Text = term!("(one round)");
 pub(crate) struct NotMeasured<'a> {
     pub(crate) name: Text,
     /// As the run's file has it.
-    pub(crate) reason: &'a str,
+    pub(crate) reason: &'a Reason,
 }
 
 /// A constant of several runs.
@@ -426,16 +426,16 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
 
 /// What is absent from them, and why: a sentence for each reason.
 pub fn not_measured(run: &Run) -> Vec<Text<String>> {
-    let mut by_reason: Vec<(&str, Vec<[Text; 2]>)> = Vec::new();
+    let mut by_reason: Vec<(&Reason, Vec<[Text; 2]>)> = Vec::new();
     let of_line = |line: &'static ConstantGroup| line.constants.iter().map(move |constant| (line.name, constant));
     for (kind, constant) in LINES.iter().flat_map(of_line) {
         let Some(NotMeasured { name, reason }) = constant.missing_in(run) else { continue };
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+        match by_reason.iter_mut().find(|(known, _)| known.text == reason.text) {
             Some((_, names)) => names.push([kind, name]),
             None => by_reason.push((reason, vec![[kind, name]])),
         }
     }
-    let sentence = |(reason, names): (&str, Vec<[Text; 2]>)| {
+    let sentence = |(reason, names): (&Reason, Vec<[Text; 2]>)| {
         let joined = |lang: Lang, comma: &str| {
             let named = names.iter().map(|[kind, name]| format!("{} · {}", kind.say(lang), name.say(lang)));
             named.collect::<Vec<_>>().join(comma)

@@ -43,3 +43,4 @@ pub mod trust;
 pub mod typography;
 
 pub use findings::findings;
+pub use reasons::{spoken, words};

@@ -1,6 +1,5 @@
 //! The language of what people read: as asked, else as the locale says.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +7,6 @@ use clap::ValueEnum;
 use hostmark_analysis::reasons;
 use hostmark_model::{Lang, Message};
 
-use crate::texts::CHINESE;
 use crate::world::context;
 
 thread_local! {
@@ -44,29 +42,17 @@ fn asked(words: &[OsString]) -> Option<Language> {
     last
 }
 
-/// A sentence in the language of the command, with errors of the system by their names in Chinese.
+/// A sentence in the language of the command.
 pub fn spoken(message: &Message) -> String {
-    match current() {
-        Lang::En => message.to_string(),
-        Lang::Zh => reasons::with_errors_named(&message.filled(Lang::Zh, &chinese)),
-    }
-}
-
-/// The Chinese template of a message.
-fn chinese(message: &Message) -> Cow<'_, str> {
-    let template = message.template();
-    match CHINESE.binary_search_by_key(&template, |(en, _)| en) {
-        Ok(at) => CHINESE[at].1.into(),
-        Err(_) => template.into(),
-    }
+    hostmark_analysis::spoken(message, current())
 }
 
 /// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
 pub fn of_launch(error: &impl std::fmt::Display) -> String {
-    reasons::localized(&error.to_string(), current()).into_owned()
+    reasons::localized(Message::plain(error), current())
 }
 
-/// A sentence in the language of the command: `said!("{file} is empty")`, whose Chinese is in `zh.po`.
+/// A sentence in the language of the command: `said!("{file} is empty")`, whose Chinese is in `zh.po` of `hostmark-analysis`.
 macro_rules! said {
     ($($sentence:tt)*) => { $crate::language::spoken(&hostmark_say::say!($($sentence)*)) };
 }

@@ -134,7 +134,7 @@ fn every_error_is_reported_in_both_languages() {
 
 #[test]
 fn every_sentence_of_the_program_has_its_chinese() {
-    let known = hostmark_texts::catalogue(concat!(env!("CARGO_MANIFEST_DIR"), "/zh.po").as_ref());
+    let known = hostmark_texts::catalogue(concat!(env!("CARGO_MANIFEST_DIR"), "/../analysis/zh.po").as_ref());
     nothing(texts::without_counterpart(Tree::of_repository(), &known));
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, is_of_small_buffer, typed_value};
+use hostmark_model::{
+    AxisKind, CacheFact, Lang, Measured, ProbeInfo, Reason, Text, Unit, is_of_small_buffer, typed_value,
+};
 
 use super::side::{RunCase, is_implausible, round_medians, without_value};
 use super::{NoVerdictReason, On, ReasonKind};
@@ -120,7 +122,7 @@ fn differing(base: &[RunCase], new: &[RunCase], of: impl Fn(&ProbeInfo) -> Strin
 fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     let said = |failed: bool| if failed { ("failed", "失败") } else { ("skipped", "已跳过") };
     let kind = |failed: bool| if failed { ReasonKind::Failed } else { ReasonKind::Skipped };
-    let localized = |why| reasons::localized(why, Lang::Zh);
+    let localized = |why: &Reason| reasons::localized(why, Lang::Zh);
     match (without_value(base), without_value(new)) {
         (None, None) => None,
         (Some((one, why)), Some((other, why_other))) if one == other && is_alike(why, why_other) => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome, ProbeInfo, Run, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome, ProbeInfo, Reason, Run, Unit};
 use hostmark_stats::histogram::Percentile;
 use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, interval};
@@ -366,11 +366,11 @@ pub(super) fn of_runs(value: &mut SideValue, runs: &[f64]) {
 }
 
 /// Why a side has no value: failed (true) or skipped, and the reason; the first run's.
-pub(super) fn without_value<'a>(found: &[RunCase<'a>]) -> Option<(bool, &'a str)> {
+pub(super) fn without_value<'a>(found: &[RunCase<'a>]) -> Option<(bool, &'a Reason)> {
     let reason = |outcome: &'a Outcome| match outcome {
         Outcome::Measured(_) => None,
-        Outcome::Skipped { reason } => Some((false, reason.text.as_str())),
-        Outcome::Failed { reason } => Some((true, reason.text.as_str())),
+        Outcome::Skipped { reason } => Some((false, reason)),
+        Outcome::Failed { reason } => Some((true, reason)),
     };
     if found.iter().any(|one| one.measured().is_some()) {
         return None;

@@ -122,7 +122,7 @@ fn sentence_macros(tree: &Tree) -> Vec<String> {
 }
 
 /// Where the Chinese of these templates is.
-const CATALOGUE: &str = "crates/cli/zh.po";
+const CATALOGUE: &str = "crates/analysis/zh.po";
 
 /// Templates in the code that have no entry among `known`, and entries that no code has.
 pub fn without_counterpart(tree: &Tree, known: &[(String, String)]) -> Vec<String> {
@@ -276,7 +276,7 @@ fn a_template_without_chinese_is_found_and_chinese_without_a_template() {
     let found = without_counterpart(&Tree::of(&[("crates/a/src/a.rs", code)]), &known);
     assert_eq!(
         found,
-        ["crates/a/src/a.rs: line 3: no Chinese in zh.po: gone", "crates/cli/zh.po: nothing says: never"]
+        ["crates/a/src/a.rs: line 3: no Chinese in zh.po: gone", "crates/analysis/zh.po: nothing says: never"]
     );
 }
 

@@ -15,7 +15,7 @@ pub fn error(run: &Run, lang: Lang) -> Option<anyhow::Error> {
         return None;
     }
     let reason = |outcome: &Outcome| match outcome {
-        Outcome::Skipped { reason } => Some(localized(reason, lang).into_owned()),
+        Outcome::Skipped { reason } => Some(localized(reason, lang)),
         _ => None,
     };
     Some(because(run.cases.iter().filter_map(|case| reason(&case.outcome))))
@@ -28,8 +28,7 @@ pub fn of_all<'a>(runs: impl Iterator<Item = &'a Run>, lang: Lang) -> Option<any
 
 /// The error of a plan of which the run will have no value.
 pub fn of_plan(plan: &Plan, lang: Lang) -> Option<anyhow::Error> {
-    let skips: Option<Vec<String>> =
-        plan.cases.iter().map(|case| Some(localized(case.skip.as_ref()?, lang).into_owned())).collect();
+    let skips: Option<Vec<String>> = plan.cases.iter().map(|case| Some(localized(case.skip.as_ref()?, lang))).collect();
     skips.map(|skips| because(skips.into_iter()))
 }
 

@@ -2,7 +2,7 @@
 
 use hostmark_analysis::bilingual::{Words, each};
 use hostmark_analysis::reasons::localized;
-use hostmark_model::{Reason, ReasonCode};
+use hostmark_model::{Message, Reason, ReasonCode};
 
 /// Why a look saw nothing.
 #[derive(Debug)]
@@ -20,8 +20,9 @@ impl From<Words> for Unseen {
 }
 
 /// A sentence for people, in both languages where it has a translation: what another program says has none.
-fn in_both(sentence: &str) -> Words {
-    each(|lang| localized(sentence, lang).into_owned())
+fn in_both(sentence: impl Into<Message>) -> Words {
+    let sentence = sentence.into();
+    each(|lang| localized(&sentence, lang))
 }
 
 impl From<String> for Unseen {
@@ -34,7 +35,7 @@ impl From<&Reason> for Unseen {
     /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
     fn from(reason: &Reason) -> Unseen {
         use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
-        let why = in_both(&reason.text);
+        let why = in_both(reason);
         match reason.code {
             Some(CheckFailed | Internal | MemoryError | NoValue | ProcessDied | Protocol) => Unseen::Error(why),
             _ => Unseen::Impossible(why),

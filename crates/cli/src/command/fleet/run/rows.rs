@@ -25,7 +25,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         let cells = [host.host.clone(), host.state.word().get(lang).to_string(), time, file];
         cells
             .into_iter()
-            .chain([localized(host.reason.as_deref().unwrap_or_default(), lang).into_owned()])
+            .chain([localized(host.reason.as_deref().unwrap_or_default(), lang)])
             .map(|cell| visible(&cell))
             .collect()
     };
