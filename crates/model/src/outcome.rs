@@ -49,6 +49,18 @@ pub enum FlagKind {
     SmallBuffer,
 }
 
+/// Tells whether flags say of a value that others, a quota or an unsteady clock disturbed it.
+pub fn is_of_disturbed(flags: &[Flag]) -> bool {
+    const DECISIVE: [FlagKind; 5] = [
+        FlagKind::Contended,
+        FlagKind::Throttled,
+        FlagKind::MostlyDisturbed,
+        FlagKind::Unsettled,
+        FlagKind::BestRoundGap,
+    ];
+    flags.iter().any(|flag| DECISIVE.contains(&flag.kind))
+}
+
 /// Whether a value of memory is from a buffer that the last cache may hold in part: beside one from a larger buffer it was measured otherwise.
 pub fn is_of_small_buffer(flags: &[Flag]) -> bool {
     flags.iter().any(|flag| flag.kind == FlagKind::SmallBuffer)

@@ -1,6 +1,6 @@
 //! Whether a change beside the leading value is one of the case: it is seen each time, and nothing disturbed it.
 
-use hostmark_model::{Flag, FlagKind, Measured, Run, Text};
+use hostmark_model::{Measured, Run, Text, is_of_disturbed};
 
 use super::side::{By, RunCase, round_medians};
 use super::{Aspect, Evidence, in_turn};
@@ -59,22 +59,10 @@ fn rounds(by: By, found: &RunCase) -> Option<[f64; 2]> {
     ends.map(|ends| ends.map(|end| end * found.scale))
 }
 
-/// Tells whether flags say of a value that it was disturbed.
-pub(crate) fn is_flagged(flags: &[Flag]) -> bool {
-    const DECISIVE: [FlagKind; 5] = [
-        FlagKind::Contended,
-        FlagKind::Throttled,
-        FlagKind::MostlyDisturbed,
-        FlagKind::Unsettled,
-        FlagKind::BestRoundGap,
-    ];
-    flags.iter().any(|flag| DECISIVE.contains(&flag.kind))
-}
-
 /// Whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.
 fn is_disturbed(measured: &Measured) -> bool {
     let noise = &measured.noise;
-    is_flagged(&measured.flags)
+    is_of_disturbed(&measured.flags)
         || noise.others_share.is_some_and(|share| share > 0.0)
         || noise.steal_ns.is_some_and(|ns| ns > 0.0)
         || noise.shared.is_some_and(|share| share >= neighbours::SHARED)

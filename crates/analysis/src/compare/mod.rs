@@ -22,7 +22,6 @@ use hostmark_model::{Better, Leading, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
 pub use differs::{FactOfRuns, differing};
-pub(crate) use evidence::is_flagged;
 
 pub use crate::difference::FALSE_DISCOVERIES;
 pub use gate::Open;

@@ -1,12 +1,11 @@
 //! What a value comes to beside a reference's, in words and by how much: the one judgement of what is usual, on every screen and page.
 
-use hostmark_model::{Better, Estimate, Lang, Measured, Text, Unit, is_of_small_buffer};
+use hostmark_model::{Better, Estimate, Lang, Measured, Text, Unit, is_of_disturbed, is_of_small_buffer};
 use serde::Serialize;
 
 use super::designs::is_of_core;
 use super::nearest::NearestReference;
 use super::{Counterpart, ReferenceValue};
-use crate::compare::is_flagged;
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 
@@ -208,7 +207,7 @@ impl ReferenceValue {
         }
         let beyond = over(if is_above { high } else { low });
         match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
-            (Some(_), _) if is_flagged(found.flags) => {
+            (Some(_), _) if is_of_disturbed(found.flags) => {
                 verdict(Standing::Disturbed, DISTURBED.to_owned_text(), Tone::Doubtful, 1.0)
             }
             (Some(Text { en, zh }), _) if beyond >= MUCH => {
