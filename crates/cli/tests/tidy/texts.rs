@@ -276,7 +276,7 @@ fn a_template_without_chinese_is_found_and_chinese_without_a_template() {
     let found = without_counterpart(&Tree::of(&[("crates/a/src/a.rs", code)]), &known);
     assert_eq!(
         found,
-        ["crates/a/src/a.rs: line 3: no Chinese in zh.po: gone", "crates/analysis/zh.po: nothing says: never"]
+        ["crates/a/src/a.rs: line 5: no Chinese in zh.po: gone", "crates/analysis/zh.po: nothing says: never"]
     );
 }
 
