@@ -44,7 +44,9 @@ impl Plan {
             return;
         }
         let (mut left, mut touched) = (TimeBudget::for_rounds(self), HashMap::new());
-        let rounds = self.profile_limits().rounds;
+        // A longer run begins more cases than may have all their rounds: where a machine has many CPUs, points of curves would be left out.
+        let limits = self.profile_limits();
+        let is_quick = self.request.profile <= Profile::Quick;
         // In less time than the profile has, what takes a large part of it to fill gives way to all others.
         let most = if self.is_short() { self.profile_limits().limit / LARGEST_PART } else { Duration::MAX };
         for index in self.by_priority() {
@@ -56,7 +58,11 @@ impl Plan {
             // What the worker that is kept has touched for a larger case is not touched again.
             let region = touched.entry(case.region()).or_insert(Duration::ZERO);
             let first_touch = case.first_touch.saturating_sub(*region);
-            match left.checked_sub(TimeBudget::planned(rounds, case.set_up) + first_touch) {
+            let rounds = match is_quick {
+                true => TimeBudget::planned(limits.rounds, case.set_up),
+                false => TimeBudget::at_least(limits.least_rounds as usize, case.set_up),
+            };
+            match left.checked_sub(rounds + first_touch) {
                 Some(rest) => {
                     left = rest;
                     *region = case.first_touch.max(*region);
