@@ -96,6 +96,24 @@ fn a_round_goes_on_until_it_has_samples_above_zero_but_not_for_ever() {
 }
 
 #[test]
+fn no_sample_is_shorter_than_the_operation_where_the_short_length_was_disturbed() {
+    let fake = FakeClock::new(20);
+    let clock = Clock::Fake(fake.clone());
+    let (mut longest, mut shorts) = (0, 0);
+    let mut body = |n: u64| {
+        longest = longest.max(n);
+        let is_short = longest > 1000 && n < longest / 2;
+        shorts += usize::from(is_short);
+        // 80 µs of another program in every fourth short length.
+        fake.advance(n + if is_short && shorts % 4 == 0 { 80_000 } else { 0 });
+        Ok(())
+    };
+    let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
+    assert!(samples.ns.len() > 50 && shorts / 4 > 10, "{shorts}");
+    assert!(samples.ns.iter().zip(&samples.iterations).all(|(&ns, &n)| ns == n as f64), "{samples:?}");
+}
+
+#[test]
 fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
     for slow in [4, 30, 100] {
         let fake = FakeClock::new(20);
