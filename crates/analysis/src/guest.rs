@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{Guest, Run, Text, Unit, size_text};
+use hostmark_say::say;
 
 use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
 use crate::format::{number, percent, value};
+use crate::words;
 
 /// Digits of a digest that tell two files apart; the run's file has all.
 const DIGITS: usize = 12;
@@ -77,16 +79,14 @@ fn exits_text(of: &BTreeMap<String, u64>) -> Words {
         true => Words::default(),
         false => {
             let (count, shown) = (number(all as f64), shares(all, &reasons, MOST));
-            Text { en: format!("{count}: {shown}"), zh: format!("{count}：{shown}") }
+            words(say!("{count}: {shown}"))
         }
     }
 }
 
 fn accelerator(guest: &Guest) -> Words {
     match guest.is_emulated() {
-        true => {
-            Text { en: format!("{}, software emulation", guest.accel), zh: format!("{}，软件模拟", guest.accel) }
-        }
+        true => words(say!("{accel}, software emulation", accel = guest.accel)),
         false => same(&guest.accel),
     }
 }
@@ -94,24 +94,23 @@ fn accelerator(guest: &Guest) -> Words {
 fn cpus(guest: &Guest) -> Words {
     let list: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
     let list = list.join(" ");
-    let count = Text { en: guest.cpus.to_string(), zh: format!("{} 个", guest.cpus) };
-    let nodes = (guest.nodes > 1)
-        .then(|| Text { en: format!("{} memory nodes", guest.nodes), zh: format!("{} 个内存节点", guest.nodes) });
+    let count = words(say!("{cpus}", cpus = guest.cpus));
+    let nodes = (guest.nodes > 1).then(|| words(say!("{nodes} memory nodes", nodes = guest.nodes)));
     let pinned = match list.is_empty() {
         true => term!("not pinned").to_owned_text(),
-        false => Text { en: format!("pinned to {list}"), zh: format!("绑定到 {list}") },
+        false => words(say!("pinned to {list}")),
     };
     joined(&[count].into_iter().chain(nodes).chain([pinned]).collect::<Vec<_>>(), COMMA)
 }
 
 fn memory(guest: &Guest) -> Words {
     let (size, backing) = (size_text(guest.memory), &guest.backing);
-    Text { en: format!("{size} in {backing} pages"), zh: format!("{size}，{backing} 页") }
+    words(say!("{size} in {backing} pages"))
 }
 
 fn idle_text(cpus: f64) -> Words {
     let cpus = percent(cpus);
-    Text { en: format!("takes {cpus} of a CPU"), zh: format!("占一个 CPU 的 {cpus}") }
+    words(say!("takes {cpus} of a CPU"))
 }
 
 fn pairs<V>(map: &BTreeMap<String, V>, shown: impl Fn(&V) -> String) -> String {

@@ -1,6 +1,7 @@
 //! A constant that is far slower than on nine of ten servers of the same design.
 
 use hostmark_model::{Better, Lang, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::evidence::Proven;
 use super::short::short;
@@ -11,7 +12,9 @@ use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
+use crate::spoken;
 use crate::texts::findings::slower_than_usual as texts;
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
@@ -60,10 +63,7 @@ impl Slow<'_> {
         let here = self.here_and_near(usual, lang).map(|(here, _)| here).unwrap_or_default();
         let range = usual.range(constant, lang).unwrap_or_default();
         let words = verdict.unmarked(lang);
-        match lang {
-            Lang::En => format!("{name} {here}: {words} than the slow end of what is usual ({range})"),
-            Lang::Zh => format!("{name} {here}：比常见范围（{range}）较慢的一端{words}"),
-        }
+        spoken(&say!("{name} {here}: {words} than the slow end of what is usual ({range})"), lang)
     }
 }
 
@@ -120,7 +120,7 @@ impl Explanation {
         match self {
             Explanation::HugePagesCut(_, ns) => {
                 let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
-                Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
+                words(say!("; {ns} are page walks"))
             }
             Explanation::Neighbours => term!("; rounds differ").to_owned_text(),
         }

@@ -1,9 +1,11 @@
 //! How sure a value is: its interval as ± or as low … high.
 
 use hostmark_model::{Estimate, Lang, Leading, Profile, Text, Unit};
+use hostmark_say::say;
 
 use super::scale::{in_scale, scale_for, value, with_digits};
 use super::{DIGITS, number};
+use crate::spoken;
 
 /// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
 /// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
@@ -129,10 +131,7 @@ pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
 pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
     let share = estimate.agreement?;
     // Rounds that abstained are in the share alone.
-    Some(match lang {
-        Lang::En => format!("{} of rounds agree", percent(share)),
-        Lang::Zh => format!("{} 的轮次一致", percent(share)),
-    })
+    Some(spoken(&say!("{share} of rounds agree", share = percent(share)), lang))
 }
 
 #[cfg(test)]

@@ -67,6 +67,7 @@ fn scales(unit: Unit) -> &'static [Scale] {
 pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
     const THINGS: Text = term!("count");
     const QUOTIENT: Text = term!("ratio");
+    const OPERATIONS: Text = term!("ops/s");
     match unit {
         Unit::Count => {
             if lang == Lang::Zh {
@@ -84,9 +85,9 @@ pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
         }
         Unit::OperationsPerSecond => {
             if lang == Lang::Zh {
-                "次/s"
+                OPERATIONS.zh
             } else {
-                "ops/s"
+                OPERATIONS.en
             }
         }
         _ => {
