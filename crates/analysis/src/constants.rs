@@ -6,7 +6,7 @@ use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Messa
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::bilingual::each;
+use crate::bilingual::{COMMA, each};
 use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
@@ -335,7 +335,7 @@ impl ConstantValue<'_> {
         };
         let other = other_value(estimate, *unit, lang).filter(|_| with_other);
         let parts: Vec<String> = sure.into_iter().chain(other).collect();
-        (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
+        (!parts.is_empty()).then(|| parts.join(COMMA.get(lang)))
     }
 }
 

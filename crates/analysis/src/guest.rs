@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hostmark_model::{Guest, Run, Text, Unit, size_text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
+use crate::bilingual::{COMMA, Words, each, joined, same};
 use crate::format::{number, percent, value};
 use crate::words;
 
@@ -19,7 +19,7 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
     let mut facts: Vec<(Words, Words)> = Vec::new();
     let mut add = |label: Text, says: Words| {
         if !says.en.is_empty() {
-            facts.push((fixed(label), says));
+            facts.push((label.to_owned_text(), says));
         }
     };
     let plain = |text: &Option<String>| same(text.clone().unwrap_or_default());
@@ -49,7 +49,7 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
 /// What a reader must know before any figure of the run.
 pub fn warning(run: &Run) -> Option<Words> {
     const EMULATED: Text = term!("measured under QEMU's software emulation: the figures tell nothing about KVM");
-    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| fixed(EMULATED))
+    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| EMULATED.to_owned_text())
 }
 
 /// How often a guest left guest mode, the most frequent reasons first, with each one's share.

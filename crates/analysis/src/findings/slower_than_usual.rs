@@ -6,7 +6,7 @@ use hostmark_say::say;
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
-use crate::bilingual::SEMICOLON;
+use crate::bilingual::{COMMA, SEMICOLON, each};
 use crate::constants::{self, ConstantValue};
 use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
@@ -84,12 +84,10 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let worst = slow.first()?;
     let cause = Explanation::of(run, &slow);
     let words = cause.as_ref().map_or_else(Text::default, Explanation::words);
-    let all =
-        |lang: Lang, and: &str| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>().join(and);
+    let sentences = |lang| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>();
+    let values = each(|lang| sentences(lang).join(COMMA.get(lang)));
     let why = cause.as_ref().map_or_else(|| texts::why_unknown!(), Explanation::sentence);
-    let [en, zh] = [usual.source(Lang::En), usual.source(Lang::Zh)];
-    let text =
-        texts::text!(values = Text { en: all(Lang::En, ", "), zh: all(Lang::Zh, "，") }, source = Text { en, zh }, why);
+    let text = texts::text!(values, source = each(|lang| usual.source(lang)), why);
     let short =
         short(Text { en: worst.line(&usual, Lang::En)? + &words.en, zh: worst.line(&usual, Lang::Zh)? + &words.zh });
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();

@@ -6,6 +6,7 @@ use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PE
 use hostmark_say::say;
 
 use super::{CasePoint, CellSource, SummaryColumn};
+use crate::bilingual::{COMMA, each, same};
 use crate::format::{agreement, number, other_value, plus_minus_of, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
@@ -40,17 +41,12 @@ impl From<Text<String>> for CellRemark {
 
 impl SummaryCell {
     fn of(text: String) -> SummaryCell {
-        SummaryCell { text: Some(both(text)), note: None }
+        SummaryCell { text: Some(same(text)), note: None }
     }
 
     fn without(why: impl Into<CellRemark>) -> SummaryCell {
         SummaryCell { text: None, note: Some(why.into()) }
     }
-}
-
-/// A text that is the same in both languages.
-fn both(text: String) -> Text<String> {
-    Text { en: text.clone(), zh: text }
 }
 
 /// The column's cell of a run.
@@ -164,7 +160,7 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> SummaryCell {
     // Numbers of pages and bytes are exact.
     let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
     let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
-    SummaryCell { text: Some(both(shown)), note: note.map(CellRemark::from) }
+    SummaryCell { text: Some(same(shown)), note: note.map(CellRemark::from) }
 }
 
 fn is_counted(run: &Run, point: CasePoint) -> bool {
@@ -360,9 +356,9 @@ fn caches(run: &Run) -> SummaryCell {
             let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
             parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
         }
-        parts.join(if lang == Lang::Zh { "，" } else { ", " })
+        parts.join(COMMA.get(lang))
     };
-    let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
+    let text = each(describe);
     if text.en.is_empty() {
         return SummaryCell::without(CellRemark { filter: Some(HIERARCHY.into()), ..not_here().into() });
     }

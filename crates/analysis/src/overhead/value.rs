@@ -8,6 +8,7 @@ use hostmark_stats::descriptive;
 use hostmark_stats::repetition::Deviation;
 
 use super::Environment;
+use crate::bilingual::each;
 use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
 use crate::propagated::Propagated;
@@ -226,12 +227,12 @@ impl ComparableValue {
             None => format::number(number),
         };
         let text = |lang: Lang| format!("{} ± {}", shown(mean, lang), shown(mean * deviation, lang));
-        Some(Text { en: text(Lang::En), zh: text(Lang::Zh) })
+        Some(each(text))
     }
 
     /// The value in both languages.
     pub(super) fn text(&self) -> Text<String> {
-        Text { en: self.shown(Lang::En), zh: self.shown(Lang::Zh) }
+        each(|lang| self.shown(lang))
     }
 
     /// The value in both languages with its interval, where it has one.
@@ -239,7 +240,7 @@ impl ComparableValue {
         let Some((low, high)) = self.interval else { return self.text() };
         let end = |value: f64, lang: Lang| ComparableValue { value, ..self.clone() }.shown(lang);
         let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
-        Text { en: text(Lang::En), zh: text(Lang::Zh) }
+        each(text)
     }
 }
 

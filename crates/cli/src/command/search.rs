@@ -150,7 +150,7 @@ pub fn page(entry: &Entry, options: &RenderOptions) -> String {
     let host = HOST_RULES.iter().find(|rule| rule.id == entry.id);
     let cure = rule.and_then(|rule| rule.cure).or(host.map(|rule| rule.cure));
     let setting = tuning::settings().find(|setting| setting.name == entry.id);
-    let also = rule.map_or_else(String::new, |rule| rule.probes.join(if lang == Lang::Zh { "、" } else { ", " }));
+    let also = rule.map_or_else(String::new, |rule| rule.probes.join(term!(", ", "list").say(lang)));
     let show = match rule.map(|rule| rule.shown) {
         _ if setting.is_some() => format!("hostmark try {}", entry.id),
         Some(Demonstration::Try(name)) => format!("hostmark try {name}"),
