@@ -6,10 +6,13 @@
 mod samples;
 
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Histogram, Lang, Measured, ProbeInfo, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Histogram, Lang, Measured, Message, ProbeInfo, Run, Text, Unit};
+use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
+use crate::bilingual::each;
 use crate::format::{unit_name, value};
+use crate::{spoken, words};
 
 /// By how much two ways to the same number may differ, relative to the largest number of its sum: files hold every digit.
 const ROUNDING: f64 = 1e-9;
@@ -37,30 +40,20 @@ pub fn contradictions(run: &Run) -> Vec<Contradiction> {
 pub fn sentence(run: &Run) -> Option<Text<String>> {
     let found = contradictions(run);
     let (first, more) = found.split_first()?;
-    let say = |lang: Lang| {
-        let what = first.what.get(lang);
-        let case = first.case.as_deref().map(|case| run.typed_id(case));
-        match (lang, case, more.len()) {
-            (Lang::En, Some(case), 0) => format!("{case}: {what}"),
-            (Lang::En, Some(case), more) => format!("{case}: {what}; {more} more"),
-            (Lang::En, None, 0) => what.to_owned(),
-            (Lang::En, None, more) => format!("{what}; {more} more"),
-            (Lang::Zh, Some(case), 0) => format!("{case}：{what}"),
-            (Lang::Zh, Some(case), more) => format!("{case}：{what}；另有 {more} 处"),
-            (Lang::Zh, None, 0) => what.to_owned(),
-            (Lang::Zh, None, more) => format!("{what}；另有 {more} 处"),
-        }
+    let what = match &first.case {
+        Some(case) => say!("{case}: {what}", case = run.typed_id(case), what = first.what),
+        None => Message::from(&first.what),
     };
-    Some(Text { en: say(Lang::En), zh: say(Lang::Zh) })
+    Some(words(match more.len() {
+        0 => what,
+        more => say!("{what}; {more} more"),
+    }))
 }
 
 /// What whoever is handed a report of the run must know of its file; none when everything fits.
 pub fn warning(run: &Run) -> Option<Text<String>> {
-    let Text { en, zh } = sentence(run)?;
-    Some(Text {
-        en: format!("the file of this run contradicts itself: {en}; measure again, or restore the file"),
-        zh: format!("本次运行的文件自相矛盾：{zh}；请重新测量，或恢复该文件"),
-    })
+    let what = sentence(run)?;
+    Some(words(say!("the file of this run contradicts itself: {what}; measure again, or restore the file")))
 }
 
 /// The first thing of a case that does not fit; none when all does, and of cases without a value.
@@ -75,9 +68,9 @@ pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<Stri
         .or_else(|| of_percentiles(measured, probe))
 }
 
-/// Both texts of a contradiction.
-fn fault(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
-    Some(Text { en: en.into(), zh: zh.into() })
+/// A contradiction.
+fn fault(what: Message) -> Option<Text<String>> {
+    Some(words(what))
 }
 
 /// Whether two numbers are one but for rounding; `scale` is the largest that either was made of.
@@ -109,10 +102,9 @@ fn shown<const N: usize>(numbers: [f64; N], unit: Option<Unit>, lang: Lang) -> [
 fn with_numbers<const N: usize>(
     numbers: [f64; N],
     unit: Option<Unit>,
-    en: impl FnOnce([String; N]) -> String,
-    zh: impl FnOnce([String; N]) -> String,
+    what: impl Fn([String; N]) -> Message,
 ) -> Option<Text<String>> {
-    fault(en(shown(numbers, unit, Lang::En)), zh(shown(numbers, unit, Lang::Zh)))
+    Some(each(|lang| spoken(&what(shown(numbers, unit, lang)), lang)))
 }
 
 /// A clock that was set back meanwhile makes this true; the reader must know then too.
@@ -120,10 +112,7 @@ fn finished_early(run: &Run) -> Option<Text<String>> {
     let finished = run.finished.as_deref()?;
     let started = run.started.as_str();
     (Timestamp::parse(finished)? < Timestamp::parse(started)?).then_some(())?;
-    fault(
-        format!("it finished ({finished}) before it started ({started})"),
-        format!("结束时间（{finished}）早于开始时间（{started}）"),
-    )
+    fault(say!("it finished ({finished}) before it started ({started})"))
 }
 
 /// What no estimate can be, whatever its samples are.
@@ -131,106 +120,91 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
     let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
     if !(confidence > 0.0 && confidence < 1.0) {
-        return fault(
-            format!("its confidence is {confidence}, and lies between 0 and 1"),
-            format!("置信度为 {confidence}，而它应在 0 与 1 之间"),
-        );
+        return fault(say!("its confidence is {confidence}, and lies between 0 and 1"));
     }
     match (ci_low, ci_high) {
         (None, None) => {}
         (Some(low), Some(high)) if low > high => {
-            return with_numbers(
-                [low, high],
-                unit,
-                |[low, high]| format!("its interval begins at {low}, above its end {high}"),
-                |[low, high]| format!("区间的下限 {low} 高于上限 {high}"),
-            );
+            return with_numbers([low, high], unit, |[low, high]| {
+                say!("its interval begins at {low}, above its end {high}")
+            });
         }
         (Some(low), Some(high)) if !is_within(low, typical, high) => {
-            return with_numbers(
-                [typical, low, high],
-                unit,
-                |[typical, low, high]| format!("the typical value {typical} lies outside its interval {low} … {high}"),
-                |[typical, low, high]| format!("典型值 {typical} 在其区间 {low} … {high} 之外"),
-            );
+            return with_numbers([typical, low, high], unit, |[typical, low, high]| {
+                say!("the typical value {typical} lies outside its interval {low} … {high}")
+            });
         }
         (Some(_), Some(_)) => {}
-        _ => return fault("its interval has one end", "区间只有一端"),
+        _ => return fault(say!("its interval has one end")),
     }
     if min > max {
-        return with_numbers(
-            [min, max],
-            unit,
-            |[min, max]| format!("its smallest sample {min} is above its largest {max}"),
-            |[min, max]| format!("最小样本 {min} 大于最大样本 {max}"),
-        );
+        return with_numbers([min, max], unit, |[min, max]| {
+            say!("its smallest sample {min} is above its largest {max}")
+        });
     }
     // A vote counts samples that the extremes leave out.
     let is_bounded = agreement.is_none();
-    let numbers = [("typical value", "典型值", typical), ("mean", "均值", mean)];
-    let out = numbers.into_iter().find(|&(.., number)| is_bounded && !is_within(min, number, max));
-    if let Some((en, zh, number)) = out {
-        return with_numbers(
-            [number, min, max],
-            unit,
-            |[number, min, max]| format!("the {en} {number} lies outside its samples {min} … {max}"),
-            |[number, min, max]| format!("{zh} {number} 在其样本 {min} … {max} 之外"),
-        );
+    let numbers = [(say!("typical value"), typical), (say!("mean"), mean)];
+    let out = numbers.into_iter().find(|&(_, number)| is_bounded && !is_within(min, number, max));
+    if let Some((name, number)) = out {
+        return with_numbers([number, min, max], unit, |[number, min, max]| {
+            say!("the {name} {number} lies outside its samples {min} … {max}")
+        });
     }
     if stddev < 0.0 || mad < 0.0 {
-        return fault("its spread is negative", "离散程度为负");
+        return fault(say!("its spread is negative"));
     }
     if let Some(wrong) = of_leading(estimate) {
         return Some(wrong);
     }
     if agreement.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-        return fault("the share of rounds that agree is no share", "意见一致的轮数占比不是一个占比");
+        return fault(say!("the share of rounds that agree is no share"));
     }
     (u64::from(rounds) > n).then_some(())?;
-    fault(format!("it has {rounds} rounds and {n} samples"), format!("有 {rounds} 轮，却只有 {n} 个样本"))
+    fault(say!("it has {rounds} rounds and {n} samples"))
 }
 
 /// What a quiet value, a range and an interval of repetition cannot be.
 fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
     let Estimate { typical, range, quiet, repetition, .. } = *estimate;
     if range.is_some_and(|[least, most]| !is_within(least, typical, most)) {
-        return fault("its value lies outside of its rounds", "数值不在其各轮的范围之内");
+        return fault(say!("its value lies outside of its rounds"));
     }
     let ends = quiet.and_then(|quiet| Some((quiet.low?, quiet.value, quiet.high?)));
     if ends.is_some_and(|(low, value, high)| !is_within(low, value, high)) {
-        return fault("its quiet value lies outside its interval", "空闲值在其区间之外");
+        return fault(say!("its quiet value lies outside its interval"));
     }
     let rounds = quiet.and_then(|quiet| Some((quiet.range?, quiet.value)));
     if rounds.is_some_and(|([least, most], value)| !is_within(least, value, most)) {
-        return fault("its quiet value lies outside of its rounds", "空闲值不在其各轮的范围之内");
+        return fault(say!("its quiet value lies outside of its rounds"));
     }
     if quiet.and_then(|quiet| quiet.at_hz).is_some_and(|hz| hz <= 0.0) {
-        return fault("the clock of its quiet value is none", "空闲值所用的频率不成立");
+        return fault(say!("the clock of its quiet value is none"));
     }
     let is_wrong =
         repetition.is_some_and(|known| known.deviation < 0.0 || !is_within(known.low, estimate.value(), known.high));
     is_wrong.then_some(())?;
-    fault("its interval of repetition does not hold its value", "重复区间不包含其数值")
+    fault(say!("its interval of repetition does not hold its value"))
 }
 
 /// Differences may come out below zero, and say so by a flag; nothing else that is timed does.
 fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
     let typical = measured.estimate.typical;
-    let (en, zh) = match unit? {
-        Unit::BytesPerSecond | Unit::OperationsPerSecond | Unit::Hertz => ("rate", "速率"),
-        Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles => ("time", "时间"),
+    let name = match unit? {
+        Unit::BytesPerSecond | Unit::OperationsPerSecond | Unit::Hertz => say!("rate"),
+        Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles => say!("time"),
         Unit::Bytes | Unit::Count | Unit::Ratio | Unit::Joules => return None,
     };
     let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution);
     (typical < 0.0 && !is_flagged).then_some(())?;
-    with_numbers([typical], unit, |[it]| format!("the {en} {it} is negative"), |[it]| format!("{zh} {it} 为负"))
+    with_numbers([typical], unit, |[it]| say!("the {name} {it} is negative"))
 }
 
 /// The further quantities, each by its bounds.
 fn of_also(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
     measured.also.iter().find_map(|(name, also)| {
         let what = of_estimate(&also.estimate, unit_of(probe, name))?;
-        Some(Text { en: format!("{name}: {}", what.en), zh: format!("{name}：{}", what.zh) })
+        Some(words(say!("{name}: {what}")))
     })
 }
 
@@ -241,7 +215,7 @@ fn unit_of(probe: Option<&ProbeInfo>, name: &str) -> Option<Unit> {
 fn of_histogram(histogram: &Histogram) -> Option<Text<String>> {
     let Histogram { values, counts } = histogram;
     let fits = values.len() == counts.len() && values.windows(2).all(|pair| pair[0] < pair[1]);
-    if fits { None } else { fault("its histogram is out of order", "直方图次序错乱") }
+    if fits { None } else { fault(say!("its histogram is out of order")) }
 }
 
 /// A higher percentile is no smaller.
@@ -255,10 +229,7 @@ fn of_percentiles(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     let wrong = all.windows(2).find(|pair| pair[0].2 > pair[1].2 && !is_near(pair[0].2, pair[1].2, 0.0))?;
     let ((_, lower, below), (_, higher, above)) = (wrong[0], wrong[1]);
-    with_numbers(
-        [below, above],
-        unit_of(probe, lower),
-        |[below, above]| format!("{lower} is {below}, above the {above} of {higher}"),
-        |[below, above]| format!("{lower} 为 {below}，高于 {higher} 的 {above}"),
-    )
+    with_numbers([below, above], unit_of(probe, lower), |[below, above]| {
+        say!("{lower} is {below}, above the {above} of {higher}")
+    })
 }

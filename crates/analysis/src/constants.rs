@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Reason, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Message, Outcome, Reason, Run, Text, Unit};
+use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
+use crate::bilingual::{COMMA, each};
 use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
+use crate::spoken;
 
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;
@@ -332,7 +335,7 @@ impl ConstantValue<'_> {
         };
         let other = other_value(estimate, *unit, lang).filter(|_| with_other);
         let parts: Vec<String> = sure.into_iter().chain(other).collect();
-        (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
+        (!parts.is_empty()).then(|| parts.join(COMMA.get(lang)))
     }
 }
 
@@ -436,14 +439,13 @@ pub fn not_measured(run: &Run) -> Vec<Text<String>> {
         }
     }
     let sentence = |(reason, names): (&Reason, Vec<[Text; 2]>)| {
-        let joined = |lang: Lang, comma: &str| {
-            let named = names.iter().map(|[kind, name]| format!("{} · {}", kind.say(lang), name.say(lang)));
-            named.collect::<Vec<_>>().join(comma)
+        let named = names.iter().map(|[kind, name]| say!("{kind} · {name}"));
+        let named = Message::joined(named, term!(", ", "list"));
+        // As plain texts, whose spaces stay.
+        let sentence = |lang: Lang| {
+            say!("{named} not measured: {why}", named = spoken(&named, lang), why = reasons::brief(reason, lang))
         };
-        Text {
-            en: format!("{} not measured: {}", joined(Lang::En, ", "), reasons::brief(reason, Lang::En)),
-            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::brief(reason, Lang::Zh)),
-        }
+        each(|lang| spoken(&sentence(lang), lang))
     };
     by_reason.into_iter().map(sentence).collect()
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{Guest, Run, Text, Unit, size_text};
+use hostmark_say::say;
 
-use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
+use crate::bilingual::{COMMA, Words, each, joined, same};
 use crate::format::{number, percent, value};
+use crate::words;
 
 /// Digits of a digest that tell two files apart; the run's file has all.
 const DIGITS: usize = 12;
@@ -17,7 +19,7 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
     let mut facts: Vec<(Words, Words)> = Vec::new();
     let mut add = |label: Text, says: Words| {
         if !says.en.is_empty() {
-            facts.push((fixed(label), says));
+            facts.push((label.to_owned_text(), says));
         }
     };
     let plain = |text: &Option<String>| same(text.clone().unwrap_or_default());
@@ -47,7 +49,7 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
 /// What a reader must know before any figure of the run.
 pub fn warning(run: &Run) -> Option<Words> {
     const EMULATED: Text = term!("measured under QEMU's software emulation: the figures tell nothing about KVM");
-    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| fixed(EMULATED))
+    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| EMULATED.to_owned_text())
 }
 
 /// How often a guest left guest mode, the most frequent reasons first, with each one's share.
@@ -77,16 +79,14 @@ fn exits_text(of: &BTreeMap<String, u64>) -> Words {
         true => Words::default(),
         false => {
             let (count, shown) = (number(all as f64), shares(all, &reasons, MOST));
-            Text { en: format!("{count}: {shown}"), zh: format!("{count}：{shown}") }
+            words(say!("{count}: {shown}"))
         }
     }
 }
 
 fn accelerator(guest: &Guest) -> Words {
     match guest.is_emulated() {
-        true => {
-            Text { en: format!("{}, software emulation", guest.accel), zh: format!("{}，软件模拟", guest.accel) }
-        }
+        true => words(say!("{accel}, software emulation", accel = guest.accel)),
         false => same(&guest.accel),
     }
 }
@@ -94,24 +94,23 @@ fn accelerator(guest: &Guest) -> Words {
 fn cpus(guest: &Guest) -> Words {
     let list: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
     let list = list.join(" ");
-    let count = Text { en: guest.cpus.to_string(), zh: format!("{} 个", guest.cpus) };
-    let nodes = (guest.nodes > 1)
-        .then(|| Text { en: format!("{} memory nodes", guest.nodes), zh: format!("{} 个内存节点", guest.nodes) });
+    let count = words(say!("{cpus}", cpus = guest.cpus));
+    let nodes = (guest.nodes > 1).then(|| words(say!("{nodes} memory nodes", nodes = guest.nodes)));
     let pinned = match list.is_empty() {
         true => term!("not pinned").to_owned_text(),
-        false => Text { en: format!("pinned to {list}"), zh: format!("绑定到 {list}") },
+        false => words(say!("pinned to {list}")),
     };
     joined(&[count].into_iter().chain(nodes).chain([pinned]).collect::<Vec<_>>(), COMMA)
 }
 
 fn memory(guest: &Guest) -> Words {
     let (size, backing) = (size_text(guest.memory), &guest.backing);
-    Text { en: format!("{size} in {backing} pages"), zh: format!("{size}，{backing} 页") }
+    words(say!("{size} in {backing} pages"))
 }
 
 fn idle_text(cpus: f64) -> Words {
     let cpus = percent(cpus);
-    Text { en: format!("takes {cpus} of a CPU"), zh: format!("占一个 CPU 的 {cpus}") }
+    words(say!("takes {cpus} of a CPU"))
 }
 
 fn pairs<V>(map: &BTreeMap<String, V>, shown: impl Fn(&V) -> String) -> String {

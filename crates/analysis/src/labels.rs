@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 
 use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Params, ProbeInfo, Run, Text, size_text};
+use hostmark_say::say;
 
 use crate::bilingual::{COMMA, Words, each, joined, same};
 use crate::texts::{AXES, AXIS_VALUES};
+use crate::words;
 
 /// A point of an axis: the axis' name, and the value in a case id.
 pub(crate) type Point<'a> = (&'a str, &'a str);
@@ -147,11 +149,9 @@ fn chinese_value(axis: &str, at: &str) -> Option<&'static str> {
     AXIS_VALUES.iter().find(|(of, value, _)| *of == axis && *value == at).map(|(.., chinese)| *chinese)
 }
 
-/// What cases are listed by: `by size`, `按大小`.
+/// What cases are listed by: `by size`.
 pub fn by_axis(axis: &str) -> Words {
-    let zh = axis_name(axis).zh;
-    let gap = if zh.is_ascii() { " " } else { "" };
-    Text { en: format!("by {axis}"), zh: format!("按{gap}{zh}") }
+    words(say!("by {axis}", axis = axis_name(axis)))
 }
 
 /// The words for values of a placement axis.

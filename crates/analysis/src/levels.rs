@@ -1,9 +1,11 @@
 //! The levels of the memory hierarchy: their names, and what the host says of them.
 
 use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, Run, Text, Unit};
+use hostmark_say::say;
 use hostmark_stats::capacity::Bracket;
 
 use crate::format::value;
+use crate::words;
 
 /// The probe that measures the levels.
 pub const HIERARCHY: &str = "memory.hierarchy";
@@ -112,10 +114,10 @@ pub fn bracket_text(bracket: &Bracket) -> Option<Text<String>> {
     Some(match (bracket.fits, bracket.leaves) {
         (Some(fits), Some(leaves)) => {
             let (fits, leaves) = (size(fits), size(leaves));
-            Text { en: format!("between {fits} and {leaves}"), zh: format!("介于 {fits} 与 {leaves} 之间") }
+            words(say!("between {fits} and {leaves}"))
         }
-        (Some(fits), None) => Text { en: format!("at least {}", size(fits)), zh: format!("至少 {}", size(fits)) },
-        (None, Some(leaves)) => Text { en: format!("under {}", size(leaves)), zh: format!("小于 {}", size(leaves)) },
+        (Some(fits), None) => words(say!("at least {fits}", fits = size(fits))),
+        (None, Some(leaves)) => words(say!("under {leaves}", leaves = size(leaves))),
         (None, None) => return None,
     })
 }

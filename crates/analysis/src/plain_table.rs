@@ -1,8 +1,10 @@
 //! A table of texts, as views print them: a label and cells in each row, reasons that are too long for a cell below it.
 
 use hostmark_model::Text;
+use hostmark_say::say;
 
 use crate::bilingual::{COMMA, Words, joined, same};
+use crate::words;
 
 /// A table of the view: a label and cells in each row, all of them text.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,9 +32,9 @@ impl RowsRemark {
         let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
         let rows = match self.rows.len().saturating_sub(MOST_NAMED) {
             0 => rows,
-            more => Text { en: format!("{}, {more} more", rows.en), zh: format!("{}，另有 {more} 个", rows.zh) },
+            more => words(say!("{rows}, {more} more")),
         };
-        Text { en: format!("{} ({})", self.what.en, rows.en), zh: format!("{}（{}）", self.what.zh, rows.zh) }
+        words(say!("{what} ({rows})", what = self.what))
     }
 }
 

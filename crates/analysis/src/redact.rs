@@ -9,7 +9,7 @@ mod plain;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hostmark_model::{HERE, Run, Sampled, Settings};
+use hostmark_model::{HERE, Run, Sampled, Settings, Text};
 use serde_json::Value;
 
 use leaves::{Leaf, Leaves};
@@ -478,16 +478,19 @@ fn is_of_somebody(ip: IpAddr) -> bool {
     !ip.is_loopback() && !ip.is_unspecified()
 }
 
+/// What stands behind a process's share.
+const SHARE: Text = term!(" % of a CPU");
+
 /// The names of processes in a sentence on those that disturbed a run, with where they stand: between a number and a share of a CPU.
 fn processes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.match_indices("pid ").filter_map(|(at, _)| {
         let digits = text[at + 4..].find(|c: char| !c.is_ascii_digit())? + at + 4;
         // The name itself may have a comma.
         let (begin, name) = if let Some(rest) = text[digits..].strip_prefix(", ") {
-            (digits + 2, rest[..rest.find(" % of a CPU")?].rsplit_once(", ")?.0)
+            (digits + 2, rest[..rest.find(SHARE.en)?].rsplit_once(", ")?.0)
         } else {
             let rest = text[digits..].strip_prefix('，')?;
-            (digits + '，'.len_utf8(), &rest[..rest.find("，占一个 CPU")?])
+            (digits + '，'.len_utf8(), &rest[..rest.find(SHARE.zh)?])
         };
         Some((name, begin))
     })

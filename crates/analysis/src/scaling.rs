@@ -1,15 +1,17 @@
 //! How the work of several CPUs grows with their number, as processes and as threads of one process, and by which law.
 
-use hostmark_model::{Better, Lang, Leading, Run};
+use hostmark_model::{Better, Leading, Message, Run};
+use hostmark_say::say;
 use hostmark_stats::scalability::{
     Dip, Growth, Knee, LEAST_POINTS, Linear, MOST_SCATTER, Parameter, Point, ScalingLaw, growth,
 };
 use hostmark_stats::{descriptive, trend};
 
-use crate::bilingual::{SEMICOLON, Words, joined};
+use crate::bilingual::{SEMICOLON, Words};
 use crate::curve::{CurvePoint, curve};
 use crate::findings::copies;
 use crate::format::{number, percent_number};
+use crate::words;
 
 /// Probes of which each thread of one process has a time, and of processes that do the same.
 const PARALLEL: &[&str] = &["paging.parallel_fault", "syscall.parallel"];
@@ -130,30 +132,24 @@ impl Scaling {
 
     /// What did the work.
     pub fn label(&self) -> Words {
-        let (en, zh) = match self.parties {
-            Parties::Processes => ("processes", "多进程"),
-            Parties::Threads => ("threads of one process", "同一进程的线程"),
-            Parties::Requests => ("requests in flight", "在途请求"),
-        };
-        Words { en: format!("{}, {en}", self.source), zh: format!("{}，{zh}", self.source) }
+        let source = &self.source;
+        words(match self.parties {
+            Parties::Processes => say!("{source}, processes"),
+            Parties::Threads => say!("{source}, threads of one process"),
+            Parties::Requests => say!("{source}, requests in flight"),
+        })
     }
 
     /// The law, the peak and the first fall; of too few numbers of CPUs, how many there are.
     pub fn in_words(&self) -> Words {
         if !self.is_enough() {
             let (some, least) = (self.points.len(), LEAST_POINTS);
-            return Words {
-                en: match self.parties {
-                    Parties::Requests => format!("too few queue depths for a law ({some} of {least})"),
-                    _ => format!("too few numbers of CPUs for a law ({some} of {least})"),
-                },
-                zh: match self.parties {
-                    Parties::Requests => format!("队列深度的取值太少，无法判断定律（{some} 个，需 {least} 个）"),
-                    _ => format!("CPU 数目的取值太少，无法判断定律（{some} 个，需 {least} 个）"),
-                },
-            };
+            return words(match self.parties {
+                Parties::Requests => say!("too few queue depths for a law ({some} of {least})"),
+                _ => say!("too few numbers of CPUs for a law ({some} of {least})"),
+            });
         }
-        let mut parts: Vec<Words> = self.slows.map(slowing).into_iter().collect();
+        let mut parts: Vec<Message> = self.slows.map(slowing).into_iter().collect();
         match &self.growth {
             None => {}
             Some(Growth::Uneven(dip)) => parts.push(uneven(dip)),
@@ -165,41 +161,28 @@ impl Scaling {
                     None => parts.extend(self.bend(*linear, *knee)),
                 }
                 parts.extend(knee.map(|knee| self.beyond(knee)));
-                parts.extend(falls_from.map(|parties| Words {
-                    en: format!("{parties} do less than fewer did"),
-                    zh: format!("{parties} 个时少于更少数目时所做"),
-                }));
+                parts.extend(falls_from.map(|parties| say!("{parties} do less than fewer did")));
             }
         }
         if self.parties == Parties::Requests {
             parts.extend(self.knee());
         }
-        joined(&parts, SEMICOLON)
+        words(Message::joined(parts, SEMICOLON))
     }
 }
 
 impl Scaling {
     /// Up to which number each does the same.
-    fn linear(&self, linear: Linear) -> Words {
+    fn linear(&self, linear: Linear) -> Message {
         let Linear { from, to, each } = linear;
         let times = self.points.iter().find(|point| point.parties == to).map_or(0.0, |point| point.throughput);
         let (each, times, is_cores) = (percent_number(each), number(times), self.are_cores(to));
         let is_like_one = (linear.each - 1.0).abs() <= MOST_SCATTER;
-        Words {
-            en: match (is_cores, is_like_one) {
-                (true, true) => format!("linear to the {to} physical cores ({times}x one alone)"),
-                (true, false) => {
-                    format!("linear from {from} to the {to} physical cores, each at {each} % of one alone")
-                }
-                (false, true) => format!("linear to {to} ({times}x one alone)"),
-                (false, false) => format!("linear from {from} to {to}, each at {each} % of one alone"),
-            },
-            zh: match (is_cores, is_like_one) {
-                (true, true) => format!("到 {to} 个物理核心为止呈线性（为单独一个的 {times} 倍）"),
-                (true, false) => format!("从 {from} 个到 {to} 个物理核心呈线性，每个为单独一个的 {each}%"),
-                (false, true) => format!("到 {to} 个为止呈线性（为单独一个的 {times} 倍）"),
-                (false, false) => format!("从 {from} 个到 {to} 个呈线性，每个为单独一个的 {each}%"),
-            },
+        match (is_cores, is_like_one) {
+            (true, true) => say!("linear to the {to} physical cores ({times}x one alone)"),
+            (true, false) => say!("linear from {from} to the {to} physical cores, each at {each} % of one alone"),
+            (false, true) => say!("linear to {to} ({times}x one alone)"),
+            (false, false) => say!("linear from {from} to {to}, each at {each} % of one alone"),
         }
     }
 
@@ -209,103 +192,73 @@ impl Scaling {
     }
 
     /// What the most up to the knee do, where they are no longer linear.
-    fn bend(&self, linear: Option<Linear>, knee: Option<Knee>) -> Option<Words> {
+    fn bend(&self, linear: Option<Linear>, knee: Option<Knee>) -> Option<Message> {
         let last = self.points.iter().rfind(|point| knee.is_none_or(|knee| point.parties <= knee.at))?;
         let (most, times, each) = (last.parties, number(last.throughput), percent_number(last.each()));
         linear.is_none_or(|linear| linear.to < most).then(|| match self.are_cores(most) {
-            true => Words {
-                en: format!("the {most} physical cores do {times}x one alone ({each} % each)"),
-                zh: format!("{most} 个物理核心为单独一个的 {times} 倍（每个 {each}%）"),
-            },
-            false => Words {
-                en: format!("{most} do {times}x one alone ({each} % each)"),
-                zh: format!("{most} 个为单独一个的 {times} 倍（每个 {each}%）"),
-            },
+            true => say!("the {most} physical cores do {times}x one alone ({each} % each)"),
+            false => say!("{most} do {times}x one alone ({each} % each)"),
         })
     }
 
     /// The law of those up to the knee, and how well it fits.
-    fn law(&self, law: &ScalingLaw, knee: Option<Knee>) -> Words {
-        let Words { mut en, mut zh } = law.serial.as_ref().map_or_else(|| universal(law), amdahl);
-        if let Some(knee) = knee {
-            (en, zh) = (format!("up to {} {en}", knee.at), format!("{} 个以内{zh}", knee.at));
+    fn law(&self, law: &ScalingLaw, knee: Option<Knee>) -> Message {
+        let mut told = law.serial.as_ref().map_or_else(|| universal(law), amdahl);
+        if let Some(Knee { at, .. }) = knee {
+            told = say!("up to {at} {told}");
         }
-        let scatter = percent_number(law.scatter);
-        en += &format!(", scatter {scatter} %");
-        zh += &format!("，离散 {scatter}%");
+        told = say!("{told}, scatter {scatter} %", scatter = percent_number(law.scatter));
         let most = self.points.last().map_or(0.0, |last| last.parties);
         match (law.peak(knee), &law.serial) {
             (Some(peak), _) => {
                 let times = number(law.at(peak) / law.alone);
-                en += &format!("; peak at {peak:.0}, {times}x one alone");
-                zh += &format!("；峰值在 {peak:.0} 个，为单独一个的 {times} 倍");
-                if peak > most {
-                    en += " by extrapolation";
-                    zh += "（外推）";
+                match peak > most {
+                    true => say!("{told}; peak at {peak:.0}, {times}x one alone by extrapolation"),
+                    false => say!("{told}; peak at {peak:.0}, {times}x one alone"),
                 }
             }
             (_, Some(serial)) if knee.is_none() && serial.low > 0.0 => {
                 let times = number(1.0 / serial.value);
-                en += &format!(", so never over {times}x one alone");
-                zh += &format!("，无论多少都不超过单独一个的 {times} 倍");
+                say!("{told}, so never over {times}x one alone")
             }
-            _ => {}
+            _ => told,
         }
-        Words { en, zh }
     }
 
     /// What those beyond a knee add.
-    fn beyond(&self, knee: Knee) -> Words {
+    fn beyond(&self, knee: Knee) -> Message {
         let (last, first) = (self.points[self.points.len() - 1], self.points[0].throughput);
         let (at, gain, most, times) = (knee.at, percent_number(knee.gain.abs()), last.parties, number(last.throughput));
         let is_flat = (knee.gain * first * (most - at)).abs() <= MOST_SCATTER * last.throughput;
-        let (one, one_zh) = match self.are_cores(at) {
-            true => ("SMT sibling", " SMT 兄弟线程"),
-            false => ("further one", "更多的一个"),
+        let one = match self.are_cores(at) {
+            true => term!("SMT sibling"),
+            false => term!("further one"),
         };
         let does = match (is_flat, knee.gain > 0.0) {
-            (true, _) => term!("adds nothing").to_owned_text(),
-            (false, true) => {
-                Words { en: format!("adds {gain} % of one alone"), zh: format!("只多出单独一个的 {gain}%") }
-            }
-            (false, false) => Words {
-                en: format!("takes {gain} % of one alone away"),
-                zh: format!("反而减少单独一个的 {gain}%"),
-            },
+            (true, _) => term!("adds nothing").into(),
+            (false, true) => say!("adds {gain} % of one alone"),
+            (false, false) => say!("takes {gain} % of one alone away"),
         };
-        let (en, zh) = (does.en, does.zh);
-        Words {
-            en: format!("beyond {at} each {one} {en}: {most} do {times}x one alone"),
-            zh: format!("超过 {at} 个后，每个{one_zh}{zh}：{most} 个为单独一个的 {times} 倍"),
-        }
+        say!("beyond {at} each {one} {does}: {most} do {times}x one alone")
     }
 
     /// The queue depth from which on more requests mostly wait.
-    fn knee(&self) -> Option<Words> {
+    fn knee(&self) -> Option<Message> {
         let most = self.points.iter().max_by(|one, other| one.throughput.total_cmp(&other.throughput))?;
         let near = self.points.iter().find(|point| point.throughput >= NEAR_THE_MOST * most.throughput)?;
         let is_last = self.points.last().is_some_and(|last| last.parties == near.parties);
         let (depth, times) = (near.parties, number(near.throughput));
         Some(match is_last {
-            true => Words {
-                en: format!("no knee up to {depth}: the rate still rises there ({times}x one)"),
-                zh: format!("到 {depth} 为止没有拐点：速率仍在上升（为单个的 {times} 倍）"),
-            },
-            false => Words {
-                en: format!("knee at {depth} ({times}x one): more get under 10 % more done, and wait"),
-                zh: format!("拐点在 {depth}（为单个的 {times} 倍）：再增加，速率多不出 10%，只是等待更久"),
-            },
+            true => say!("no knee up to {depth}: the rate still rises there ({times}x one)"),
+            false => say!("knee at {depth} ({times}x one): more get under 10 % more done, and wait"),
         })
     }
 }
 
 /// A share with its interval.
-fn share(of: &Parameter, lang: Lang) -> String {
+fn share(of: &Parameter) -> Message {
     let [value, low, high] = [of.value, of.low, of.high].map(fine_percent);
-    match lang {
-        Lang::En => format!("{value} % ({low} to {high} %)"),
-        Lang::Zh => format!("{value}%（{low} 到 {high}%）"),
-    }
+    say!("{value} % ({low} to {high} %)")
 }
 
 /// A share as a percentage, with three digits: coherence is small.
@@ -313,37 +266,24 @@ fn fine_percent(share: f64) -> String {
     number(share * 100.0)
 }
 
-fn amdahl(serial: &Parameter) -> Words {
-    Words {
-        en: format!("Amdahl's law: serial share {}", share(serial, Lang::En)),
-        zh: format!("阿姆达尔定律：串行份额 {}", share(serial, Lang::Zh)),
-    }
+fn amdahl(serial: &Parameter) -> Message {
+    say!("Amdahl's law: serial share {share}", share = share(serial))
 }
 
-fn universal(law: &ScalingLaw) -> Words {
-    let of = |lang| (share(&law.contention, lang), share(&law.coherence, lang));
-    let ((contention, coherence), (contention_zh, coherence_zh)) = (of(Lang::En), of(Lang::Zh));
-    Words {
-        en: format!("universal scalability law: contention σ {contention}, coherence κ {coherence}"),
-        zh: format!("通用可扩展性定律：竞争 σ {contention_zh}，一致性 κ {coherence_zh}"),
-    }
+fn universal(law: &ScalingLaw) -> Message {
+    let (contention, coherence) = (share(&law.contention), share(&law.coherence));
+    say!("universal scalability law: contention σ {contention}, coherence κ {coherence}")
 }
 
-fn uneven(dip: &Dip) -> Words {
+fn uneven(dip: &Dip) -> Message {
     let (at, share) = (dip.at, percent_number(dip.share));
-    Words {
-        en: format!("uneven, so no law is told: {at} do {share} % less than smaller and larger numbers let expect"),
-        zh: format!("不平滑，故不给出定律：{at} 个比更少与更多的数目所预期的少 {share}%"),
-    }
+    say!("uneven, so no law is told: {at} do {share} % less than smaller and larger numbers let expect")
 }
 
-fn slowing(share: f64) -> Words {
+fn slowing(share: f64) -> Message {
     let share = percent_number(share);
-    Words {
-        en: format!(
-            "the same number did {share} % less in the last round than in the first, so no law is told: CPU credits, \
+    say!(
+        "the same number did {share} % less in the last round than in the first, so no law is told: CPU credits, \
              throttling or a busier host"
-        ),
-        zh: format!("同样的数目在最后一轮比第一轮少做 {share}%，故不给出定律：CPU 积分用完、被限流，或宿主机更忙"),
-    }
+    )
 }

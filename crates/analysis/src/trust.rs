@@ -1,16 +1,20 @@
 //! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
 
 use hostmark_model::{
-    CaseRecord, Doubt, Estimate, FlagKind, Grade, Repetition, Run, SelfChecked, Text, Trust, counted,
+    CaseRecord, Doubt, Estimate, FlagKind, Grade, Message, Repetition, Run, SelfChecked, Text, Trust,
 };
+
+use hostmark_say::say;
 use hostmark_stats::repetition;
 
+use crate::bilingual::each;
 use crate::escape::visible;
 use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
 use crate::repetition::least_deviation;
+use crate::{spoken, words};
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
@@ -67,13 +71,7 @@ fn of_within(within: Option<f64>) -> Grade {
 pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
     if let Some(found) = found.as_ref().filter(|found| found.failed > 0) {
         let (failed, day) = (found.failed, found.day());
-        let text = Text {
-            en: format!(
-                "hostmark self-check found {} wrong on this host, {day}",
-                counted(failed as usize, "known value")
-            ),
-            zh: format!("hostmark self-check 于 {day} 在本机发现 {failed} 个已知值有误"),
-        };
+        let text = words(say!("hostmark self-check found {failed:known value} wrong on this host, {day}"));
         let cure = term!("run it again, and read which").to_owned_text();
         trust.doubts.insert(0, Doubt { text, cure });
         trust.grade = trust.grade.max(Grade::D);
@@ -113,9 +111,8 @@ enum DoubtSource {
 /// What makes it less trustworthy, in which others had this share of the CPUs' time: by its cause, and the worst of each first.
 fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let mut all: Vec<(DoubtSource, f64, Doubt)> = Vec::new();
-    let mut doubt = |cause: DoubtSource, weight: f64, en: String, zh: String, cure: Text| {
-        let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
-        all.push((cause, weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
+    let mut doubt = |cause: DoubtSource, weight: f64, text: Message, cure: Text| {
+        all.push((cause, weight, Doubt { text: words(text), cure: cure.to_owned_text() }));
     };
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let count = measured.len().max(1) as f64;
@@ -126,21 +123,14 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let in_percent = |share: f64| percent(share);
 
     if run.interrupted.is_some() {
-        doubt(
-            DoubtSource::Run,
-            1.0,
-            "the run was stopped before its end".into(),
-            "运行在结束前被停止".into(),
-            term!("continue it, or run it again"),
-        );
+        doubt(DoubtSource::Run, 1.0, say!("the run was stopped before its end"), term!("continue it, or run it again"));
     }
     let unsteady = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
     if unsteady >= NOTABLE {
         doubt(
             DoubtSource::Unknown,
             unsteady,
-            format!("rounds of {} of the values disagree by over 25 %", in_percent(unsteady)),
-            format!("{} 的数值各轮相差超过 25%", in_percent(unsteady)),
+            say!("rounds of {unsteady} of the values disagree by over 25 %", unsteady = in_percent(unsteady)),
             term!("rerun when the machine is idle"),
         );
     }
@@ -153,51 +143,44 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Run,
             few,
-            format!("{} of the values have fewer than five rounds", in_percent(few)),
-            format!("{} 的数值不足五轮", in_percent(few)),
+            say!("{few} of the values have fewer than five rounds", few = in_percent(few)),
             term!("take a longer profile (--profile standard), or fewer cases"),
         );
     }
     let contended = flagged(FlagKind::Contended);
     if others.max(contended) >= NOTABLE {
-        let (en, zh) = match others >= NOTABLE {
-            true => (
-                format!("other processes used {} of the CPUs' time", in_percent(others)),
-                format!("其他进程占用了 {} 的 CPU 时间", in_percent(others)),
-            ),
-            false => (
-                format!("other processes used the CPUs of {} of the cases", in_percent(contended)),
-                format!("{} 的用例有其他进程占用其 CPU", in_percent(contended)),
-            ),
+        let text = match others >= NOTABLE {
+            true => say!("other processes used {others} of the CPUs' time", others = in_percent(others)),
+            false => {
+                say!("other processes used the CPUs of {contended} of the cases", contended = in_percent(contended))
+            }
         };
         let cure = term!("stop them, or choose other CPUs (--cpu)");
-        doubt(DoubtSource::System, others.max(contended), en, zh, cure);
+        doubt(DoubtSource::System, others.max(contended), text, cure);
     }
     let throttled = flagged(FlagKind::Throttled);
     if throttled > 0.0 {
         doubt(
             DoubtSource::System,
             throttled.max(NOTABLE),
-            format!("a CPU quota stopped hostmark in {} of the cases", in_percent(throttled)),
-            format!("CPU 配额在 {} 的用例中暂停了 hostmark", in_percent(throttled)),
+            say!("a CPU quota stopped hostmark in {throttled} of the cases", throttled = in_percent(throttled)),
             term!("lift the quota of its control group while it runs"),
         );
     }
     if let Some(yields) = yields(&run.host) {
         let cure = term!("start it with chrt --other 0 and nice 0");
-        doubt(DoubtSource::System, 1.0, yields.en, yields.zh, cure);
+        doubt(DoubtSource::System, 1.0, yields.into(), cure);
     }
     if let Some(unseen) = limits_unseen(&run.host) {
         let cure = term!("mount /sys/fs/cgroup, or measure outside");
-        doubt(DoubtSource::System, NOTABLE, unseen.en, unseen.zh, cure);
+        doubt(DoubtSource::System, NOTABLE, unseen.into(), cure);
     }
     let unsettled = flagged(FlagKind::Unsettled);
     if unsettled >= NOTABLE {
         doubt(
             DoubtSource::System,
             unsettled,
-            format!("the core's frequency did not settle in {} of the cases", in_percent(unsettled)),
-            format!("{} 的用例中核心频率未稳定", in_percent(unsettled)),
+            say!("the core's frequency did not settle in {unsettled} of the cases", unsettled = in_percent(unsettled)),
             term!("set the performance governor"),
         );
     }
@@ -205,8 +188,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             stolen,
-            format!("the hypervisor gave {} of the CPUs' time to others", in_percent(stolen)),
-            format!("宿主机把 {} 的 CPU 时间分给了其他虚拟机", in_percent(stolen)),
+            say!("the hypervisor gave {stolen} of the CPUs' time to others", stolen = in_percent(stolen)),
             term!("take an instance with CPUs of its own"),
         );
     }
@@ -215,8 +197,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             shared,
-            format!("a neighbour shared this physical core {} of the time", in_percent(shared)),
-            format!("有 {} 的时间邻居虚拟机共用此物理核心", in_percent(shared)),
+            say!("a neighbour shared this physical core {shared} of the time", shared = in_percent(shared)),
             term!("rerun later, or use an instance with dedicated cores"),
         );
     }
@@ -225,8 +206,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             1.0 - 1.0 / times,
-            format!("the last-level cache was up to {times:.1}x slower at times: others use it"),
-            format!("末级缓存有时慢到 {times:.1} 倍：邻居虚拟机在争用"),
+            say!("the last-level cache was up to {times:.1}x slower at times: others use it"),
             term!("rerun at a quieter hour"),
         );
     }
@@ -242,20 +222,18 @@ pub fn lines(trust: &Trust) -> Vec<Text<String>> {
 /// The grade in a line for the answer, which has `left` more reasons elsewhere.
 pub fn line(trust: &Trust, left: usize) -> Text<String> {
     let mut by = match trust.runs {
-        0 => term!("estimated").to_owned_text(),
+        0 => term!("estimated").into(),
         _ => by_runs(trust),
     };
     if has_passed(trust) {
-        by.en += ", self-check passed";
-        by.zh += "，自检通过";
+        by = say!("{by}, self-check passed");
     }
-    let Text { mut en, mut zh } = graded(trust, by);
-    if left > 0 {
-        let (noun, lead) = if left < trust.doubts.len() { ("more reason", "另有 ") } else { ("reason", "") };
-        en = format!("{en}; {}: --full", counted(left, noun));
-        zh = format!("{zh}；{lead}{left} 条原因：--full");
+    let grade = graded(trust, by);
+    match left {
+        0 => grade,
+        _ if left < trust.doubts.len() => words(say!("{grade}; {left:more reason}: --full")),
+        _ => words(say!("{grade}; {left:reason}: --full")),
     }
-    Text { en, zh }
 }
 
 fn has_passed(trust: &Trust) -> bool {
@@ -263,67 +241,61 @@ fn has_passed(trust: &Trust) -> bool {
 }
 
 /// What the grade stands on, and what checked the values on this host.
-fn by(trust: &Trust) -> Text<String> {
-    let Text { mut en, mut zh } = by_runs(trust);
-    if let Some(checked) = trust.self_check.as_ref().filter(|checked| checked.has_passed()) {
-        en = format!("{en}; self-check passed on this host, {}", checked.day());
-        zh = format!("{zh}；本机自检于 {} 通过", checked.day());
+fn by(trust: &Trust) -> Message {
+    let by = by_runs(trust);
+    match trust.self_check.as_ref().filter(|checked| checked.has_passed()) {
+        Some(checked) => say!("{by}; self-check passed on this host, {day}", day = checked.day()),
+        None => by,
     }
-    Text { en, zh }
 }
 
-fn by_runs(trust: &Trust) -> Text<String> {
+fn by_runs(trust: &Trust) -> Message {
     match trust.runs {
-        0 => term!("estimated from other machines until three runs are stored here").to_owned_text(),
-        runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
+        0 => term!("estimated from other machines until three runs are stored here").into(),
+        runs => say!("by {runs} earlier runs"),
     }
 }
 
 /// The grade, and what it stands on: `TRUST B of A–F  repeat this run, and 9 of 10 values lie within ±11 % …`.
-fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
-    let (grade, Text { en, zh }) = (trust.grade.letter(), promised(trust, by));
-    Text { en: format!("TRUST {grade} of A–F  {en}"), zh: format!("可信度 {grade}（A–F）  {zh}") }
+fn graded(trust: &Trust, by: Message) -> Text<String> {
+    let (grade, promised) = (trust.grade.letter(), promised(trust, by));
+    // Two spaces stay between them only where the promise is a plain text.
+    each(|lang| spoken(&say!("TRUST {grade} of A–F  {promised}", promised = spoken(&promised, lang)), lang))
 }
 
 /// What the grade promises, and on what ground.
-fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
+fn promised(trust: &Trust, by: Message) -> Message {
     let Some(within) = trust.within.map(percent) else {
-        return term!("do not use: no value has rounds enough to tell how far another run may lie").to_owned_text();
+        return term!("do not use: no value has rounds enough to tell how far another run may lie").into();
     };
     let good_for = match trust.grade {
-        Grade::A | Grade::B | Grade::C => Text { en: "", zh: "" },
+        Grade::A | Grade::B | Grade::C => {
+            return say!("repeat this run, and 9 of 10 values lie within ±{within} ({by})");
+        }
         Grade::D => term!("orders of magnitude only"),
         Grade::F => term!("do not use"),
     };
-    let Text { en: by, zh: by_zh } = by;
     // A run beside steady competition repeats well, and is no measure of the machine for that.
-    if !good_for.en.is_empty() && trust.grade > of_within(trust.within) {
+    if trust.grade > of_within(trust.within) {
         let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
         let why = match is_wrong {
             true => term!("a known value came back wrong"),
             false => term!("others had the CPUs"),
         };
-        return Text {
-            en: format!("{}: {}; a repeat under the same conditions lies within ±{within} ({by})", good_for.en, why.en),
-            zh: format!("{}：{}；相同条件下再次运行相差不超过 ±{within}（{by_zh}）", good_for.zh, why.zh),
-        };
+        return say!("{good_for}: {why}; a repeat under the same conditions lies within ±{within} ({by})");
     }
-    let [then, then_zh] = if good_for.en.is_empty() { [""; 2] } else { [": ", "："] };
-    Text {
-        en: format!("repeat this run, and 9 of 10 values lie within ±{within} ({by}){then}{}", good_for.en),
-        zh: format!("再次运行，90% 的数值相差不超过 ±{within}（{by_zh}）{then_zh}{}", good_for.zh),
-    }
+    say!("repeat this run, and 9 of 10 values lie within ±{within} ({by}): {good_for}")
 }
 
 /// What the grade promises, without the grade.
 pub fn promise(trust: &Trust) -> Text<String> {
-    promised(trust, by(trust))
+    words(promised(trust, by(trust)))
 }
 
 /// A reason with what to do about it.
 pub fn doubted(doubt: &Doubt) -> Text<String> {
     let Doubt { text, cure } = doubt;
-    Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
+    each(|lang| visible(&spoken(&say!("{text}: {cure}"), lang)))
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::time::Duration;
 
+use hostmark_analysis::spoken;
 use hostmark_analysis::{constants, format};
 use hostmark_engine::{Observer, Wall};
 use hostmark_model::{CaseId, Lang, Params, ProbeInfo, Text, Unit};
+use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::wall::SinceStart;
@@ -126,10 +128,7 @@ impl ProgressState<'_> {
     /// is left.
     fn line(&self, columns: usize, lang: Lang, is_colored: bool) -> String {
         let seconds = self.left.as_secs_f64().ceil();
-        let time = match lang {
-            Lang::En => format!("{seconds} s left"),
-            Lang::Zh => format!("剩余 {seconds} 秒"),
-        };
+        let time = spoken(&say!("{seconds} s left"), lang);
         let digits = self.all.to_string().len();
         let mut tail = format!("{:>digits$}/{}   {time}", self.done, self.all);
         if tail.width() + 1 > columns {

@@ -12,6 +12,7 @@ use hostmark_stats::descriptive as stats;
 
 use super::ImportError;
 use super::lines::{LARGEST, TrailingText};
+use crate::texts;
 
 /// Most values of a run. A file has at most some hundred; each costs under a KiB.
 const MOST_VALUES: usize = 20_000;
@@ -251,10 +252,7 @@ impl Foreign {
 /// Says which results of the file are not in the run.
 fn passed_over(unread: &[String]) -> Option<Text<String>> {
     let names = (!unread.is_empty()).then(|| unread.join(", "))?;
-    Some(Text {
-        en: format!("the file has results that cannot be imported, which were passed over: {names}"),
-        zh: format!("文件中有无法导入的结果，已略过：{names}"),
-    })
+    Some(texts::foreign::passed_over!(names))
 }
 
 /// The settings of a run that this program was not asked for: they say nothing.
@@ -406,10 +404,7 @@ fn info(source: &Source, program: &ForeignQuantity) -> ProbeInfo {
         revision: 1,
         explain: Explain {
             what: program.what.to_owned_text(),
-            why: Text {
-                en: format!("To set what {tool} told beside other runs."),
-                zh: format!("用于把 {tool} 的结果与其他运行放在一起。"),
-            },
+            why: texts::foreign::why!(tool),
             reading: source.reading.to_owned_text(),
             typical: Text::default(),
             causes: Text::default(),

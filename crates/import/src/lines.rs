@@ -70,10 +70,7 @@ impl TrailingText {
     /// For who reads the run.
     pub(super) fn passed_over(&self) -> Text<String> {
         let TrailingText { line, text } = self;
-        Text {
-            en: format!("the file has text behind the result, which was passed over: line {line}, '{text}'"),
-            zh: format!("文件中结果之后还有其他文本，已略过：第 {line} 行，“{text}”"),
-        }
+        crate::texts::foreign::text_passed_over!(line, text)
     }
 }
 

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+use hostmark_texts::placeholders;
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 /// What is wrong with a call, and where.
@@ -62,28 +63,6 @@ fn argument(name: &str, format: &str, value: TokenStream) -> TokenStream {
     };
     let parts = [string(name), tokens(",")].into_iter().chain(value);
     [group(Delimiter::Parenthesis, parts), Punct::new(',', Spacing::Alone).into()].into_iter().collect()
-}
-
-/// The names of a template's placeholders, each once, and their formats.
-fn placeholders(template: &str) -> Result<Vec<(String, String)>, String> {
-    let (mut found, mut rest): (Vec<(String, String)>, _) = (Vec::new(), template);
-    while let Some(at) = rest.find(['{', '}']) {
-        let (mark, behind) = rest[at..].split_at(1);
-        if behind.starts_with(mark) {
-            rest = &behind[1..];
-            continue;
-        }
-        let (inside, after) = behind.split_once('}').filter(|_| mark == "{").ok_or("a brace is not closed")?;
-        let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
-        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(format!("'{{{inside}}}' has no name"));
-        }
-        if !found.iter().any(|(known, _)| known == name) {
-            found.push((name.to_owned(), format.to_owned()));
-        }
-        rest = after;
-    }
-    Ok(found)
 }
 
 /// What stands behind the template: `, name = value` each.

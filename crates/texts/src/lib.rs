@@ -40,7 +40,7 @@ impl Pair {
 
     /// The rule of `term!` for a key.
     fn arm(&self, key: &str) -> String {
-        let holes: String = placeholders(&self.en).iter().map(|name| format!("; ${name}:tt")).collect();
+        let holes: String = names(&self.en).iter().map(|name| format!("; ${name}:tt")).collect();
         let part = |(at, part): (usize, &str)| if at % 2 == 0 { format!("{part:?}, ") } else { format!("${part}, ") };
         let whole = |text: &str| text.split(['{', '}']).enumerate().map(part).collect::<String>();
         match holes.is_empty() {
@@ -62,16 +62,37 @@ impl Pair {
             () if self.zh.is_empty() => Ok(self),
             () if self.en == self.zh && self.en.split(' ').count() <= NAME_WORDS => Ok(self),
             () if !self.zh.chars().any(is_chinese) => Err("the Chinese text has none".to_owned()),
-            () if placeholders(&self.en) != placeholders(&self.zh) => Err("the placeholders differ".to_owned()),
+            () if names(&self.en) != names(&self.zh) => Err("the placeholders differ".to_owned()),
             () => Ok(self),
         }
     }
 }
 
-/// The names between braces, without formats.
-fn placeholders(text: &str) -> BTreeSet<&str> {
-    let inside = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-    inside.map(|(name, _)| name.split(':').next().unwrap_or(name)).collect()
+/// The names of a template's placeholders, each once, and their formats; or what is wrong with a brace.
+pub fn placeholders(template: &str) -> Result<Vec<(String, String)>, String> {
+    let (mut found, mut rest): (Vec<(String, String)>, _) = (Vec::new(), template);
+    while let Some(at) = rest.find(['{', '}']) {
+        let (mark, behind) = rest[at..].split_at(1);
+        if behind.starts_with(mark) {
+            rest = &behind[1..];
+            continue;
+        }
+        let (inside, after) = behind.split_once('}').filter(|_| mark == "{").ok_or("a brace is not closed")?;
+        let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!("'{{{inside}}}' has no name"));
+        }
+        if !found.iter().any(|(known, _)| known == name) {
+            found.push((name.to_owned(), format.to_owned()));
+        }
+        rest = after;
+    }
+    Ok(found)
+}
+
+/// The names alone; none of a text whose braces are no placeholders.
+fn names(text: &str) -> BTreeSet<String> {
+    placeholders(text).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
 }
 
 /// A heading and what stands below it, up to the next heading.
@@ -230,7 +251,7 @@ fn entries_of(text: &str) -> Result<Vec<(String, String)>, String> {
     // The first is the catalogue's own head.
     entries.retain(|(en, _)| !en.is_empty());
     entries.sort();
-    let is_wrong = |(en, zh): &&(String, String)| !zh.is_empty() && placeholders(en) != placeholders(zh);
+    let is_wrong = |(en, zh): &&(String, String)| !zh.is_empty() && names(en) != names(zh);
     if let Some((en, _)) = entries.iter().find(is_wrong) {
         return Err(format!("'{en}' has other placeholders"));
     }

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text};
+use hostmark_say::say;
 
 use super::Difference;
 use super::facts::{Fact, facts};
+use crate::words;
 
 /// What differs, and how many facts do not.
 pub(super) struct Differs {
@@ -139,32 +141,29 @@ fn only_differing(before: Option<String>, after: Option<String>) -> (Option<Stri
 /// Differences that shift values by themselves, and how.
 pub(super) fn warnings(base: &[Run], new: &[Run]) -> Vec<Text<String>> {
     let mut found = Vec::new();
-    let mut warn = |of: &dyn Fn(&Run) -> String, en: &str, zh: &str| {
+    let mut warn = |of: &dyn Fn(&Run) -> String, what: Message| {
         let of_side = |runs: &[Run]| runs.iter().map(of).filter(|value| !value.is_empty()).collect::<BTreeSet<_>>();
         let (old, new) = (of_side(base), of_side(new));
         if !old.is_empty() && !new.is_empty() && (old != new || old.len() > 1) {
             let joined = |side: BTreeSet<String>| side.into_iter().collect::<Vec<_>>().join(" | ");
             let (old, new) = (joined(old), joined(new));
-            found.push(Text { en: format!("{old}, {new}: {en}"), zh: format!("{old}、{new}：{zh}") });
+            found.push(words(say!("{old}, {new}: {what}")));
         }
     };
     warn(
         &|run| if run.imported.is_some() { String::new() } else { linked(run) },
-        "the C libraries differ; what calls libc (copies, allocation, process creation) differs by that alone",
-        "C 库不同；凡调用 libc 的（复制、内存分配、创建进程）仅因此就会不同",
+        say!("the C libraries differ; what calls libc (copies, allocation, process creation) differs by that alone"),
     );
     warn(
         &|run| run.host.kernel.named().unwrap_or_default(),
-        "the kernels differ; system calls, scheduling, paging and I/O are theirs",
-        "内核不同；系统调用、调度、分页与 I/O 均由内核决定",
+        say!("the kernels differ; system calls, scheduling, paging and I/O are theirs"),
     );
     warn(
         &|run| match run.host.memory.page_bytes {
             0 => String::new(),
             bytes => hostmark_model::size_text(bytes),
         },
-        "the base pages differ; TLB reach, page faults and memory in base pages are not alike",
-        "基本页大小不同；TLB 覆盖范围、缺页与使用基本页的内存均不可同等看待",
+        say!("the base pages differ; TLB reach, page faults and memory in base pages are not alike"),
     );
     found
 }

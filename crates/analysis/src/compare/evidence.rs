@@ -1,11 +1,14 @@
 //! Whether a change beside the leading value is one of the case: it is seen each time, and nothing disturbed it.
 
 use hostmark_model::{Measured, Run, Text, is_of_disturbed};
+use hostmark_say::say;
 
 use super::side::{By, RunCase, round_medians};
 use super::{Aspect, Evidence, in_turn};
+use crate::bilingual::same;
 use crate::format::DISTURBED_SHARE;
 use crate::neighbours;
+use crate::words;
 
 /// The runs of both sides, the first of one made in turn with the first of the other.
 pub(super) type Sides<'a> = (&'a [Run], &'a [Run]);
@@ -73,16 +76,10 @@ fn is_disturbed(measured: &Measured) -> bool {
 pub(super) fn remark(aspect: &Aspect) -> Option<Text<String>> {
     let change = (aspect.test.ratio - 1.0) * 100.0;
     let (name, change) = (&aspect.name, format!("{}{:.0} %", if change < 0.0 { '−' } else { '+' }, change.abs()));
-    let name_zh = if name == "typical" { "典型值" } else { name };
+    let name = if name == "typical" { term!("typical").to_owned_text() } else { same(name) };
     match aspect.evidence {
         Evidence::Repeats => None,
-        Evidence::Disturbed => Some(Text {
-            en: format!("{name} {change}, and a side was disturbed: no verdict on it"),
-            zh: format!("{name_zh} {change}，但有一方受扰：不据此判定"),
-        }),
-        Evidence::Once => Some(Text {
-            en: format!("{name} {change}, but not each time: no verdict on it"),
-            zh: format!("{name_zh} {change}，但并非每次如此：不据此判定"),
-        }),
+        Evidence::Disturbed => Some(words(say!("{name} {change}, and a side was disturbed: no verdict on it"))),
+        Evidence::Once => Some(words(say!("{name} {change}, but not each time: no verdict on it"))),
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use hostmark_model::{Audit, CacheKind, CaseRecord, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
+use hostmark_say::say;
 
 use super::reason::ASKED;
 use crate::network::{bits, peers, queue_text};
+use crate::words;
 
 /// A fact as text; none where it is not known.
 pub(crate) struct Fact {
@@ -83,7 +85,7 @@ fn kernel(host: &HostFacts, facts: &mut Facts) {
     facts.words("host.kernel.command_line", term!("kernel command line"), kernel.command_line.clone());
     for (name, state) in &kernel.vulnerabilities {
         let key = format!("host.kernel.vulnerabilities.{name}");
-        let label = Text { en: format!("mitigations ({name})"), zh: format!("缓解措施（{name}）") };
+        let label = words(say!("mitigations ({name})"));
         facts.text(&key, label, state);
     }
     facts.add("host.kernel.clock_source", term!("clock source"), kernel.clock_source.clone());
@@ -291,7 +293,7 @@ fn links(run: &Run, facts: &mut Facts) {
 
 fn link(key: &str, way: &Text<String>, path: &NetworkPath, facts: &mut Facts) {
     let mut add = |field: &str, name: Text, value: Option<String>| {
-        let label = Text { en: format!("{} {}", name.en, way.en), zh: format!("{}（{}）", name.zh, way.zh) };
+        let label = words(say!("{name} {way}"));
         facts.add(&format!("{key}.{field}"), label, value);
     };
     add("driver", term!("network driver"), path.driver.clone());
@@ -324,12 +326,12 @@ fn guest(run: &Run, facts: &mut Facts) {
     facts.text("guest.channel", term!("channel of the guest"), &guest.channel);
     facts.words("guest.append", term!("kernel's arguments"), Some(guest.append.clone()));
     for (name, text) in &guest.host {
-        let label = Text { en: format!("host: {name}"), zh: format!("宿主机：{name}") };
+        let label = words(say!("host: {name}"));
         facts.text(&format!("guest.host.{name}"), label, text);
     }
     for (name, digest) in &guest.digests {
         let digest: String = digest.chars().take(12).collect();
-        let label = Text { en: format!("{name} (SHA-256)"), zh: format!("{name}（SHA-256）") };
+        let label = words(say!("{name} (SHA-256)"));
         facts.text(&format!("guest.digests.{name}"), label, &digest);
     }
 }

@@ -1,8 +1,10 @@
 //! The gate of `compare`: what is slower, and the cases that are not known to be the same or faster.
 
-use hostmark_model::{Lang, Text};
+use hostmark_model::Lang;
+use hostmark_say::say;
 
 use super::{Against, CaseComparison, Comparison, FALSE_DISCOVERIES, GroupChange, ReasonKind, Verdict};
+use crate::words;
 
 /// A case that is not known to be the same or faster.
 #[derive(Debug)]
@@ -24,9 +26,7 @@ impl Open<'_> {
             Some(reason) => return reason.text.get(lang).to_owned(),
             None if self.case.failed_runs > 0 => {
                 let runs = self.case.failed_runs;
-                return Text { en: format!("failed in {runs} of its runs"), zh: format!("有 {runs} 次运行失败") }
-                    .get(lang)
-                    .to_owned();
+                return words(say!("failed in {runs} of its runs")).get(lang).to_owned();
             }
             None if self.is_undecided() => term!("undecided"),
             None => term!("changed, and not known to be the same"),

@@ -1,6 +1,7 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
-use hostmark_model::{Better, FlagKind, Outcome, Run, Text, Unit};
+use hostmark_model::{Better, FlagKind, Message, Outcome, Run, Text, Unit};
+use hostmark_say::say;
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::Deviation;
@@ -18,6 +19,7 @@ use super::{
 use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::labels::Labels;
+use crate::words;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
 const COMPARED_NOTES: [&str; 14] = [
@@ -339,8 +341,7 @@ fn told_in_cycles(case: &mut CaseComparison) {
         _ => Unit::Ratio,
     });
     if case.unit == Some(Unit::Ratio) {
-        let Text { en, zh } = &case.label;
-        case.label = Text { en: format!("{en}, per cycle"), zh: format!("{zh}，每周期") };
+        case.label = words(say!("{label}, per cycle", label = case.label));
     }
 }
 
@@ -418,7 +419,7 @@ fn remarks(
     new_value: &Option<SideValue>,
 ) -> Vec<Text<String>> {
     let mut remarks = Vec::new();
-    let mut say = |en: String, zh: String| remarks.push(Text { en, zh });
+    let mut add = |text: Message| remarks.push(words(text));
     // A shorter profile may have taken main memory at a smaller size, where translation costs less.
     let is_of_memory = old.first().is_some_and(|found| found.record.params.get("level") == Some("dram"));
     for key in COMPARED_NOTES.into_iter().chain(is_of_memory.then_some("at")) {
@@ -426,7 +427,7 @@ fn remarks(
         if let (Some(before), Some(after)) = (note(old), note(new))
             && before != after
         {
-            say(format!("{key} differs: {before} → {after}"), format!("{key} 不同：{before} → {after}"));
+            add(say!("{key} differs: {before} → {after}"));
         }
     }
     let share = |value: &Option<SideValue>| {
@@ -435,50 +436,36 @@ fn remarks(
     let (before, after) = (share(old_value), share(new_value));
     if before.max(after) >= DISTURBED_SHARE {
         let (before, after) = (percent(before), percent(after));
-        say(
-            format!("disturbed samples: {before} on the base, {after} on the other side"),
-            format!("受扰样本：基准一方 {before}，另一方 {after}"),
-        );
+        add(say!("disturbed samples: {before} on the base, {after} on the other side"));
     }
     let shares = [shared(old), shared(new)];
     if neighbours(By::leading(old, new), old, new).iter().any(|cost| *cost > 0.0) {
-        let told = |unknown: &str| shares.map(|share| share.map_or_else(|| unknown.to_owned(), percent));
-        let (cost, [before, after], [before_zh, after_zh]) =
-            (percent(NEIGHBOUR_COST), told("an unknown part"), told("未知"));
-        say(
-            format!(
-                "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
-            ),
-            format!(
-                "另一线程在其核心上运行的时间：基准一方 {before_zh}，另一方 {after_zh}；变化中可能有 {cost} 由此而来"
-            ),
-        );
+        let told = |share: Option<f64>| share.map_or_else(|| say!("an unknown part"), |share| percent(share).into());
+        let (cost, [before, after]) = (percent(NEIGHBOUR_COST), shares.map(told));
+        add(say!(
+            "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
+        ));
     }
     let others =
         |side: &[RunCase]| side.iter().filter_map(|found| found.measured()?.noise.others_share).fold(0.0, f64::max);
     let (before, after) = (others(old), others(new));
     if before.max(after) > 0.0 {
         let (before, after) = (percent(before), percent(after));
-        say(
-            format!("other programs used {before} of its CPU on the base, {after} on the other side"),
-            format!("其他程序占用其 CPU：基准一方 {before}，另一方 {after}"),
-        );
+        add(say!("other programs used {before} of its CPU on the base, {after} on the other side"));
     }
     let all = || old.iter().chain(new).filter_map(RunCase::measured);
     if all().any(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution)) {
-        say("a value is below clock resolution".into(), "有低于时钟分辨率的数值".into());
+        add(say!("a value is below clock resolution"));
     }
-    for (side, value, en, zh) in
-        [(old, old_value, "on the base", "基准一方"), (new, new_value, "on the other side", "另一方")]
-    {
+    for (side, value, place) in [(old, old_value, term!("on the base")), (new, new_value, term!("on the other side"))] {
         let has = value.as_ref().map_or(0, |value| value.runs);
         if has > 0 && has < side.len() {
             let all = side.len();
-            say(format!("only {has} of {all} runs have it {en}"), format!("{zh} {all} 次运行中只有 {has} 次测得"));
+            add(say!("only {has} of {all} runs have it {place}"));
         }
         let failed = failed_runs(side);
         if has > 0 && failed > 0 {
-            say(format!("it failed in {failed} runs {en}"), format!("{zh}有 {failed} 次运行失败"));
+            add(say!("it failed in {failed} runs {place}"));
         }
     }
     remarks

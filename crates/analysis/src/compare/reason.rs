@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use hostmark_model::{
-    AxisKind, CacheFact, Lang, Measured, ProbeInfo, Reason, Text, Unit, is_of_small_buffer, typed_value,
+    AxisKind, CacheFact, Measured, Message, ProbeInfo, Reason, Unit, is_of_small_buffer, typed_value,
 };
+use hostmark_say::say;
 
 use super::side::{RunCase, is_implausible, round_medians, without_value};
 use super::{NoVerdictReason, On, ReasonKind};
+use crate::bilingual::each;
 use crate::consistency;
 use crate::format::unit_name;
 use crate::levels::{Location, place_of_size};
-use crate::reasons;
+use crate::{reasons, words};
 
 /// Of one round alone nothing tells how far it may be off.
 const LEAST_ROUNDS: usize = 2;
@@ -47,8 +49,8 @@ pub(super) const ASKED: [&str; 14] = [
 /// The axis of a buffer's size, bytes.
 const SIZE: &str = "size";
 
-fn reason(kind: ReasonKind, on: On, en: impl Into<String>, zh: impl Into<String>) -> Option<NoVerdictReason> {
-    Some(NoVerdictReason { kind, on, is_open: true, text: Text { en: en.into(), zh: zh.into() } })
+fn reason(kind: ReasonKind, on: On, text: Message) -> Option<NoVerdictReason> {
+    Some(NoVerdictReason { kind, on, is_open: true, text: words(text) })
 }
 
 /// The same of what `--strict` lets pass, since it is no question.
@@ -68,8 +70,8 @@ fn on(base: bool, new: bool) -> On {
 /// What stands in the way of comparing the two sides' values at all.
 pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     match (base, new) {
-        (_, []) => return reason(ReasonKind::OneSide, On::New, "only the base has it", "只有基准一方有此用例"),
-        ([], _) => return reason(ReasonKind::OneSide, On::Base, "the base does not have it", "基准一方没有此用例"),
+        (_, []) => return reason(ReasonKind::OneSide, On::New, say!("only the base has it")),
+        ([], _) => return reason(ReasonKind::OneSide, On::Base, say!("the base does not have it")),
         _ => {}
     }
     differing(base, new, |probe| probe.revision.to_string())
@@ -77,15 +79,14 @@ pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictR
             reason(
                 ReasonKind::Revision,
                 On::Both,
-                format!("the probe's revision differs: {old} and {new} do not mean the same"),
-                format!("探针的修订号不同：{old} 与 {new} 含义不同"),
+                say!("the probe's revision differs: {old} and {new} do not mean the same"),
             )
         })
         .or_else(|| {
             let unit = |unit: Unit, lang| unit_name(unit, lang).to_owned();
             let (old, new) = differing(base, new, |probe| unit(probe.unit, hostmark_model::Lang::En))?;
-            let text = (format!("the unit differs: {old}, {new}"), format!("单位不同：{old}、{new}"));
-            reason(ReasonKind::Unit, On::Both, text.0, text.1)
+            let text = say!("the unit differs: {old}, {new}");
+            reason(ReasonKind::Unit, On::Both, text)
         })
         .or_else(|| without(base, new))
         .or_else(|| contradiction(base, new))
@@ -94,15 +95,10 @@ pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictR
 /// A side whose numbers cannot be true together.
 fn contradiction(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     let of_side = |side: &[RunCase]| side.iter().find_map(|found| consistency::of_case(found.record, found.probe));
-    let (on, en, zh, what) = of_side(base)
-        .map(|what| (On::Base, "the base", "基准一方", what))
-        .or_else(|| Some((On::New, "the other side", "另一方", of_side(new)?)))?;
-    reason(
-        ReasonKind::ContradictsItself,
-        on,
-        format!("{en} contradicts itself: {}", what.en),
-        format!("{zh}自相矛盾：{}", what.zh),
-    )
+    let (on, side, what) = of_side(base)
+        .map(|what| (On::Base, term!("the base"), what))
+        .or_else(|| Some((On::New, term!("the other side"), of_side(new)?)))?;
+    reason(ReasonKind::ContradictsItself, on, say!("{side} contradicts itself: {what}"))
 }
 
 /// A property of the probe that is not the same in all runs: what each side has.
@@ -120,43 +116,34 @@ fn differing(base: &[RunCase], new: &[RunCase], of: impl Fn(&ProbeInfo) -> Strin
 
 /// A side without a value, and why.
 fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
-    let said = |failed: bool| if failed { ("failed", "失败") } else { ("skipped", "已跳过") };
+    let said = |failed: bool| if failed { term!("failed") } else { term!("skipped") };
     let kind = |failed: bool| if failed { ReasonKind::Failed } else { ReasonKind::Skipped };
-    let localized = |why: &Reason| reasons::localized(why, Lang::Zh);
+    let told = |why: &Reason| each(|lang| reasons::localized(why, lang));
     match (without_value(base), without_value(new)) {
         (None, None) => None,
         (Some((one, why)), Some((other, why_other))) if one == other && is_alike(why, why_other) => {
-            let (en, zh) = said(one);
-            let both = format!("双方均{zh}：{}", localized(why));
-            let reason = reason(kind(one), On::Both, format!("{en} on both sides: {why}"), both);
+            let text = say!("{said} on both sides: {why}", said = said(one), why = told(why));
+            let reason = reason(kind(one), On::Both, text);
             if one { reason } else { closed(reason) }
         }
         (Some((one, why)), Some((other, why_other))) => {
-            let ((en, zh), (other_en, other_zh)) = (said(one), said(other));
-            reason(
-                kind(one || other),
-                if one == other { On::Both } else { on(one, other) },
-                format!("{en} on the base: {why}; {other_en} on the other side: {why_other}"),
-                format!("基准一方{zh}：{}；另一方{other_zh}：{}", localized(why), localized(why_other)),
-            )
+            let sides = if one == other { On::Both } else { on(one, other) };
+            let text = say!(
+                "{said} on the base: {why}; {other} on the other side: {why_other}",
+                said = said(one),
+                why = told(why),
+                other = said(other),
+                why_other = told(why_other)
+            );
+            reason(kind(one || other), sides, text)
         }
         (Some((failed, why)), None) => {
-            let (en, zh) = said(failed);
-            reason(
-                kind(failed),
-                On::Base,
-                format!("{en} on the base: {why}"),
-                format!("基准一方{zh}：{}", localized(why)),
-            )
+            let text = say!("{said} on the base: {why}", said = said(failed), why = told(why));
+            reason(kind(failed), On::Base, text)
         }
         (None, Some((failed, why))) => {
-            let (en, zh) = said(failed);
-            reason(
-                kind(failed),
-                On::New,
-                format!("{en} on the other side: {why}"),
-                format!("另一方{zh}：{}", localized(why)),
-            )
+            let text = say!("{said} on the other side: {why}", said = said(failed), why = told(why));
+            reason(kind(failed), On::New, text)
         }
     }
 }
@@ -176,20 +163,10 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
         (old || new).then(|| on(old, new))
     };
     if let Some((key, old, new)) = asked(base, new) {
-        return reason(
-            ReasonKind::Asked,
-            On::Both,
-            format!("{key} differs: {old}, {new}"),
-            format!("{key} 不同：{old}、{new}"),
-        );
+        return reason(ReasonKind::Asked, On::Both, say!("{key} differs: {old}, {new}"));
     }
     if let Some((old, new)) = pages(base, new) {
-        return reason(
-            ReasonKind::PageSize,
-            On::Both,
-            format!("page size obtained differs: {old}, {new}"),
-            format!("实际得到的页大小不同：{old}、{new}"),
-        );
+        return reason(ReasonKind::PageSize, On::Both, say!("page size obtained differs: {old}, {new}"));
     }
     if let Some((old, new)) = cache_levels(base, new) {
         let size = base.first().and_then(|found| found.record.params.get(SIZE)).unwrap_or_default();
@@ -197,37 +174,26 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
         return closed(reason(
             ReasonKind::CacheLevel,
             On::Both,
-            format!("{size} lies in {old} on the base, and in {new} on the other side"),
-            format!("{size} 在基准一方位于 {old}，在另一方位于 {new}"),
+            say!("{size} lies in {old} on the base, and in {new} on the other side"),
         ));
     }
     if let Some(on) = have(&|_, one| is_of_small_buffer(&one.flags)).filter(|on| *on != On::Both) {
         return closed(reason(
             ReasonKind::CacheLevel,
             on,
-            "its buffer is under twice the last cache on one side only",
-            "仅一方的缓冲区不足末级缓存的两倍",
+            say!("its buffer is under twice the last cache on one side only"),
         ));
     }
     if let Some(on) = have(&|_, one| is_implausible(one)) {
-        return reason(ReasonKind::Implausible, on, "a value is implausible", "有不可信的数值");
+        return reason(ReasonKind::Implausible, on, say!("a value is implausible"));
     }
     if let Some(on) = have(&|found, _| found.run.imported.is_some() && level == ObservationUnit::Round) {
-        return reason(
-            ReasonKind::OneValue,
-            on,
-            "one value of another tool, without an interval",
-            "其他工具的单个数值，没有区间",
-        );
+        return reason(ReasonKind::OneValue, on, say!("one value of another tool, without an interval"));
     }
     if level == ObservationUnit::Round {
         if let Some(on) = have(&|_, one| one.rounds.is_empty()) {
-            let reason = reason(
-                ReasonKind::Derived,
-                on,
-                "computed from other cases, which have verdicts of their own",
-                "由其他用例计算得出，见那些用例的判定",
-            );
+            let reason =
+                reason(ReasonKind::Derived, on, say!("computed from other cases, which have verdicts of their own"));
             return if on == On::Both { closed(reason) } else { reason };
         }
         let rounds = |side: &[RunCase]| side.iter().filter_map(RunCase::measured).map(|one| one.rounds.len()).sum();
@@ -236,8 +202,7 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
             return reason(
                 ReasonKind::TooFewRounds,
                 on(old < LEAST_ROUNDS, new < LEAST_ROUNDS),
-                format!("too few rounds: {old} and {new}, and it takes {LEAST_ROUNDS}"),
-                format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_ROUNDS}"),
+                say!("too few rounds: {old} and {new}, and it takes {LEAST_ROUNDS}"),
             );
         }
     }
@@ -246,7 +211,7 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
         ObservationUnit::Run => vec![measured.estimate.typical, measured.estimate.value()],
     };
     if let Some(on) = have(&|_, one| values(one).iter().any(|value| *value <= 0.0)) {
-        return reason(ReasonKind::NotPositive, on, "a value is zero or negative", "有为零或为负的数值");
+        return reason(ReasonKind::NotPositive, on, say!("a value is zero or negative"));
     }
     None
 }
@@ -256,8 +221,7 @@ pub(super) fn of_pairs() -> Option<NoVerdictReason> {
     reason(
         ReasonKind::TooFewPairs,
         On::Both,
-        "fewer pairs of runs have it on both sides than the first look takes",
-        "双方均测得它的成对运行少于首次检视所需",
+        say!("fewer pairs of runs have it on both sides than the first look takes"),
     )
 }
 

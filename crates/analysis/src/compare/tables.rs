@@ -44,14 +44,14 @@ pub(super) fn tables<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<Tog
 /// Its title without the unit of its values, which a change has not.
 fn titled(title: &Text) -> Text<String> {
     let head = |text: &'static str| {
-        let ends = UNIT_FOLLOWS.iter().filter_map(|sign| text.find(sign));
+        let ends = UNIT_FOLLOWS.iter().flat_map(|sign| [sign.en, sign.zh]).filter_map(|sign| text.find(sign));
         &text[..ends.min().unwrap_or(text.len())]
     };
     Text { en: format!("{LMBENCH}: {}", head(title.en)), zh: format!("{LMBENCH}：{}", head(title.zh)) }
 }
 
 /// What stands before the unit in a title.
-const UNIT_FOLLOWS: [&str; 4] = [": ", "：", " in ", "，单位"];
+const UNIT_FOLLOWS: [Text; 2] = [term!(": "), term!(" in ")];
 
 /// Whether a case is one of STREAM's kernels, all else at the probe's default.
 fn is_of_stream(labels: &Labels, case: &CaseRecord) -> bool {

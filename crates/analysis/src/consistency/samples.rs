@@ -1,6 +1,7 @@
 //! What an estimate must be when its samples are what the file says.
 
 use hostmark_model::{Better, DisturbanceFlags, Estimate, Measured, ProbeInfo, Text, Unit};
+use hostmark_say::say;
 use hostmark_stats::{descriptive, interval};
 
 use super::{fault, is_near, with_numbers};
@@ -15,19 +16,13 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
     let (has, counted) = (rounds.len(), estimate.rounds);
     if samples.len() != has || counted as usize != has {
         let lists = samples.len();
-        return fault(
-            format!("it has {counted} rounds in its estimate, {has} records of rounds and samples of {lists}"),
-            format!("估计中为 {counted} 轮，轮次记录为 {has} 条，样本为 {lists} 轮"),
-        );
+        return fault(say!("it has {counted} rounds in its estimate, {has} records of rounds and samples of {lists}"));
     }
     if let Some((round, values)) =
         rounds.iter().zip(samples).find(|(round, of)| round.disturbance_flags.len() != of.len())
     {
         let (number, marks, values) = (round.round, round.disturbance_flags.len(), values.len());
-        return fault(
-            format!("round {number} has {values} samples and {marks} marks"),
-            format!("第 {number} 轮有 {values} 个样本、{marks} 个标记"),
-        );
+        return fault(say!("round {number} has {values} samples and {marks} marks"));
     }
     let counting: Vec<Vec<f64>> = rounds
         .iter()
@@ -36,10 +31,7 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
         .collect();
     let (n, count) = (estimate.n, counting.iter().map(Vec::len).sum::<usize>());
     if n != count as u64 {
-        return fault(
-            format!("it counts {n} samples, and has {count} that count"),
-            format!("样本数为 {n}，而计入的样本有 {count} 个"),
-        );
+        return fault(say!("it counts {n} samples, and has {count} that count"));
     }
     if estimate.agreement.is_some() {
         return of_votes(measured, unit);
@@ -48,12 +40,9 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
         let given = descriptive::median(values).unwrap_or(0.0);
         if !is_near(round.median, given, 0.0) {
             let number = round.round;
-            return with_numbers(
-                [round.median, given],
-                unit,
-                |[says, given]| format!("round {number} has the median {says}, and its samples give {given}"),
-                |[says, given]| format!("第 {number} 轮的中位数为 {says}，而其样本给出 {given}"),
-            );
+            return with_numbers([round.median, given], unit, |[says, given]| {
+                say!("round {number} has the median {says}, and its samples give {given}")
+            });
         }
     }
     let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();
@@ -81,23 +70,15 @@ fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
     let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
     let (says, given) = (measured.estimate.typical, descriptive::mode(&votes)?);
     (!is_near(says, given, 0.0)).then_some(())?;
-    with_numbers(
-        [says, given],
-        unit,
-        |[says, given]| format!("its value is {says}, and its rounds vote for {given}"),
-        |[says, given]| format!("数值为 {says}，而各轮投票得出 {given}"),
-    )
+    with_numbers([says, given], unit, |[says, given]| say!("its value is {says}, and its rounds vote for {given}"))
 }
 
 fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
     let given = descriptive::median(medians)?;
     (!is_near(estimate.typical, given, 0.0)).then_some(())?;
-    with_numbers(
-        [estimate.typical, given],
-        unit,
-        |[says, given]| format!("the typical value is {says}, and its samples give {given}"),
-        |[says, given]| format!("典型值为 {says}，而其样本给出 {given}"),
-    )
+    with_numbers([estimate.typical, given], unit, |[says, given]| {
+        say!("the typical value is {says}, and its samples give {given}")
+    })
 }
 
 fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&ProbeInfo>) -> Option<Text<String>> {
@@ -109,24 +90,21 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
     };
     let scale = all.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
     let numbers = [
-        ("smallest sample", "最小样本", estimate.min, descriptive::min(all)),
-        ("largest sample", "最大样本", estimate.max, descriptive::max(all)),
-        ("mean", "均值", estimate.mean, descriptive::mean(all)),
-        ("standard deviation", "标准差", estimate.stddev, descriptive::stddev(all)),
-        ("median absolute deviation", "中位数绝对偏差", estimate.mad, descriptive::mad(all)),
-        ("best round", "最佳一轮", estimate.best_round, best),
+        (say!("smallest sample"), estimate.min, descriptive::min(all)),
+        (say!("largest sample"), estimate.max, descriptive::max(all)),
+        (say!("mean"), estimate.mean, descriptive::mean(all)),
+        (say!("standard deviation"), estimate.stddev, descriptive::stddev(all)),
+        (say!("median absolute deviation"), estimate.mad, descriptive::mad(all)),
+        (say!("best round"), estimate.best_round, best),
     ];
-    let (en, zh, says, given) = numbers.into_iter().find_map(|(en, zh, says, given)| {
+    let (name, says, given) = numbers.into_iter().find_map(|(name, says, given)| {
         let given = given.unwrap_or(0.0);
         // A spread is what is left of numbers that may be far larger.
-        (!is_near(says, given, scale * 1e-3)).then_some((en, zh, says, given))
+        (!is_near(says, given, scale * 1e-3)).then_some((name, says, given))
     })?;
-    with_numbers(
-        [says, given],
-        probe.map(|probe| probe.unit),
-        |[says, given]| format!("the {en} is {says}, and its samples give {given}"),
-        |[says, given]| format!("{zh}为 {says}，而其样本给出 {given}"),
-    )
+    with_numbers([says, given], probe.map(|probe| probe.unit), |[says, given]| {
+        say!("the {name} is {says}, and its samples give {given}")
+    })
 }
 
 /// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike.
@@ -134,10 +112,7 @@ fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Opti
     let Measured { estimate, bounds, .. } = measured;
     let (low, high) = (estimate.ci_low?, estimate.ci_high?);
     let Some(interval::Interval { low: least, high: most, .. }) = interval::of_medians(medians, 0.0) else {
-        return fault(
-            format!("it has an interval, and {} rounds give none", medians.len()),
-            format!("有区间，而 {} 轮给不出区间", medians.len()),
-        );
+        return fault(say!("it has an interval, and {medians} rounds give none", medians = medians.len()));
     };
     let typical = estimate.typical;
     let is_wider =
@@ -150,10 +125,7 @@ fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Opti
     let (least, most) = bounds.map_or(ends, |bounds| bounds.held(ends, typical));
     let fits = is_near(low, least, typical) && is_near(high, most, typical);
     (!fits).then_some(())?;
-    with_numbers(
-        [low, high, least, most],
-        unit,
-        |[low, high, least, most]| format!("its interval is {low} … {high}, and its rounds give {least} … {most}"),
-        |[low, high, least, most]| format!("区间为 {low} … {high}，而各轮给出 {least} … {most}"),
-    )
+    with_numbers([low, high, least, most], unit, |[low, high, least, most]| {
+        say!("its interval is {low} … {high}, and its rounds give {least} … {most}")
+    })
 }

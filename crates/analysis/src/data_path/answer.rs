@@ -1,16 +1,18 @@
 //! The answer at the head of the view: how fast through which pipeline, how fast TCP alone, and why.
 
 use hostmark_model::{Run, Text};
+use hostmark_say::say;
 
 use crate::bilingual::{COMMA, joined, same};
 
-use super::drawing::{command, process_name};
+use super::drawing::{command, process_name, short_command};
 use super::figures::{plain, plain_rate, times};
 use super::model::CROSSINGS_OF_TCP;
 use super::pipeline::Pipeline;
 use super::setting::{SOCKET, Setting, settings};
 use super::slowest::slowest;
 use super::wording::{is_full, outside, title};
+use crate::words;
 
 /// The pipelines that the answer names, the first of each that was measured: as nc moves bytes, or without its polls.
 const NAMED: [[&str; 2]; 2] =
@@ -51,16 +53,13 @@ fn answer(setting: &Setting) -> Option<PathAnswer> {
     let rates = join(&all, |pipeline| {
         let rate = plain_rate(pipeline.rate.value);
         if pipeline.path == SOCKET {
-            return Text { en: format!("{rate} TCP alone"), zh: format!("单独 TCP {rate}") };
+            return words(say!("{rate} TCP alone"));
         }
-        let Text { en, zh } = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
-        Text { en: format!("{rate} through {en}"), zh: format!("{zh} 为 {rate}").replace("） ", "）") }
+        let line = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
+        words(say!("{rate} through {line}"))
     });
     let because = because(setting, &through, &all);
-    let text = Text {
-        en: format!("{}: {}{}.", title.en, rates.en, because.en),
-        zh: format!("{}：{}{}。", title.zh, rates.zh, because.zh),
-    };
+    let text = words(say!("{title}: {rates}{because}."));
     let is_proven = |pipeline: &&&Pipeline| pipeline.is_believed && NAMED[0].contains(&pipeline.path);
     let pair = through.iter().find(is_proven).copied().zip(bare.filter(|bare| bare.is_believed));
     let (cases, cost) =
@@ -72,15 +71,10 @@ fn answer(setting: &Setting) -> Option<PathAnswer> {
 
 /// `dd | nc 1.2 GB/s on 1 CPU, its TCP leg alone 3.4 GB/s`: `net.tcp_bandwidth` is another figure, a stream that has reached its rate.
 fn in_short(setting: &Setting, pipeline: &Pipeline, bare: &Pipeline) -> Text<String> {
-    let Text { en, zh } = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
-    let [en, zh] =
-        [en, zh].map(|line| line.replace(" → nc -l > /dev/null", "").replace(" blocks, ", ", ").replace(" 块，", "，"));
+    let line = short_command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
     let [rate, bare] = [pipeline, bare].map(|pipeline| plain_rate(pipeline.rate.value));
-    let (cpus, on) = (setting.cpus, setting.cpus_text());
-    Text {
-        en: format!("{en}: {rate} on {on}, its TCP leg alone {bare}"),
-        zh: format!("{zh}：{cpus} 个 CPU 上 {rate}，其 TCP 一段单独 {bare}"),
-    }
+    let cpus = setting.cpus;
+    words(say!("{line}: {rate} on {cpus:CPU}, its TCP leg alone {bare}"))
 }
 
 /// The forecast of who counts crossings alone, of which TCP has two.
@@ -88,10 +82,7 @@ fn by_crossings(pipeline: &Pipeline, bare: &Pipeline) -> Option<Text<String>> {
     let crossings = pipeline.total(|process| process.crossings)?;
     let expected = plain_rate(pipeline.rate.value * crossings.value / CROSSINGS_OF_TCP);
     let (count, rate, bare) = (times(Some(crossings)), plain_rate(pipeline.rate.value), plain_rate(bare.rate.value));
-    Some(Text {
-        en: format!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}."),
-        zh: format!("若只算复制，TCP 应为 {rate} × {count} / 2 = {expected}；单独实测为 {bare}。"),
-    })
+    Some(words(say!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}.")))
 }
 
 /// What a pipeline loses over TCP alone, where the intervals prove it.
@@ -109,16 +100,10 @@ fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Text<
         let time = plain(pipeline.time_per_byte_ns(), false);
         let crossings = times(pipeline.total(|process| process.crossings));
         let count = pipeline.processes.len();
-        Text {
-            en: format!("{time} ns ({count} processes, {crossings} crossings)"),
-            zh: format!("{time} ns（{count} 个进程，{crossings} 次进出内核）"),
-        }
+        words(say!("{time} ns ({count} processes, {crossings} crossings)"))
     });
     let decides = through.first().map(|first| decides(setting, first)).unwrap_or_default();
-    Text {
-        en: format!("; because a byte takes CPU time of {}{}", times.en, decides.en),
-        zh: format!("；原因：每字节的 CPU 时间依次为 {}{}", times.zh, decides.zh),
-    }
+    words(say!("; because a byte takes CPU time of {times}{decides}"))
 }
 
 /// Full CPUs, or the slowest process.
@@ -128,23 +113,18 @@ fn decides(setting: &Setting, first: &Pipeline) -> Text<String> {
     let slowest = slowest(first).map(|slowest| process_name(first, slowest.index));
     match (is_full(setting, first), slowest) {
         (true, slowest) => {
-            let most = slowest.map(|name| Text {
-                en: format!("; the slowest process of the first is {name}"),
-                zh: format!("；第一条中最慢的进程是 {name}"),
-            });
+            let most = slowest.map(|name| words(say!("; the slowest process of the first is {name}")));
             let most = most.unwrap_or_default();
-            let word = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
-            Text { en: format!(", and {word} full{}", most.en), zh: format!("，而 CPU 已满{}", most.zh) }
+            // Chinese needs no number here.
+            let en = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
+            let full = Text { en, zh: String::new() };
+            words(say!(", and {full} full{most}"))
         }
         (false, Some(name)) => {
-            let (busy, of, outside) = (busy.value, setting.cpus_text(), outside(setting, first));
-            Text {
-                en: format!(
-                    ", and in the first {name} is the slowest process, while its processes keep {busy:.2} of {of} busy{}",
-                    outside.en
-                ),
-                zh: format!("，而第一条中 {name} 最慢，其进程占用 {cpus} 个 CPU 中的 {busy:.2} 个{}", outside.zh),
-            }
+            let (busy, outside) = (busy.value, outside(setting, first));
+            words(say!(
+                ", and in the first {name} is the slowest process, while its processes keep {busy:.2} of {cpus:CPU} busy{outside}"
+            ))
         }
         (false, None) => outside(setting, first),
     }

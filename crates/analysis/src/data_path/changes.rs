@@ -1,11 +1,13 @@
 //! What else the run measured of a pipeline with one thing changed, and what that gave.
 
 use hostmark_model::{Text, size_text};
+use hostmark_say::say;
 
 use crate::propagated::{Propagated, propagated_ratio};
 
 use super::pipeline::Pipeline;
 use super::setting::{CPUS, Setting, is_of_one_cpu};
+use crate::words;
 
 /// The axis of bytes that a read or write is given.
 pub(super) const BLOCK: &str = "block";
@@ -33,7 +35,7 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
     };
     for other in setting.pipelines.iter().filter(|other| other.path != pipeline.path) {
         if let Some(calls) = without_a_copy(pipeline, other) {
-            add(Text { en: format!("{calls} ({})", other.path), zh: format!("改用 {calls}（{}）", other.path) }, other);
+            add(words(say!("{calls} ({path})", path = other.path)), other);
         }
     }
     let of_same_way = |other: &&Pipeline| other.ends() == pipeline.ends() && other.places().eq(pipeline.places());
@@ -44,31 +46,24 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
         .filter(of_same_way)
     {
         let (block, path) = (block(setting), other.path);
-        add(
-            Text {
-                en: format!("blocks of {block} without poll ({path})"),
-                zh: format!("不用 poll，块大小 {block}（{path}）"),
-            },
-            other,
-        );
+        add(words(say!("blocks of {block} without poll ({path})")), other);
     }
     let fewer = || setting.pipelines.iter().filter(|other| is_a_process_less(pipeline, other));
     let of_same_source = |other: &&Pipeline| other.ends() == pipeline.ends();
     let has_same_source = fewer().any(|other| of_same_source(&other));
     for other in fewer().filter(|other| !has_same_source || of_same_source(other)) {
         let path = other.path;
-        add(Text { en: format!("a process less ({path})"), zh: format!("少一个进程（{path}）") }, other);
+        add(words(say!("a process less ({path})")), other);
     }
     for other in all.iter().filter(|other| setting.differs_in(CPUS, other)) {
         if let Some(same) = other.named(pipeline.path) {
-            let cpus = other.cpus;
-            add(Text { en: other.cpus_text(), zh: format!("{cpus} 个 CPU") }, same);
+            add(words(say!("{cpus:CPU}", cpus = other.cpus)), same);
         }
     }
     for other in all.iter().filter(|other| setting.differs_in(BLOCK, other)) {
         if let Some(same) = other.named(pipeline.path) {
             let block = block(other);
-            add(Text { en: format!("blocks of {block}"), zh: format!("块大小 {block}") }, same);
+            add(words(say!("blocks of {block}")), same);
         }
     }
     found.sort_by(|one, other| other.times.value.total_cmp(&one.times.value));

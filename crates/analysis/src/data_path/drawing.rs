@@ -1,13 +1,15 @@
 //! How a pipeline is drawn and what its processes are called.
 
 use hostmark_model::Text;
+use hostmark_say::say;
 
-use crate::bilingual::same;
+use crate::bilingual::{each, same};
 
 use super::changes::block;
 use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::Setting;
 use super::slowest::Slowest;
+use crate::words;
 
 /// A path that a command line makes.
 struct PathCommand {
@@ -44,12 +46,23 @@ const COMMANDS: &[PathCommand] = &[
 pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
     let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
     let block = block(setting);
-    let (en, zh) = match (pipeline.polls(), block.is_empty()) {
-        (true, _) => return Some(line.to_owned_text()),
-        (false, true) => (String::new(), String::new()),
-        (false, false) => (format!("{block} blocks, "), format!("{block} 块，")),
-    };
-    Some(Text { en: format!("{} ({en}no poll)", line.en), zh: format!("{}（{zh}不用 poll）", line.zh) })
+    Some(match (pipeline.polls(), block.is_empty()) {
+        (true, _) => line.to_owned_text(),
+        (false, true) => words(say!("{line} (no poll)")),
+        (false, false) => words(say!("{line} ({block} blocks, no poll)")),
+    })
+}
+
+/// The same without its receiver, in few words.
+pub(super) fn short_command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+    let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
+    let line = each(|lang| line.say(lang).replace(" → nc -l > /dev/null", ""));
+    let block = block(setting);
+    Some(match (pipeline.polls(), block.is_empty()) {
+        (true, _) => line,
+        (false, true) => words(say!("{line} (no poll)")),
+        (false, false) => words(say!("{line} ({block}, no poll)")),
+    })
 }
 
 /// A process by its number and its program, or by what it reads and writes.

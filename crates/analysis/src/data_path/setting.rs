@@ -42,11 +42,6 @@ pub(super) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// `1 CPU`, `2 CPUs`.
-    pub(super) fn cpus_text(&self) -> String {
-        format!("{} {}", self.cpus, if self.cpus > 1.0 { "CPUs" } else { "CPU" })
-    }
-
     pub(super) fn named(&self, path: &str) -> Option<&Pipeline<'a>> {
         self.pipelines.iter().find(|pipeline| pipeline.path == path)
     }

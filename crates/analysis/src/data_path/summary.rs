@@ -1,6 +1,7 @@
 //! A setting in tables: the single stages, each pipeline beside its forecasts, and cold files beside the disk.
 
 use hostmark_model::{CaseRecord, Params, Run, Text};
+use hostmark_say::say;
 
 use crate::bilingual::same;
 use crate::plain_table::{Row, Table};
@@ -11,6 +12,7 @@ use super::model::{Forecast, forecast, from_crossings};
 use super::pipeline::{Pipeline, number};
 use super::setting::{COLD_FILE, Setting};
 use super::wording::{forecast_text, title};
+use crate::words;
 
 /// The tables of a setting; none of them is empty.
 pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item> {
@@ -23,9 +25,8 @@ fn texts(all: &[Text]) -> Vec<Text<String>> {
 }
 
 fn single_stages(setting: &Setting) -> Option<Table> {
-    let Text { en, zh } = title(setting);
     let mut table = Table {
-        title: Text { en: format!("Single stages: {en}"), zh: format!("单级：{zh}") },
+        title: words(say!("Single stages: {setting}", setting = title(setting))),
         columns: texts(&[term!("rate"), Text::name("ns/B"), Text::name("CPU ns/B")]),
         ..Table::default()
     };
@@ -40,9 +41,8 @@ fn single_stages(setting: &Setting) -> Option<Table> {
 
 /// Each pipeline as measured, by the model and by its crossings alone.
 fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
-    let Text { en, zh } = title(setting);
     let mut table = Table {
-        title: Text { en: format!("Measured and expected: {en}"), zh: format!("实测与预期：{zh}") },
+        title: words(say!("Measured and expected: {setting}", setting = title(setting))),
         columns: texts(&[
             term!("measured"),
             term!("model", "forecast"),
@@ -80,8 +80,8 @@ fn row(pipeline: &Pipeline, cells: Vec<Text<String>>) -> Row {
 }
 
 fn noted(stage: &Pipeline) -> Option<Text<String>> {
-    let Text { en, zh } = stage.remark.clone()?;
-    Some(Text { en: format!("{}: {en}", stage.path), zh: format!("{}：{zh}", stage.path) })
+    let why = stage.remark.as_ref()?;
+    Some(words(say!("{paths}: {why}", paths = stage.path)))
 }
 
 /// The probe of direct reads, and where it reads in order, large blocks, several at a time.
@@ -127,28 +127,16 @@ const FASTER: f64 = 1.1;
 fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Text<String>> {
     let path = COLD_FILE;
     let Some(disk) = disk else {
-        return Some(Text {
-            en: format!(
-                "{path} was dropped from this system's page cache alone. Whether a cache below it answered (the hypervisor's, the \
+        return Some(words(say!(
+            "{path} was dropped from this system's page cache alone. Whether a cache below it answered (the hypervisor's, the \
                  device's) is unknown: the disk was not read directly beside it (disk.read)."
-            ),
-            zh: format!(
-                "{path} 只从本系统的页缓存中丢弃。下层缓存（虚拟机监控程序或设备的）是否应答未知：此次没有并列测量直接读磁盘（disk.read）。"
-            ),
-        });
+        )));
     };
     (alone.rate.value > FASTER * disk).then(|| {
         let [file, disk] = [alone.rate.value, disk].map(plain_rate);
-        Text {
-            en: format!(
-                "{path} gives {file}, more than the {disk} of the disk past the page cache: a cache below (the hypervisor's, the \
+        words(say!("{path} gives {file}, more than the {disk} of the disk past the page cache: a cache below (the hypervisor's, the \
                  device's) may hold the file, which was written just before, or read-ahead asks for more at once. Take it for no \
-                 cold disk."
-            ),
-            zh: format!(
-                "{path} 为 {file}，超过绕过页缓存读磁盘的 {disk}：下层缓存（虚拟机监控程序或设备的）可能留有刚写入的文件，或预读同时发出了更多请求。请勿视为冷磁盘的速率。"
-            ),
-        }
+                 cold disk."))
     })
 }
 

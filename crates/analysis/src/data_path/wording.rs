@@ -1,6 +1,7 @@
 //! One pipeline after another: drawn, with what each process takes, the slowest named, and what to change.
 
-use hostmark_model::Text;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 
 use crate::bilingual::{COMMA, SEMICOLON, joined, same};
 use crate::plain_table::{Row, Table};
@@ -15,6 +16,7 @@ use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::{Setting, reason};
 use super::slowest::{Because, Slowest, slowest};
 use crate::texts::data_path::wording as texts;
+use crate::words;
 
 pub(super) const READING_TITLE: Text = term!("How to read this");
 
@@ -46,7 +48,7 @@ fn unmeasured(setting: &Setting) -> Vec<Text<String>> {
     }
     let one = |(why, paths): (Text<String>, Vec<&str>)| {
         let paths = paths.join(", ");
-        Text { en: format!("{paths}: {}", why.en), zh: format!("{paths}：{}", why.zh) }
+        words(say!("{paths}: {why}"))
     };
     all.into_iter().map(one).collect()
 }
@@ -54,12 +56,10 @@ fn unmeasured(setting: &Setting) -> Vec<Text<String>> {
 /// `On 1 CPU, blocks of 64 KiB`.
 pub(super) fn title(setting: &Setting) -> Text<String> {
     let (cpus, block) = (setting.cpus, block(setting));
-    let (s, of_blocks, of_blocks_zh) = match block.is_empty() {
-        true => ("", String::new(), String::new()),
-        false => (", blocks of ", block.clone(), format!("，块大小 {block}")),
-    };
-    let cpus_en = setting.cpus_text();
-    Text { en: format!("On {cpus_en}{s}{of_blocks}"), zh: format!("{cpus} 个 CPU{of_blocks_zh}") }
+    words(match block.is_empty() {
+        true => say!("On {cpus:CPU}"),
+        false => say!("On {cpus:CPU}, blocks of {block}"),
+    })
 }
 
 /// Which congestion control the sockets had, and what that one does even where nothing is congested.
@@ -73,22 +73,19 @@ fn congestion(setting: &Setting) -> Option<Text<String>> {
         Text { en: "", zh: "" }
     };
     let all = all.join(", ");
-    (!all.is_empty()).then(|| Text {
-        en: format!("Congestion control of TCP: {all}.{}", paces.en),
-        zh: format!("TCP 拥塞控制：{all}。{}", paces.zh),
-    })
+    (!all.is_empty()).then(|| words(say!("Congestion control of TCP: {all}.{paces}")))
 }
 
 fn items_of_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
     let slowest = slowest(pipeline);
     let path = pipeline.path;
     let name = match command(setting, pipeline) {
-        Some(Text { en, zh }) => Text { en: format!("{path}: {en}"), zh: format!("{path}：{zh}") },
+        Some(line) => words(say!("{path}: {line}")),
         None => same(path),
     };
     let mut items = vec![Item::Heading(name), Item::Line(sums(setting, pipeline))];
-    if let Some(Text { en, zh }) = pipeline.remark.clone() {
-        items.push(Item::Line(Text { en: format!("! {en}"), zh: format!("！{zh}") }));
+    if let Some(remark) = &pipeline.remark {
+        items.push(Item::Line(words(say!("! {remark}"))));
     }
     if !pipeline.processes.is_empty() {
         items.push(Item::Drawing(drawing(pipeline, slowest.as_ref())));
@@ -107,29 +104,24 @@ fn items_of_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_in
 
 /// The rate, and the sums over all processes.
 fn sums(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
-    let (rate, count, cpus) = (rate(pipeline.rate), pipeline.processes.len(), setting.cpus_text());
+    let (rate, count, cpus) = (rate(pipeline.rate), pipeline.processes.len(), setting.cpus);
     if count == 0 {
-        return Text {
-            en: format!("{rate}; the run does not name its processes"),
-            zh: format!("{rate}；此次运行未记录其进程"),
-        };
+        return words(say!("{rate}; the run does not name its processes"));
     }
     let copies = times(pipeline.total(|process| process.copies));
-    let copied = if copies == "1" { "copy" } else { "copies" };
     let crossings = times(pipeline.total(|process| process.crossings));
     let busy = pipeline.busy_cpus.map_or_else(|| NOTHING.to_owned(), |busy| format!("{:.2}", busy.value));
     let (time, outside) = (plain(pipeline.time_per_byte_ns(), false), outside(setting, pipeline));
-    Text {
-        en: format!(
-            "{rate}: {count} processes, {copies} {copied} and {crossings} crossings of each byte; {busy} of {cpus} busy{}, \
-             {time} ns of CPU time a byte",
-            outside.en
+    words(match &*copies {
+        "1" => say!(
+            "{rate}: {count} processes, {copies} copy and {crossings} crossings of each byte; {busy} of {cpus:CPU} busy{outside}, \
+             {time} ns of CPU time a byte"
         ),
-        zh: format!(
-            "{rate}：{count} 个进程，每字节复制 {copies} 次、穿越 {crossings} 次；{} 个 CPU 中占用 {busy} 个{}，每字节 CPU 时间 {time} ns",
-            setting.cpus, outside.zh
+        _ => say!(
+            "{rate}: {count} processes, {copies} copies and {crossings} crossings of each byte; {busy} of {cpus:CPU} busy{outside}, \
+             {time} ns of CPU time a byte"
         ),
-    }
+    })
 }
 
 /// Less than this of a CPU that programs outside had is within what counters and medians tell.
@@ -138,10 +130,7 @@ const OUTSIDE: f64 = 0.1;
 /// What programs outside a pipeline had of its CPUs, where that is worth a word.
 pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
     match pipeline.outside(setting.cpus) {
-        outside if outside >= OUTSIDE => Text {
-            en: format!(" and other programs at least {outside:.2}"),
-            zh: format!("，其他程序至少占用 {outside:.2} 个"),
-        },
+        outside if outside >= OUTSIDE => words(say!(" and other programs at least {outside:.2}")),
         _ => Text::default(),
     }
 }
@@ -179,12 +168,9 @@ fn intervals(pipeline: &Pipeline, index: usize, process: &PipelineProcess) -> Op
     let cells = cells(pipeline, process, true);
     let ranges = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
     let name = process_name(pipeline, index);
-    let join = |pick: fn(&Text) -> &'static str, by: &str| {
-        ranges().map(|(head, cell)| format!("{} {cell}", pick(head))).collect::<Vec<_>>().join(by)
-    };
-    ranges().next().is_some().then(|| Text {
-        en: format!("{name}: {}", join(|head| head.en, ", ")),
-        zh: format!("{name}：{}", join(|head| head.zh, "，")),
+    ranges().next().is_some().then(|| {
+        let ranges = Message::joined(ranges().map(|(head, cell)| say!("{head} {cell}")), COMMA);
+        words(say!("{name}: {ranges}"))
     })
 }
 
@@ -211,58 +197,31 @@ fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String
     let waits = share(Some(Propagated { value: slowest.waits, interval: None }), false);
     let of = share(Some(Propagated { value: slowest.because.share(), interval: None }), false);
     let does = match slowest.because {
-        Because::Kernel(_) => Text {
-            en: format!("{of} of the time it works in the kernel"),
-            zh: format!("{of} 的时间在内核中工作"),
-        },
-        Because::User(_) => Text {
-            en: format!("{of} of the time it works in user space"),
-            zh: format!("{of} 的时间在用户态工作"),
-        },
-        Because::NoCpu(_) if pipeline.outside(setting.cpus) >= OUTSIDE => Text {
-            en: format!("{of} of the time it could run and has no CPU, since other programs have it too"),
-            zh: format!("{of} 的时间可以运行却没有 CPU，CPU 也被流水线以外的程序占用"),
-        },
-        Because::NoCpu(_) => Text {
-            en: format!("{of} of the time it could run and has no CPU, since the others have them"),
-            zh: format!("{of} 的时间可以运行却没有 CPU，CPU 被其他进程占用"),
-        },
-        Because::Source(_) => Text {
-            en: format!("{of} of the time it waits for its source"),
-            zh: format!("{of} 的时间在等待数据源"),
-        },
+        Because::Kernel(_) => words(say!("{of} of the time it works in the kernel")),
+        Because::User(_) => words(say!("{of} of the time it works in user space")),
+        Because::NoCpu(_) if pipeline.outside(setting.cpus) >= OUTSIDE => {
+            words(say!("{of} of the time it could run and has no CPU, since other programs have it too"))
+        }
+        Because::NoCpu(_) => words(say!("{of} of the time it could run and has no CPU, since the others have them")),
+        Because::Source(_) => words(say!("{of} of the time it waits for its source")),
     };
     let tied = slowest.tied_with.map(|(next, share_of_next)| {
         let name = process_name(pipeline, next);
         let share = share(Some(Propagated { value: share_of_next, interval: None }), false);
-        Text {
-            en: format!(" {name} is hardly better ({share}): a faster one of them alone changes little."),
-            zh: format!("{name} 相差无几（{share}）：只加快其中之一收效甚微。"),
-        }
+        words(say!(" {name} is hardly better ({share}): a faster one of them alone changes little."))
     });
     let tied = tied.unwrap_or_default();
     let full = is_full(setting, pipeline).then(|| {
         let cpus = setting.cpus;
-        let is_one = cpus <= 1.0;
-        Text {
-            en: match is_one {
-                true => " The CPU is full: the CPU time of all processes adds up, and less of any helps.".to_owned(),
-                false => format!(" All {cpus} CPUs are full: less CPU time of any process helps."),
-            },
-            zh: match is_one {
-                true => "CPU 已满：所有进程的 CPU 时间相加，减少其中任何一个都有效。".to_owned(),
-                false => format!("{cpus} 个 CPU 全部已满：减少任何进程的 CPU 时间都有效。"),
-            },
-        }
+        words(match cpus <= 1.0 {
+            true => say!(" The CPU is full: the CPU time of all processes adds up, and less of any helps."),
+            false => say!(" All {cpus} CPUs are full: less CPU time of any process helps."),
+        })
     });
     let full = full.unwrap_or_default();
-    Text {
-        en: format!(
-            "Slowest: {name}. It waits {waits} of the time for its neighbours, the least of all; {}.{}{}",
-            does.en, tied.en, full.en
-        ),
-        zh: format!("最慢：{name}。它等待相邻进程的时间最少，为 {waits}；{}。{}{}", does.zh, tied.zh, full.zh),
-    }
+    words(say!(
+        "Slowest: {name}. It waits {waits} of the time for its neighbours, the least of all; {does}.{tied}{full}"
+    ))
 }
 
 /// CPUs that stand idle, and CPUs that processes wait for, from which on the one beside the other is told.
@@ -274,13 +233,8 @@ fn crowded(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
     let waits =
         pipeline.total(|process| process.run_delay).map(|waits| waits.value).filter(|waits| *waits > CROWDED)?;
     let cpus = setting.cpus;
-    (cpus > 1.0).then(|| Text {
-        en: format!(
-            "{waits:.2} processes wait for a CPU at any time, while {idle:.2} of {cpus} CPUs are idle: the scheduler keeps them \
-             together."
-        ),
-        zh: format!("任一时刻有 {waits:.2} 个进程在等 CPU，而 {cpus} 个 CPU 中有 {idle:.2} 个空闲：调度器把它们放在了一起。"),
-    })
+    (cpus > 1.0).then(|| words(say!("{waits:.2} processes wait for a CPU at any time, while {idle:.2} of {cpus} CPUs are idle: the scheduler keeps them \
+             together.")))
 }
 
 pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {
@@ -296,28 +250,19 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
     let one = |part: &PathPart| {
         let time = plain(Some(Propagated { value: part.time_ns, interval: None }), false);
         let share = share(Some(Propagated { value: part.time_ns / total, interval: None }), false);
-        let Text { en, zh } = in_words(&part.of);
-        let path = &part.path;
-        Text { en: format!("{en} {time} ns ({share}, {path})"), zh: format!("{zh} {time} ns（{share}，{path}）") }
+        let (of, path) = (in_words(&part.of), &part.path);
+        say!("{of} {time} ns ({share}, {path})")
     };
-    let all: Vec<Text<String>> = all.iter().map(one).collect();
-    let Text { en, zh } = joined(&all, COMMA);
+    let all = Message::joined(all.iter().map(one), COMMA);
     let is_point = matches!(forecast, Forecast::Point { .. });
     let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point).map(over_with_interval);
-    let off = off.map(|off| Text { en: format!(", error {off}"), zh: format!("，误差 {off}") }).unwrap_or_default();
+    let off = off.map(|off| words(say!(", error {off}"))).unwrap_or_default();
     let forecast = forecast_text(forecast);
     Some(match is_point {
-        true => Text {
-            en: format!("A byte's time by single stages: {en}. Added up: {}{}.", forecast.en, off.en),
-            zh: format!("按单级计算每字节的时间：{zh}。相加：{}{}。", forecast.zh, off.zh),
-        },
-        false => Text {
-            en: format!(
-                "A byte's time by single stages: {en}. One after another to all at once: {}{}.",
-                forecast.en, off.en
-            ),
-            zh: format!("按单级计算每字节的时间：{zh}。从逐级进行到全部并行：{}{}。", forecast.zh, off.zh),
-        },
+        true => words(say!("A byte's time by single stages: {all}. Added up: {forecast}{off}.")),
+        false => {
+            words(say!("A byte's time by single stages: {all}. One after another to all at once: {forecast}{off}."))
+        }
     })
 }
 
@@ -328,9 +273,7 @@ pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
         Forecast::Range { low, high, .. } => same(range(low.value, high.value)),
         Forecast::Lacks(paths) => {
             let paths = paths.join(", ");
-            Text {
-                en: format!("not measured or not believed: {paths}"), zh: format!("未测量或不可信：{paths}")
-            }
+            words(say!("not measured or not believed: {paths}"))
         }
         Forecast::OtherCalls => term!("no model for its calls").to_owned_text(),
         Forecast::Unknown => term!("processes unknown").to_owned_text(),
@@ -351,11 +294,7 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
     let parts = forecast.parts();
     let mut seen: Vec<Text<String>> = Vec::new();
     if let Some(idle) = pipeline.idle_cpus(setting.cpus).filter(|idle| *idle > IDLE) {
-        let (cpus, cpus_en) = (setting.cpus, setting.cpus_text());
-        seen.push(Text {
-            en: format!("{idle:.2} of {cpus_en} idle"),
-            zh: format!("{cpus} 个 CPU 中有 {idle:.2} 个空闲"),
-        });
+        seen.push(words(say!("{idle:.2} of {cpus:CPU} idle", cpus = setting.cpus)));
     }
     let of_stages = parts.iter().map(|part| part.switches).sum::<Option<f64>>();
     let of_all = pipeline.total(|process| process.switches).map(|switches| switches.value);
@@ -363,10 +302,7 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
         && all > stages * (1.0 + MORE_SWITCHES)
     {
         let (all, stages) = (crate::format::number(all), crate::format::number(stages));
-        seen.push(Text {
-            en: format!("{all} switches for each MiB, of the single stages {stages}"),
-            zh: format!("每 MiB 切换 {all} 次，各单级合计 {stages} 次"),
-        });
+        seen.push(words(say!("{all} switches for each MiB, of the single stages {stages}")));
     }
     let of_stages = parts.iter().map(|part| part.cpu_ns).sum::<Option<f64>>();
     let of_all = pipeline.time_per_byte_ns().map(|time| time.value);
@@ -375,37 +311,23 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
     {
         let by = over(all / stages - 1.0);
         let (all, stages) = (crate::format::number(all), crate::format::number(stages));
-        seen.push(Text {
-            en: format!("{all} ns of CPU time a byte, of the single stages {stages} ({by})"),
-            zh: format!("每字节 CPU 时间 {all} ns，各单级合计 {stages} ns（{by}）"),
-        });
+        seen.push(words(say!("{all} ns of CPU time a byte, of the single stages {stages} ({by})")));
     }
     let off = over(error.value);
     let all = joined(&seen, SEMICOLON);
     Some(match seen.is_empty() {
-        true => Text {
-            en: format!("The model is off by {off}, and nothing that was measured beside tells why."),
-            zh: format!("模型偏差 {off}，旁测的量没有给出原因。"),
-        },
-        false => Text {
-            en: format!("The model is off by {off}. Seen beside: {}.", all.en),
-            zh: format!("模型偏差 {off}。同时看到：{}。", all.zh),
-        },
+        true => words(say!("The model is off by {off}, and nothing that was measured beside tells why.")),
+        false => words(say!("The model is off by {off}. Seen beside: {all}.")),
     })
 }
 
 /// What else was measured with one thing changed.
 fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
     let found = changes(all, setting, pipeline);
-    let each = |pick: fn(&Text<String>) -> &str, by: &str| {
-        let one = |change: &super::changes::Change| {
-            let times = crate::format::number(change.times.value);
-            format!("{} {} (×{times})", pick(&change.what), plain_rate(change.rate.value))
-        };
-        found.iter().map(one).collect::<Vec<_>>().join(by)
+    let one = |change: &super::changes::Change| {
+        let (rate, times) = (plain_rate(change.rate.value), crate::format::number(change.times.value));
+        say!("{what} {rate} (×{times})", what = change.what)
     };
-    (!found.is_empty()).then(|| Text {
-        en: format!("Changed here, as measured: {}.", each(|text| &text.en, "; ")),
-        zh: format!("改变一处后的实测：{}。", each(|text| &text.zh, "；")),
-    })
+    let each = Message::joined(found.iter().map(one), SEMICOLON);
+    (!found.is_empty()).then(|| words(say!("Changed here, as measured: {each}.")))
 }

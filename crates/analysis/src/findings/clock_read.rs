@@ -1,12 +1,14 @@
 //! A clock whose reading is a system call, or whose instruction the hypervisor intercepts.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{Lang, Run, Unit};
+use hostmark_say::say;
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::value;
 use crate::texts::findings::clock_read as texts;
+use crate::words;
 
 const READ: &str = "clock.read";
 /// A reading that the vDSO answers costs a fraction of a system call; one that it hands on costs the whole call and more.
@@ -41,12 +43,12 @@ fn system_call(run: &Run) -> Option<Conclusion> {
     }
     let counter = at(run, "tsc").map(|(_, counter)| counter.value).filter(|ns| *ns < monotonic.value);
     let source = run.host.kernel.clock_source.as_deref();
-    let [source_en, source_zh] = match source {
-        Some(source) => [format!(" (clock source {source})"), format!("（时钟源 {source}）")],
+    let source = match source {
+        Some(source) => words(say!(" (clock source {source})")),
         None => Default::default(),
     };
     let [costs, call_costs] = [monotonic.value, whole.value].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
-    let text = texts::system_call_text!(costs, call_costs, source = Text { en: source_en, zh: source_zh });
+    let text = texts::system_call_text!(costs, call_costs, source);
     let short = short(texts::system_call_short!(costs, call_costs));
     let cost = lost(monotonic.value, counter.unwrap_or(USUAL_NS));
     Some(Conclusion { short, text, cases: vec![case, call], cost })

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
+use hostmark_say::say;
 
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::percent;
 use crate::texts::findings::contention as texts;
+use crate::words;
 
 /// Under this share of the rounds it was a moment, of which the cases' own marks tell.
 const NOTABLE: f64 = 0.02;
@@ -45,10 +47,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     marked.sort_by(|one, other| other.0.total_cmp(&one.0));
     let cases = marked.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     let (count, all, share) = (marked.len(), measured().count(), percent(on_average));
-    let cpus = most_used(run).map_or_else(Text::default, |cpu| Text {
-        en: format!(", CPU {cpu} most"),
-        zh: format!("，其中 CPU {cpu} 最多"),
-    });
+    let cpus = most_used(run).map_or_else(Text::default, |cpu| words(say!(", CPU {cpu} most")));
     let of_all = counted(all, "case");
     let text = texts::text!(share, count, all = Text { en: &of_all, zh: &all.to_string() }, cpus);
     let short = short(texts::short!(share, count, all = Text { en: &of_all, zh: &all.to_string() }));

@@ -1,10 +1,12 @@
 //! What the kernel's own side of files, CPU and memory tells beside user space: the conclusions of the overhead view, as far
 //! as one run proves or refutes them.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
+use hostmark_say::say;
 
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRACED, YIELDS};
 use crate::overhead::{ClaimVerdict, LayerConclusion, conclusions};
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
@@ -32,9 +34,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn concluded(claim: LayerConclusion) -> Option<Conclusion> {
     let text = match claim.verdict {
         ClaimVerdict::So => claim.text,
-        ClaimVerdict::NotSo => {
-            Text { en: format!("Not so here: {}", claim.text.en), zh: format!("此处不成立：{}", claim.text.zh) }
-        }
+        ClaimVerdict::NotSo => words(say!("Not so here: {claim}", claim = claim.text)),
         ClaimVerdict::Unknown | ClaimVerdict::Needs => return None,
     };
     Some(Conclusion { short: claim.short?, text, cases: claim.cases, cost: claim.cost })

@@ -1,13 +1,15 @@
 //! What every system call pays for guarding against speculation attacks.
 
-use hostmark_model::{Audit, Lang, Run, Text, Unit};
+use hostmark_model::{Audit, Lang, Message, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
+use crate::bilingual::COMMA;
 use crate::format::{percent, value};
 use crate::texts::findings::mitigations as texts;
+use crate::words;
 
 const NULL: &str = "syscall.null";
 /// With nothing in force a null call takes 100 to 200 core cycles on x86 cores since 2015: both mode switches, and the
@@ -51,29 +53,15 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     // What else every call passes.
     let is_filtered = run.host.limits.seccomp.as_deref() == Some("filter");
     let is_audited = run.host.kernel.audit == Some(Audit::On);
-    let [filter_en, filter_zh, guards_en, guards_zh] = match (is_filtered, is_audited) {
-        (true, true) => [
-            ", a seccomp filter and audit",
-            "，以及 seccomp 过滤器和审计",
-            "mitigations, seccomp and audit",
-            "缓解措施、seccomp 与审计",
-        ],
-        (true, false) => {
-            [", and a seccomp filter", "，以及 seccomp 过滤器", "mitigations and seccomp", "缓解措施与 seccomp "]
-        }
-        (false, true) => [", and audit", "，以及审计", "mitigations and audit", "缓解措施与审计"],
-        (false, false) => ["", "", "CPU vulnerability mitigations", "漏洞缓解措施"],
+    let [filter, guards] = match (is_filtered, is_audited) {
+        (true, true) => [term!(", a seccomp filter and audit"), term!("mitigations, seccomp and audit")],
+        (true, false) => [term!(", and a seccomp filter"), term!("mitigations and seccomp")],
+        (false, true) => [term!(", and audit"), term!("mitigations and audit")],
+        (false, false) => [Text::default(), term!("CPU vulnerability mitigations")],
     };
     let [took, more] = [took.value, took.value * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));
-    let text = texts::text!(
-        took,
-        spent,
-        more,
-        share,
-        named = Text { en: named.join(", "), zh: named.join("，") },
-        filter = Text { en: filter_en, zh: filter_zh }
-    );
-    let short = short(texts::short!(took, more, share, guards = Text { en: guards_en, zh: guards_zh }));
+    let text = texts::text!(took, spent, more, share, named = words(Message::joined(named, COMMA)), filter);
+    let short = short(texts::short!(took, more, share, guards));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

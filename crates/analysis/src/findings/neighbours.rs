@@ -1,12 +1,14 @@
 //! Rounds that got far less than the best one: somebody else uses the same caches, memory or CPU.
 
-use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
+use hostmark_model::{FlagKind, Lang, Message, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
 use crate::texts::findings::neighbours as texts;
+use crate::words;
 
 /// By how much the typical must stay behind the best round.
 const NOTABLE: f64 = 0.10;
@@ -21,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
-    let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut levels, mut cases) = (Vec::new(), Vec::new());
     let (mut cost, mut worst) = (0.0_f64, Text::default());
     for level in LEVELS {
         let Some(case) = level.case(run) else { continue };
@@ -38,15 +40,13 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
                 worst = short(texts::short!(name, best, typical));
             }
             let behind = percent(behind);
-            en.push(format!("{name} best round typically {best}, all rounds {typical} ({behind})"));
-            zh.push(format!("{name} 最佳一轮的典型值 {best}，全部轮次 {typical}（差 {behind}）"));
+            levels.push(say!("{name} best round typically {best}, all rounds {typical} ({behind})"));
             cases.push(case.id.clone());
         }
     }
     if cases.is_empty() {
         return Vec::new();
     }
-    let (en, zh) = (en.join(", "), zh.join("；"));
-    let text = texts::text!(levels = Text { en, zh });
+    let text = texts::text!(levels = words(Message::joined(levels, term!(", ", "findings"))));
     vec![Conclusion { short: worst, text, cases, cost }]
 }

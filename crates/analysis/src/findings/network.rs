@@ -10,11 +10,13 @@ pub(super) mod rate_limit;
 pub(super) mod window;
 
 use hostmark_model::{Lang, Text, Unit};
+use hostmark_say::say;
 
 use super::evidence::Proven;
 use super::short::peer;
 use crate::format::value;
 use crate::network::{Capacity, Direction, LinkDirection};
+use crate::words;
 
 /// The probe that all but one of these rules read.
 const TCP: &str = "net.tcp_bandwidth";
@@ -25,17 +27,17 @@ const CLOSE: f64 = 0.05;
 fn way(flow: &LinkDirection) -> Text<String> {
     let name = &flow.peer.name;
     match flow.direction {
-        Direction::Send => Text { en: format!("TCP to {name}"), zh: format!("发往 {name} 的 TCP") },
-        Direction::Receive => Text { en: format!("TCP from {name}"), zh: format!("来自 {name} 的 TCP") },
+        Direction::Send => words(say!("TCP to {name}")),
+        Direction::Receive => words(say!("TCP from {name}")),
     }
 }
 
 /// The same with room for figures beside it in a line.
 fn way_in_short(flow: &LinkDirection) -> Text<String> {
-    let Text { en, zh } = peer(&flow.peer.name);
+    let peer = peer(&flow.peer.name);
     match flow.direction {
-        Direction::Send => Text { en: format!("TCP to {en}"), zh: format!("发往{zh}的 TCP") },
-        Direction::Receive => Text { en: format!("TCP from {en}"), zh: format!("来自{zh}的 TCP") },
+        Direction::Send => words(say!("TCP to {peer}")),
+        Direction::Receive => words(say!("TCP from {peer}")),
     }
 }
 
@@ -43,10 +45,8 @@ fn way_in_short(flow: &LinkDirection) -> Text<String> {
 fn place(flow: &LinkDirection, capacity: &Capacity) -> Text<String> {
     let interface = capacity.interface.as_deref().unwrap_or("?");
     match capacity.is_far {
-        false => Text { en: interface.to_owned(), zh: format!("本机的 {interface}") },
-        true => {
-            Text { en: format!("{interface} of {}", flow.peer.name), zh: format!("{} 的 {interface}", flow.peer.name) }
-        }
+        false => words(say!("{interface}")),
+        true => words(say!("{interface} of {name}", name = flow.peer.name)),
     }
 }
 

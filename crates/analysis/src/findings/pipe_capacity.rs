@@ -1,6 +1,7 @@
 //! Pipe bandwidth that bends where a message outgrows the pipe.
 
-use hostmark_model::{Lang, Run, Text, Unit, size_text};
+use hostmark_model::{Lang, Run, Unit, size_text};
+use hostmark_say::say;
 
 use super::evidence::lost;
 use super::short::short;
@@ -8,6 +9,7 @@ use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIE
 use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 use crate::texts::findings::pipe_capacity as texts;
+use crate::words;
 
 const PIPE: &str = "ipc.pipe_bandwidth";
 /// What the probe notes of the pipe it got.
@@ -45,14 +47,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         [best, first, fastest].map(|point| value(value_of(&point), Unit::BytesPerSecond, Lang::En));
     let [fits, over, largest] = [best, first, fastest].map(|point| size_text(point.at));
     let holds = size_text(capacity);
-    let (rest_en, rest_zh) = match beyond.len() {
+    let rest = match beyond.len() {
         1 => Default::default(),
-        _ => (
-            format!(" No larger message gets over {later} (at {largest})."),
-            format!("更大的消息最高也只有 {later}（{largest}）。"),
-        ),
+        _ => words(say!(" No larger message gets over {later} (at {largest}).")),
     };
-    let text = texts::text!(holds, most, fits, falls, over, factor, rest = Text { en: rest_en, zh: rest_zh });
+    let text = texts::text!(holds, most, fits, falls, over, factor, rest);
     let short = short(texts::short!(most, fits, falls, over, holds));
     let cost = lost(value_of(&best), value_of(&first));
     Some(Conclusion { short, text, cases: vec![best.case.id.clone(), first.case.id.clone()], cost })

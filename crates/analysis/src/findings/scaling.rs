@@ -1,14 +1,17 @@
 //! Work of which several copies hinder each other by more than the cores that they share.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text};
+use hostmark_say::say;
 use hostmark_stats::scalability::{Growth, growth};
 
 use super::copies::{NOTABLE, PURE, SCALING, Together, curve, most_copies, usable_cores};
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
+use crate::bilingual::COMMA;
 use crate::format::{number, percent_number};
 use crate::texts::findings::scaling as texts;
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.scaling_falls",
@@ -40,19 +43,17 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         .collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
     let Some((cost, worst)) = found.first() else { return Vec::new() };
-    let part = |together: &Together, is_zh: bool| {
+    let part = |together: &Together| {
         let (source, times, copies) = (together.source, number(together.times.value), together.copies);
         let shared = SHARED.iter().find(|(name, _)| *name == source).map(|(_, shared)| *shared);
-        match (shared, is_zh) {
-            (Some(shared), false) => format!("{source} {times} of {copies} ({})", shared.en),
-            (Some(shared), true) => format!("{source} 为 {times}（共 {copies} 份；{}）", shared.zh),
-            (None, false) => format!("{source} {times} of {copies}"),
-            (None, true) => format!("{source} 为 {times}（共 {copies} 份）"),
+        match shared {
+            Some(shared) => say!("{source} {times} of {copies} ({shared})"),
+            None => say!("{source} {times} of {copies}"),
         }
     };
-    let parts = |is_zh: bool| found.iter().map(|(_, together)| part(together, is_zh)).collect::<Vec<String>>();
+    let parts = words(Message::joined(found.iter().map(|(_, together)| part(together)), COMMA));
     let law = law(run, worst.source).unwrap_or_default();
-    let text = texts::text!(parts = Text { en: parts(false).join(", "), zh: parts(true).join("，") }, law);
+    let text = texts::text!(parts, law);
     let (source, times, copies) = (worst.source, number(worst.times.value), worst.copies);
     let short = short(texts::short!(source, copies, times));
     vec![Conclusion {
@@ -72,23 +73,17 @@ fn law(run: &Run, source: &str) -> Option<Text<String>> {
         return None;
     };
     let [value, low, high] = [law.contention.value, law.contention.low, law.contention.high].map(percent_number);
-    let mut text = Text {
-        en: format!(
-            " By the universal scalability law {value} % of the work of {source} can be done by one copy at a time only ({low} to {high} %)"
-        ),
-        zh: format!("按通用可扩展性定律，{source} 有 {value}%（{low} 到 {high}%）的工作同一时间只能由一份完成"),
-    };
+    let mut text = vec![say!(
+        " By the universal scalability law {value} % of the work of {source} can be done by one copy at a time only ({low} to {high} %)"
+    )];
     if let Some(peak) = law.peak(knee) {
-        text.en += &format!("; {peak:.0} copies would do most");
-        text.zh += &format!("；约 {peak:.0} 份时合计最多");
+        text.push(say!("; {peak:.0} copies would do most"));
     }
     if let Some(copies) = falls_from {
-        text.en += &format!("; {copies} do less than fewer did");
-        text.zh += &format!("；{copies} 份时反而少于更少的份数");
+        text.push(say!("; {copies} do less than fewer did"));
     }
-    text.en += ".";
-    text.zh += "。";
-    Some(text)
+    text.push(say!("."));
+    Some(words(Message::joined(text, "")))
 }
 
 /// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without

@@ -1,6 +1,7 @@
 //! CPUs that do less together than alone, at work that needs nothing but a core: SMT siblings, power, a busy host.
 
 use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::copies::{NOTABLE, PURE, SCALING, Together, most_copies, usable_cores};
 use super::evidence::{Proven, lost};
@@ -8,6 +9,7 @@ use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{number, percent, value};
 use crate::texts::findings::shared_cores as texts;
+use crate::words;
 
 const FREQUENCY: &str = "cpu.frequency";
 
@@ -40,13 +42,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 
 fn reason(run: &Run, sieve: &Together) -> Text<String> {
     if let Some(cores) = usable_cores(&run.host).filter(|cores| (*cores as f64) < sieve.copies) {
-        return Text {
-            en: format!(
-                "They are threads of {cores} {} (SMT): two threads of a core share its execution units.",
-                if cores == 1 { "core" } else { "cores" }
-            ),
-            zh: format!("它们是 {cores} 个核心的线程（SMT）：同一核心的两个线程共用执行单元。"),
-        };
+        return words(say!("They are threads of {cores:core} (SMT): two threads of a core share its execution units."));
     }
     if let Some((alone, all)) = slower_clock(run, sieve.copies) {
         let [alone, all] = [alone, all].map(|hz| value(hz, Unit::Hertz, Lang::En));

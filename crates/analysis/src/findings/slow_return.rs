@@ -1,13 +1,16 @@
 //! What the first return of a function costs after a system call.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{Lang, Message, Run, Unit};
+use hostmark_say::say;
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
+use crate::bilingual::{COMMA, Words};
 use crate::format::{percent, value};
 use crate::texts::findings::slow_return as texts;
+use crate::words;
 
 const GETPID: &str = "syscall.getpid";
 /// A call and a return that the core predicts take one or two of the hundred nanoseconds of a call.
@@ -34,13 +37,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let [took, without, more] = [returning.value, instruction.value, returning.value - instruction.value].map(ns);
     let share = percent(cost);
     let named = named_mitigations(&run.host);
-    let [guards_en, guards_zh] = match named.is_empty() {
-        true => Default::default(),
-        false => {
-            [format!(" Mitigations in force: {}.", named.join(", ")), format!("生效的缓解措施：{}。", named.join("，"))]
-        }
+    let guards = match named.is_empty() {
+        true => Words::default(),
+        false => words(say!(" Mitigations in force: {named}.", named = Message::joined(named, COMMA))),
     };
-    let text = texts::text!(took, without, more, share, guards = Text { en: guards_en, zh: guards_zh });
+    let text = texts::text!(took, without, more, share, guards);
     let short = short(texts::short!(more, share, took));
     Some(Conclusion { short, text, cases: vec![call.id.clone(), bare.id.clone()], cost })
 }

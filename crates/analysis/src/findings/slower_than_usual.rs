@@ -1,17 +1,20 @@
 //! A constant that is far slower than on nine of ten servers of the same design.
 
 use hostmark_model::{Better, Lang, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
-use crate::bilingual::SEMICOLON;
+use crate::bilingual::{COMMA, SEMICOLON, each};
 use crate::constants::{self, ConstantValue};
 use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
+use crate::spoken;
 use crate::texts::findings::slower_than_usual as texts;
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
@@ -60,10 +63,7 @@ impl Slow<'_> {
         let here = self.here_and_near(usual, lang).map(|(here, _)| here).unwrap_or_default();
         let range = usual.range(constant, lang).unwrap_or_default();
         let words = verdict.unmarked(lang);
-        match lang {
-            Lang::En => format!("{name} {here}: {words} than the slow end of what is usual ({range})"),
-            Lang::Zh => format!("{name} {here}：比常见范围（{range}）较慢的一端{words}"),
-        }
+        spoken(&say!("{name} {here}: {words} than the slow end of what is usual ({range})"), lang)
     }
 }
 
@@ -84,12 +84,10 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let worst = slow.first()?;
     let cause = Explanation::of(run, &slow);
     let words = cause.as_ref().map_or_else(Text::default, Explanation::words);
-    let all =
-        |lang: Lang, and: &str| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>().join(and);
+    let sentences = |lang| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>();
+    let values = each(|lang| sentences(lang).join(COMMA.get(lang)));
     let why = cause.as_ref().map_or_else(|| texts::why_unknown!(), Explanation::sentence);
-    let [en, zh] = [usual.source(Lang::En), usual.source(Lang::Zh)];
-    let text =
-        texts::text!(values = Text { en: all(Lang::En, ", "), zh: all(Lang::Zh, "，") }, source = Text { en, zh }, why);
+    let text = texts::text!(values, source = each(|lang| usual.source(lang)), why);
     let short =
         short(Text { en: worst.line(&usual, Lang::En)? + &words.en, zh: worst.line(&usual, Lang::Zh)? + &words.zh });
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
@@ -120,7 +118,7 @@ impl Explanation {
         match self {
             Explanation::HugePagesCut(_, ns) => {
                 let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
-                Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
+                words(say!("; {ns} are page walks"))
             }
             Explanation::Neighbours => term!("; rounds differ").to_owned_text(),
         }

@@ -1,12 +1,14 @@
 //! Swap in use: memory was short, and what was put away comes back at the speed of a device.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{Lang, Run, Unit};
+use hostmark_say::say;
 
 use super::host::SWAP_BYTES;
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::{percent, value};
 use crate::texts::findings::swap as texts;
+use crate::words;
 
 /// Under this share of the time nobody notices that tasks waited for memory.
 const NOTABLE: f64 = 0.001;
@@ -28,21 +30,18 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let waited = run.host.activity.pressure.get("memory").map(|pressure| pressure.some);
     let cost = waited.filter(|share| *share >= NOTABLE).unwrap_or(0.0);
     let used = value(used as f64, Unit::Bytes, Lang::En);
-    let [waited_en, waited_zh] = match cost > 0.0 {
-        true => [
-            format!(" In the ten seconds before the run tasks waited for memory {} of the time.", percent(cost)),
-            format!("运行前的十秒中，有 {} 的时间存在等待内存的任务。", percent(cost)),
-        ],
+    let waited = match cost > 0.0 {
+        true => words(say!(
+            " In the ten seconds before the run tasks waited for memory {cost} of the time.",
+            cost = percent(cost)
+        )),
         false => Default::default(),
     };
-    let text = texts::text!(used, waited = Text { en: waited_en, zh: waited_zh });
-    let [waited_en, waited_zh] = match cost > 0.0 {
-        true => [
-            format!("; tasks waited for memory {} of the time", percent(cost)),
-            format!("；{} 的时间有任务在等待内存", percent(cost)),
-        ],
+    let text = texts::text!(used, waited);
+    let waited = match cost > 0.0 {
+        true => words(say!("; tasks waited for memory {cost} of the time", cost = percent(cost))),
         false => Default::default(),
     };
-    let short = short(texts::short!(used, waited = Text { en: waited_en, zh: waited_zh }));
+    let short = short(texts::short!(used, waited));
     vec![Conclusion { short, text, cases: Vec::new(), cost }]
 }

@@ -46,10 +46,10 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 type Costed = (Text<String>, Text<String>, f64);
 
 /// What the verdict is, where it is proven and where it is not.
-fn verdict(is_proven: bool) -> (&'static str, &'static str) {
+fn verdict(is_proven: bool) -> Text {
     match is_proven {
-        true => ("is too slow for", "达不到"),
-        false => ("may be too slow for", "可能达不到"),
+        true => term!("is too slow for"),
+        false => term!("may be too slow for"),
     }
 }
 
@@ -61,10 +61,10 @@ fn by_percentile(p99: &Estimate) -> Option<Costed> {
     let took = value(p99.value(), Unit::Nanoseconds, Lang::En);
     // An interval that reaches below the limit proves nothing.
     let is_proven = p99.interval().is_some_and(|(low, _)| low > MOST_NS);
-    let (verdict, verdict_zh) = verdict(is_proven);
-    let [may, may_zh] = if is_proven { [""; 2] } else { ["may ", "可能"] };
-    let text = texts::by_percentile_text!(verdict = Text { en: verdict, zh: verdict_zh }, took);
-    let short = short(texts::by_percentile_short!(may = Text { en: may, zh: may_zh }, took));
+    let verdict = verdict(is_proven);
+    let may = if is_proven { Text::default() } else { term!("may ") };
+    let text = texts::by_percentile_text!(verdict, took);
+    let short = short(texts::by_percentile_short!(may, took));
     Some((short, text, lost(p99.value(), MOST_NS)))
 }
 
@@ -79,8 +79,8 @@ fn by_count(measured: &Measured) -> Option<Costed> {
         return None;
     }
     // Two standard deviations of a count.
-    let (verdict, verdict_zh) = verdict(slow as f64 - 2.0 * (slow as f64).sqrt() > most);
-    let text = texts::by_count_text!(verdict = Text { en: verdict, zh: verdict_zh }, slow, all);
+    let verdict = verdict(slow as f64 - 2.0 * (slow as f64).sqrt() > most);
+    let text = texts::by_count_text!(verdict, slow, all);
     let short = short(texts::by_count_short!(slow, all));
     Some((short, text, 1.0 - most / slow as f64))
 }

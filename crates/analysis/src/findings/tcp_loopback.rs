@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering::Equal;
 
-use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Message, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::evidence::{Proven, believed, case_at, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
-use crate::bilingual::{SEMICOLON, joined};
+use crate::bilingual::SEMICOLON;
 use crate::format::{low_high, number, value};
 use crate::texts::findings::tcp_loopback as texts;
+use crate::words;
 
 const TCP: &str = "net.tcp_bandwidth";
 const OFFLOAD: &str = "net.tcp_offload";
@@ -45,25 +47,24 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 
 /// What is said, the cases that prove it, and what the base loses against what can be chosen in its place.
 struct LoopbackFinding {
-    pub text: Text<String>,
+    text: Vec<Message>,
     cases: Vec<String>,
     cost: f64,
     /// What changes most, by what factor: what is faster before what is slower.
-    most: Option<(f64, Text<String>)>,
+    most: Option<(f64, Message)>,
 }
 
 impl LoopbackFinding {
-    fn add(&mut self, en: String, zh: String, case: &CaseRecord) {
-        self.text.en += &en;
-        self.text.zh += &zh;
+    fn add(&mut self, text: Message, case: &CaseRecord) {
+        self.text.push(text);
         self.cases.push(case.id.clone());
     }
 
     /// Something that makes `by` times the rate.
-    fn compare(&mut self, by: f64, en: String, zh: String) {
+    fn compare(&mut self, by: f64, choice: Message) {
         let rank = |by: f64| (by > 1.0, by.ln().abs());
         if self.most.as_ref().is_none_or(|(most, _)| rank(by) > rank(*most)) {
-            self.most = Some((by, Text { en, zh }));
+            self.most = Some((by, choice));
         }
     }
 }
@@ -72,17 +73,14 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let base = at(run, TCP, &BASE, &[])?;
     let on_one_cpu = rate(base)?;
     let ends = ["sender_cpus", "receiver_cpus"].map(|name| Some(believed(base)?.also.get(name)?.estimate.value()));
-    let (ends_en, ends_zh) = match ends {
+    let ends = match ends {
         [Some(sends), Some(receives)] => {
             let [sends, receives] = [sends, receives].map(number);
-            (
-                format!(", which both ends share: sending keeps {sends} of it busy, receiving {receives}"),
-                format!("，由两端共用：发送占用 {sends}，接收占用 {receives}"),
-            )
+            words(say!(", which both ends share: sending keeps {sends} of it busy, receiving {receives}"))
         }
-        _ => (", which both ends share".to_owned(), "，由两端共用".to_owned()),
+        _ => words(say!(", which both ends share")),
     };
-    let text = texts::text!(on_one_cpu, ends = Text { en: ends_en, zh: ends_zh });
+    let text = vec![texts::text!(on_one_cpu, ends).into()];
     let mut finding = LoopbackFinding { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
     congestion(run, base, &mut finding);
     windows(run, &mut finding);
@@ -90,10 +88,10 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     methods(run, base, &mut finding);
     packets(run, &mut finding);
     // A value alone is no finding: something must be proven to change it.
-    let (by, Text { en, zh }) = finding.most?;
+    let (by, choice) = finding.most?;
     let (gives, change) = (value(Proven::of_case(base)?.value, Unit::BytesPerSecond, Lang::En), shown(by));
-    let short = short(texts::short!(gives, choice = Text { en, zh }, change));
-    Some(Conclusion { short, text: finding.text, cases: finding.cases, cost: finding.cost })
+    let short = short(texts::short!(gives, choice = words(choice), change));
+    Some(Conclusion { short, text: words(Message::joined(finding.text, "")), cases: finding.cases, cost: finding.cost })
 }
 
 /// The case at a base's values, but for some.
@@ -146,20 +144,13 @@ fn congestion(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     let Some(best) = fastest(others) else { return };
     let (Some(system), Some(name)) = (note(base, "congestion_control"), best.params.get("congestion")) else { return };
     let (Some(by), Some(gives)) = (factor(best, base), rate(best)) else { return };
-    let (why_en, why_zh) = match PACING.contains(&system) {
-        true => (
-            ", which paces: it lets data go by a clock, also where no network is in the way",
-            "，它会限速发送（pacing）：即使中间没有网络，也按时钟放行数据",
-        ),
-        false => ("", ""),
+    let why = match PACING.contains(&system) {
+        true => term!(", which paces: it lets data go by a clock, also where no network is in the way"),
+        false => Text::default(),
     };
-    finding.compare(by, format!("with {name}"), format!("改用 {name} "));
+    finding.compare(by, say!("with {name}"));
     let by = number(by);
-    finding.add(
-        format!(" The system's congestion control is {system}{why_en}; with {name} it is {gives}, ×{by}."),
-        format!("系统的拥塞控制是 {system}{why_zh}；改用 {name} 为 {gives}，×{by}。"),
-        best,
-    );
+    finding.add(say!(" The system's congestion control is {system}{why}; with {name} it is {gives}, ×{by}."), best);
     finding.cost = finding.cost.max(loss(best, base));
 }
 
@@ -194,11 +185,10 @@ fn windows(run: &Run, finding: &mut LoopbackFinding) {
             continue;
         };
         let window = size(window);
-        finding.compare(change, format!("fixed window of {window} ({place})"), format!("固定窗口 {window}（{place}）"));
+        finding.compare(change, say!("fixed window of {window} ({place})"));
         let change = shown(change);
         finding.add(
-            format!(" A fixed window of {window} gives {gives} (cpus={place}), {change} against the system's tuning."),
-            format!("固定窗口 {window} 时为 {gives}（cpus={place}），相对于系统自动调节为 {change}。"),
+            say!(" A fixed window of {window} gives {gives} (cpus={place}), {change} against the system's tuning."),
             case,
         );
         finding.cost = finding.cost.max(best.map_or(0.0, |best| loss(best, tuned)));
@@ -219,25 +209,18 @@ fn placements(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     for place in ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"] {
         let Some(case) = at(run, TCP, &BASE, &[("cpus", place)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
-        finding.compare(change, format!("on two ({place})"), format!("在两个 CPU 上（{place}）"));
+        finding.compare(change, say!("on two ({place})"));
         // Why it may be slower: each end that sleeps is woken from the other CPU.
         let woken = [case, base].map(|case| Some(believed(case)?.also.get("wake_ups")?.estimate.value()));
-        let (why_en, why_zh) = match woken {
+        let why = match woken {
             [Some(two), Some(one)] if two > one * NOTABLE && change < 1.0 => {
                 let [two, one] = [two, one].map(number);
-                (
-                    format!(": {two} wake-ups per MiB, of another CPU, after {one} on one"),
-                    format!("：每 MiB 唤醒另一个 CPU {two} 次，同一 CPU 上为 {one} 次"),
-                )
+                say!(": {two} wake-ups per MiB, of another CPU, after {one} on one")
             }
-            _ => Default::default(),
+            _ => Message::plain(""),
         };
         let change = shown(change);
-        finding.add(
-            format!(" On two CPUs (cpus={place}) it is {gives}, {change}{why_en}."),
-            format!("在两个 CPU 上（cpus={place}）为 {gives}，{change}{why_zh}。"),
-            case,
-        );
+        finding.add(say!(" On two CPUs (cpus={place}) it is {gives}, {change}{why}."), case);
     }
 }
 
@@ -245,18 +228,14 @@ fn methods(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     for (method, name) in [("zero_copy", "MSG_ZEROCOPY"), ("sendfile", "sendfile"), ("splice", "splice")] {
         let Some(case) = at(run, TCP, &BASE, &[("method", method)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
-        finding.compare(change, format!("by {name}"), format!("用 {name} "));
+        finding.compare(change, say!("by {name}"));
         let change = shown(change);
-        let (why_en, why_zh) = match note(case, "zero_copy") {
-            Some("copied") => (", and the kernel tells that it copied after all", "，而且内核报告它最终还是复制了"),
-            Some(_) => (", and the kernel tells that it did not copy", "，内核报告没有复制"),
-            None => ("", ""),
+        let why = match note(case, "zero_copy") {
+            Some("copied") => term!(", and the kernel tells that it copied after all"),
+            Some(_) => term!(", and the kernel tells that it did not copy"),
+            None => Text::default(),
         };
-        finding.add(
-            format!(" {name} gives {gives}, {change}{why_en}."),
-            format!("{name} 为 {gives}，{change}{why_zh}。"),
-            case,
-        );
+        finding.add(say!(" {name} gives {gives}, {change}{why}."), case);
     }
 }
 
@@ -266,35 +245,28 @@ fn packets(run: &Run, finding: &mut LoopbackFinding) {
         let of = |offload| at(run, OFFLOAD, &OFFLOAD_BASE, &[("device", device), ("offload", offload)]);
         let Some(whole) = of("all") else { continue };
         let Some(gives) = rate(whole) else { continue };
-        let mut parts: Vec<(Text<String>, &CaseRecord)> = Vec::new();
-        for (offload, in_short, en, zh) in [
-            ("big", ["with BIG TCP", "使用 BIG TCP "], "packets of 512 KiB (BIG TCP)", "512 KiB 的包（BIG TCP）"),
-            (
-                "no_tso",
-                ["without TSO", "关闭 TSO "],
-                "split at the interface and joined again (GRO)",
-                "在接口处切分、接收方合并（GRO）",
-            ),
-            ("no_gro", ["without GRO", "关闭 GRO "], "split at the interface and not joined", "在接口处切分、不合并"),
-            ("none", ["without offloads", "关闭全部卸载"], "made one by one and not joined", "由 TCP 逐个生成、不合并"),
+        let mut parts: Vec<(Message, &CaseRecord)> = Vec::new();
+        for (offload, in_short, packets) in [
+            ("big", term!("with BIG TCP"), term!("packets of 512 KiB (BIG TCP)")),
+            ("no_tso", term!("without TSO"), term!("split at the interface and joined again (GRO)")),
+            ("no_gro", term!("without GRO"), term!("split at the interface and not joined")),
+            ("none", term!("without offloads"), term!("made one by one and not joined")),
         ] {
             let Some(case) = of(offload) else { continue };
             let (Some(change), Some(rate)) = (change(case, whole), rate(case)) else { continue };
-            let [short_en, short_zh] = in_short;
-            finding.compare(change, format!("over {name} {short_en}"), format!("{name} 上{short_zh}"));
+            finding.compare(change, say!("over {name} {in_short}"));
             let change = shown(change);
-            parts.push((Text { en: format!("{en} {rate}, {change}"), zh: format!("{zh}为 {rate}，{change}") }, case));
+            parts.push((say!("{packets} {rate}, {change}"), case));
         }
         if parts.is_empty() {
             continue;
         }
-        let (parts, others): (Vec<Text<String>>, Vec<&CaseRecord>) = parts.into_iter().unzip();
-        let Text { en, zh } = joined(&parts, SEMICOLON);
-        finding.text.en += &format!(
-            " Over {name} with an MTU of 1500, without pacing, packets of 64 KiB that pass whole give {gives}; {en}."
+        let (parts, others): (Vec<Message>, Vec<&CaseRecord>) = parts.into_iter().unzip();
+        let parts = Message::joined(parts, SEMICOLON);
+        let whole_packets = say!(
+            " Over {name} with an MTU of 1500, without pacing, packets of 64 KiB that pass whole give {gives}; {parts}."
         );
-        finding.text.zh += &format!("在 MTU 为 1500 的 {name} 上、不限速时，64 KiB 的包整个通过为 {gives}；{zh}。");
-        finding.cases.push(whole.id.clone());
+        finding.add(whole_packets, whole);
         finding.cases.extend(others.iter().map(|case| case.id.clone()));
     }
 }

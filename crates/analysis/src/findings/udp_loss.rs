@@ -1,12 +1,14 @@
 //! Datagrams of a flood that get lost although they never leave the machine: the default receive buffer is small.
 
-use hostmark_model::{Run, Text, size_text};
+use hostmark_model::{Run, size_text};
+use hostmark_say::say;
 
 use super::evidence::{Proven, case_at};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::percent;
 use crate::texts::findings::udp_loss as texts;
+use crate::words;
 
 const UDP: &str = "net.udp_bandwidth";
 /// What is lost below this, a scheduler's delay now and then explains.
@@ -30,14 +32,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let loss = Proven::also(case, "loss").filter(|loss| loss.low >= NOTABLE && loss.high <= 1.0)?;
     let size = case.params.get("datagram")?.parse().ok().map(size_text)?;
     let (share, full) = (percent(loss.value), Proven::also(case, "overrun").map(|full| percent(full.value)));
-    let (full_en, full_zh) = match full {
-        Some(full) => (
-            format!(": the receiver's buffer was full for {full} of what was sent"),
-            format!("：占发送总数 {full} 的数据报到达时接收缓冲区已满"),
-        ),
+    let full = match full {
+        Some(full) => words(say!(": the receiver's buffer was full for {full} of what was sent")),
         None => Default::default(),
     };
-    let text = texts::text!(share, size, full = Text { en: full_en, zh: full_zh });
+    let text = texts::text!(share, size, full);
     let short = short(texts::short!(share));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: loss.value })
 }

@@ -1,6 +1,7 @@
 //! Writing that lies below reading, and copying below both, in memory: what the bus moves beside what was asked for.
 
-use hostmark_model::{Lang, Run, Text, Unit, size_text};
+use hostmark_model::{Lang, Message, Run, Text, Unit, size_text};
+use hostmark_say::say;
 
 use super::evidence::lost;
 use super::short::short;
@@ -9,6 +10,7 @@ use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
 use crate::texts::findings::write_allocate as texts;
+use crate::words;
 
 const READ: &str = "memory.read";
 const WRITE: &str = "memory.write";
@@ -48,17 +50,15 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let [reads, writes, bus] =
         [loaded.estimate.value(), stored.estimate.value(), WRITTEN * stored.estimate.value()].map(rate);
     let size = size_text(stored.at);
-    let mut text = texts::text!(size, writes, reads, factor, bus);
+    let mut text = vec![Message::from(texts::text!(size, writes, reads, factor, bus))];
     let short = short(texts::short!(writes, reads));
     let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
     if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, NOTABLE)) {
         let [copies, bus] = [copied.estimate.value(), COPIED * copied.estimate.value()].map(rate);
-        text.en += &format!(
+        text.push(say!(
             " Copying gets {copies} and lies below both: the source is read, the destination read and written back, three \
              bytes for each byte copied, {bus} in all."
-        );
-        text.zh +=
-            &format!("复制为 {copies}，比两者都低：源要读入，目的要读入并写回，每复制一个字节搬三个字节，合计 {bus}。");
+        ));
         cases.push(copied.case.id.clone());
     }
     // Plain stores lose what other stores are proven to save; where none is measured, nothing is known to be lost.
@@ -68,7 +68,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         let ahead = add_other_stores(&mut text, &mut cases, name, &write, &other, beyond);
         cost = cost.max(ahead.unwrap_or(0.0));
     }
-    vec![Conclusion { short, text, cases, cost }]
+    vec![Conclusion { short, text: words(Message::joined(text, "")), cases, cost }]
 }
 
 const NON_TEMPORAL: Text = term!("Non-temporal stores, which skip that read,");
@@ -77,7 +77,7 @@ const STRING: Text = term!("String stores (rep stosb)");
 /// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross; the share that
 /// plain stores lose against them there, where that is proven.
 fn add_other_stores(
-    text: &mut Text<String>,
+    text: &mut Vec<Message>,
     cases: &mut Vec<String>,
     name: Text,
     plain: &[CurvePoint],
@@ -90,8 +90,6 @@ fn add_other_stores(
     let [rate_of_others, ratio] =
         [rate(others.estimate.value()), number(others.estimate.value() / stored.estimate.value())];
     let size = size_text(others.at);
-    text.en += &format!(" {} get {rate_of_others} at {size}, {ratio} × plain", name.en);
-    text.zh += &format!("{}在 {size} 处为 {rate_of_others}，是普通存储的 {ratio} 倍", name.zh);
     cases.push(others.case.id.clone());
     // Ahead from here on: at every size that is left no interval says otherwise.
     let is_ahead = |(plain, other): &&(&CurvePoint, &CurvePoint)| other.is_above(plain, 1.0);
@@ -99,14 +97,16 @@ fn add_other_stores(
     let behind = pairs.len() - ahead;
     if ahead > 0 && behind > 0 && pairs[behind - 1].0.is_above(pairs[behind - 1].1, 1.0) {
         let [before, from] = [behind - 1, behind].map(|index| size_text(pairs[index].0.at));
-        text.en += &format!("; they fall behind up to {before} and lead from {from} on");
-        text.zh += &format!("；不超过 {before} 时落后，从 {from} 起领先");
+        text.push(say!(
+            " {name} get {rate_of_others} at {size}, {ratio} × plain; they fall behind up to {before} and lead from {from} on."
+        ));
     } else if pairs.len() > 1 && pairs.iter().all(|(plain, other)| plain.is_above(other, 1.0)) {
-        text.en += "; they stay behind at every size measured";
-        text.zh += "；在测过的所有大小上都落后";
+        text.push(say!(
+            " {name} get {rate_of_others} at {size}, {ratio} × plain; they stay behind at every size measured."
+        ));
+    } else {
+        text.push(say!(" {name} get {rate_of_others} at {size}, {ratio} × plain."));
     }
-    text.en.push('.');
-    text.zh.push('。');
     others.is_above(stored, 1.0).then(|| lost(others.estimate.value(), stored.estimate.value()))
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hostmark_model::{Better, HostFacts, Leading, Neighbours, Run, Text, Unit, size_text};
+use hostmark_model::{Better, HostFacts, Leading, Message, Neighbours, Run, Text, Unit, size_text};
+use hostmark_say::say;
 
 use super::between::BetweenHosts;
 use super::kind::HostClass;
@@ -11,6 +12,7 @@ use super::usual::{self, BesideUsual};
 use crate::bilingual::cut;
 use crate::compare::facts::facts;
 use crate::neighbours::SHARED;
+use crate::words;
 
 /// No fact is kept longer, in characters: a file may hold anything.
 const LONGEST: usize = 300;
@@ -148,7 +150,7 @@ impl Gathering {
             Err(error) if error.error_len().is_none() => {
                 std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
             }
-            Err(_) => return self.refuse(file, no_run("it is not text", "不是文本")),
+            Err(_) => return self.refuse(file, no_run(&term!("it is not text").into())),
         };
         if text.trim().is_empty() {
             return self.refuse(file, term!("is empty; measure again").to_owned_text());
@@ -163,8 +165,8 @@ impl Gathering {
         let (run, probes, cases) = slim.parts();
         if let Some(known) = self.ids.get(&run.id).filter(|_| !run.id.is_empty()) {
             let known = &self.runs[*known].file;
-            let (en, zh) = (format!("is the same run as {known}"), format!("与 {known} 是同一次运行"));
-            return self.refuse(file, Text { en, zh });
+            let reason = words(say!("is the same run as {known}"));
+            return self.refuse(file, reason);
         }
         self.ids.insert(run.id.clone(), self.runs.len());
         let mut facts = self.facts_of(&run);
@@ -203,12 +205,12 @@ impl Gathering {
                 SlimOutcome::Skipped {} => {}
             }
         }
-        for (key, en, zh, is_so) in [
-            ("noise.steal", "CPU time stolen by the hypervisor", "被虚拟机监控程序占用 CPU 时间", steal),
-            ("noise.throttled", "stopped by a CPU quota", "被 CPU 配额限流", throttled),
+        for (key, label, is_so) in [
+            ("noise.steal", term!("CPU time stolen by the hypervisor"), steal),
+            ("noise.throttled", term!("stopped by a CPU quota", "fact"), throttled),
         ] {
             if let Some(is_so) = is_so {
-                facts.push(self.fact(key, &Text { en: en.into(), zh: zh.into() }, yes_no(is_so)));
+                facts.push(self.fact(key, &label.to_owned_text(), yes_no(is_so)));
             }
         }
         facts.sort_unstable();
@@ -347,18 +349,11 @@ fn short(text: &str) -> String {
     cut(text, LONGEST)
 }
 
-fn no_run(en: &str, zh: &str) -> Text<String> {
-    Text { en: format!("is not a hostmark run ({en})"), zh: format!("不是 hostmark 运行文件（{zh}）") }
+fn no_run(why: &Message) -> Text<String> {
+    words(say!("is not a hostmark run ({why})"))
 }
 
 fn reason(error: &hostmark_model::LoadError) -> Text<String> {
-    use hostmark_model::LoadError;
-    let en = error.to_string();
-    let zh = match error {
-        LoadError::Newer { found } => format!("由更新版本的 hostmark 写成（格式 {found}）；请更新 hostmark"),
-        LoadError::Lacking(what) => format!("缺少本版本需要的内容（{what}）；请重新测量"),
-        LoadError::NotARun(why) => format!("不是 hostmark 运行文件（{why}）"),
-        LoadError::Truncated { line } => format!("不完整（在第 {line} 行结束）；请恢复该文件，或重新测量"),
-    };
-    Text { en: short(&en), zh: short(&zh) }
+    let text = words(error.message());
+    Text { en: short(&text.en), zh: short(&text.zh) }
 }

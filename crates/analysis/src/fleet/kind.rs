@@ -1,6 +1,9 @@
 //! Which hosts are of one kind, and so should deliver the same: by what they are made of, not by what they are called.
 
-use hostmark_model::{Run, Text, size_text};
+use crate::bilingual::{COMMA, same};
+use crate::words;
+use hostmark_model::{Message, Run, Text, size_text};
+use hostmark_say::say;
 use serde::Serialize;
 
 /// What makes hosts alike.
@@ -38,26 +41,18 @@ impl HostClass {
     /// In words: `AMD EPYC 9654, 2 × 192 CPUs, 768 GiB, native`.
     pub fn words(&self) -> Text<String> {
         let cpu = if self.cpu.is_empty() { &self.architecture } else { &self.cpu };
-        let unknown = |zh: bool| if zh { "未知 CPU" } else { "unknown CPU" };
-        let cpu = |zh: bool| if cpu.is_empty() { unknown(zh).to_owned() } else { cpu.clone() };
-        let memory = if self.memory_bytes > 0 { Some(size_text(self.memory_bytes)) } else { None };
-        let say = |zh: bool| {
-            let cpus = match (zh, self.cpus) {
-                (_, 0) => None,
-                (true, cpus) => Some(format!("{cpus} 个 CPU")),
-                (false, 1) => Some("1 CPU".to_owned()),
-                (false, cpus) => Some(format!("{cpus} CPUs")),
-            };
-            let place = match (&self.hypervisor, zh) {
-                (Some(hypervisor), true) => format!("{hypervisor} 虚拟机"),
-                (Some(hypervisor), false) => format!("{hypervisor} guest"),
-                (None, true) => "物理机".to_owned(),
-                (None, false) => "native".to_owned(),
-            };
-            let parts: Vec<String> = [Some(cpu(zh)), cpus, memory.clone(), Some(place)].into_iter().flatten().collect();
-            parts.join(if zh { "，" } else { ", " })
-        };
-        Text { en: say(false), zh: say(true) }
+        let mut parts = vec![if cpu.is_empty() { term!("unknown CPU").into() } else { Message::from(same(cpu)) }];
+        if self.cpus > 0 {
+            parts.push(say!("{cpus:CPU}", cpus = self.cpus));
+        }
+        if self.memory_bytes > 0 {
+            parts.push(same(size_text(self.memory_bytes)).into());
+        }
+        parts.push(match &self.hypervisor {
+            Some(hypervisor) => say!("{hypervisor} guest"),
+            None => term!("native").into(),
+        });
+        words(Message::joined(parts, COMMA))
     }
 }
 

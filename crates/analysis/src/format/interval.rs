@@ -1,9 +1,12 @@
 //! How sure a value is: its interval as ± or as low … high.
 
 use hostmark_model::{Estimate, Lang, Leading, Profile, Text, Unit};
+use hostmark_say::say;
 
 use super::scale::{in_scale, scale_for, value, with_digits};
 use super::{DIGITS, number};
+use crate::bilingual::COMMA;
+use crate::spoken;
 
 /// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
 /// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
@@ -53,7 +56,7 @@ pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
     match estimate.shown_range() {
         Some([low, high]) if estimate.is_unsteady() => {
             let range = between((low, high), estimate.value(), unit);
-            Some(format!("{range}{}{}", if lang == Lang::Zh { "，" } else { ", " }, UNSTEADY.get(lang)))
+            Some(format!("{range}{}{}", COMMA.get(lang), UNSTEADY.get(lang)))
         }
         Some([low, high]) => Some(between((low, high), estimate.value(), unit)),
         None => Some(between(estimate.interval()?, estimate.value(), unit)),
@@ -102,11 +105,9 @@ pub const fn estimator(by: Leading) -> Text {
 
 /// What has a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
 pub fn called(what: &str, by: Leading, lang: Lang) -> String {
-    let quiet = QUIET.get(lang);
-    match (by, lang) {
-        (Leading::Typical, _) => what.to_owned(),
-        (Leading::Quiet, Lang::En) => format!("{what} ({quiet})"),
-        (Leading::Quiet, Lang::Zh) => format!("{what}（{quiet}）"),
+    match by {
+        Leading::Typical => what.to_owned(),
+        Leading::Quiet => spoken(&say!("{what} ({quiet})", quiet = QUIET), lang),
     }
 }
 
@@ -118,10 +119,9 @@ pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String
 /// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
 pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
     let shown = value(estimate.value(), unit, lang);
-    match (other_value(estimate, unit, lang), lang) {
-        (Some(other), Lang::En) => format!("{shown} ({other})"),
-        (Some(other), Lang::Zh) => format!("{shown}（{other}）"),
-        (None, _) => shown,
+    match other_value(estimate, unit, lang) {
+        Some(other) => spoken(&say!("{shown} ({other})"), lang),
+        None => shown,
     }
 }
 
@@ -129,10 +129,7 @@ pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
 pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
     let share = estimate.agreement?;
     // Rounds that abstained are in the share alone.
-    Some(match lang {
-        Lang::En => format!("{} of rounds agree", percent(share)),
-        Lang::Zh => format!("{} 的轮次一致", percent(share)),
-    })
+    Some(spoken(&say!("{share} of rounds agree", share = percent(share)), lang))
 }
 
 #[cfg(test)]

@@ -67,32 +67,15 @@ fn scales(unit: Unit) -> &'static [Scale] {
 pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
     const THINGS: Text = term!("count");
     const QUOTIENT: Text = term!("ratio");
+    const OPERATIONS: Text = term!("ops/s");
     match unit {
-        Unit::Count => {
-            if lang == Lang::Zh {
-                THINGS.zh
-            } else {
-                THINGS.en
-            }
-        }
-        Unit::Ratio => {
-            if lang == Lang::Zh {
-                QUOTIENT.zh
-            } else {
-                QUOTIENT.en
-            }
-        }
-        Unit::OperationsPerSecond => {
-            if lang == Lang::Zh {
-                "次/s"
-            } else {
-                "ops/s"
-            }
-        }
+        Unit::Count => THINGS.say(lang),
+        Unit::Ratio => QUOTIENT.say(lang),
+        Unit::OperationsPerSecond => OPERATIONS.say(lang),
         _ => {
             let all = scales(unit);
             let name = all.iter().find(|scale| scale.size == 1.0).unwrap_or(&all[0]).suffix;
-            if lang == Lang::Zh { name.zh } else { name.en }
+            name.say(lang)
         }
     }
 }

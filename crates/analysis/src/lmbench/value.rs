@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::{CasePoint, CellSource, SummaryColumn};
+use crate::bilingual::{COMMA, each, same};
 use crate::format::{agreement, number, other_value, plus_minus_of, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
+use crate::words;
 
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
@@ -38,17 +41,12 @@ impl From<Text<String>> for CellRemark {
 
 impl SummaryCell {
     fn of(text: String) -> SummaryCell {
-        SummaryCell { text: Some(both(text)), note: None }
+        SummaryCell { text: Some(same(text)), note: None }
     }
 
     fn without(why: impl Into<CellRemark>) -> SummaryCell {
         SummaryCell { text: None, note: Some(why.into()) }
     }
-}
-
-/// A text that is the same in both languages.
-fn both(text: String) -> Text<String> {
-    Text { en: text.clone(), zh: text }
 }
 
 /// The column's cell of a run.
@@ -75,10 +73,7 @@ fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> SummaryCel
     match (&first, numeric(run, &[other], scale)) {
         (SummaryCell { text: None, note: Some(why) }, SummaryCell { text: Some(text), .. }) => {
             let (wanted, way) = (wanted(one), wanted(other));
-            let said = Text {
-                en: format!("by {way}; {wanted}: {}", why.text.en),
-                zh: format!("由 {way} 测得；{wanted}：{}", why.text.zh),
-            };
+            let said = words(say!("by {way}; {wanted}: {why}", why = why.text));
             SummaryCell { text: Some(text), note: Some(said.into()) }
         }
         _ => first,
@@ -158,15 +153,14 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> SummaryCell {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     if !mean.is_finite() || mean <= 0.0 {
         let shown = number(mean / scale);
-        return SummaryCell::without(Text {
-            en: format!("it came out as {shown}: what is taken off it is as large as what was measured"),
-            zh: format!("得到 {shown}：扣除的开销与测得的值一样大"),
-        });
+        return SummaryCell::without(words(say!(
+            "it came out as {shown}: what is taken off it is as large as what was measured"
+        )));
     }
     // Numbers of pages and bytes are exact.
     let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
     let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
-    SummaryCell { text: Some(both(shown)), note: note.map(CellRemark::from) }
+    SummaryCell { text: Some(same(shown)), note: note.map(CellRemark::from) }
 }
 
 fn is_counted(run: &Run, point: CasePoint) -> bool {
@@ -177,7 +171,7 @@ fn is_counted(run: &Run, point: CasePoint) -> bool {
 /// Whose value it is, where the other end was another host.
 fn far(run: &Run, point: CasePoint) -> Option<Text<String>> {
     let peer = &run.peers.first().filter(|_| is_far(point))?.name;
-    Some(Text { en: format!("to {peer}"), zh: format!("至 {peer}") })
+    Some(words(say!("to {peer}")))
 }
 
 /// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
@@ -191,7 +185,7 @@ fn set(run: &Run, point: CasePoint) -> Option<Text<String>> {
     let pairs = case.params.0.iter().filter(|(axis, _)| is_set(axis) && !is_asked(axis));
     let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
     let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
-    Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
+    Some(words(say!("set to {pairs}")))
 }
 
 /// The value of what a point names in its case; not a number where the case lacks it.
@@ -362,9 +356,9 @@ fn caches(run: &Run) -> SummaryCell {
             let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
             parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
         }
-        parts.join(if lang == Lang::Zh { "，" } else { ", " })
+        parts.join(COMMA.get(lang))
     };
-    let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
+    let text = each(describe);
     if text.en.is_empty() {
         return SummaryCell::without(CellRemark { filter: Some(HIERARCHY.into()), ..not_here().into() });
     }

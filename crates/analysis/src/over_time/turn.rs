@@ -7,7 +7,7 @@ use hostmark_model::{Better, Run, SeriesTurn, Unit};
 use hostmark_stats::descriptive::median;
 use serde::Serialize;
 
-use crate::bilingual::{Words, fixed, same};
+use crate::bilingual::{Words, same};
 use crate::compare::facts::facts;
 use crate::constants;
 use crate::duration::duration_s;
@@ -122,7 +122,7 @@ fn values(run: &Run) -> Vec<(Subject, f64)> {
                 quantity => format!("{}:{quantity}", constant.key()),
             };
             (
-                Subject { key, name: fixed(constant.row), unit: constant.unit, better: constant.better },
+                Subject { key, name: constant.row.to_owned_text(), unit: constant.unit, better: constant.better },
                 constant.estimate.value(),
             )
         };

@@ -1,10 +1,12 @@
 //! Whether two environments had alike what a case depends on: memory, and the pages behind it.
 
-use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Message, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::Environment;
 use super::kind::{EnvironmentKind, kind_of};
 use crate::format;
+use crate::words;
 
 /// The groups whose cases depend on how much memory there is, and on the pages behind it.
 const OF_MEMORY: [&str; 3] = ["memory", "paging", "file"];
@@ -62,15 +64,13 @@ pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord
     let bytes = |bytes: u64| format::value(bytes as f64, Unit::Bytes, Lang::En);
     if one > 0 && two > 0 && !is_as_large(one, two) {
         let (one, two) = (bytes(one), bytes(two));
-        return not_comparable(format!("memory of {one} and {two}"), format!("内存为 {one} 与 {two}"));
+        return not_comparable(say!("memory of {one} and {two}"));
     }
     let backing = |environment: &Environment| environment.guest().map(|guest| guest.backing.clone());
     match (backing(first), backing(other)) {
-        (Some(one), Some(two)) if one != two => {
-            not_comparable(format!("{one} and {two} pages behind it"), format!("其下的页为 {one} 与 {two}"))
-        }
+        (Some(one), Some(two)) if one != two => not_comparable(say!("{one} and {two} pages behind it")),
         (None, Some(two)) if two == BASE && case.params.get(PAGE).is_some_and(|page| page != BASE) => {
-            not_comparable("base pages behind it".to_owned(), "其下为基本页".to_owned())
+            not_comparable(say!("base pages behind it"))
         }
         _ => None,
     }
@@ -82,8 +82,8 @@ pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -
     unlike(first, other, case)
 }
 
-fn not_comparable(en: String, zh: String) -> Option<Text<String>> {
-    Some(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") })
+fn not_comparable(why: Message) -> Option<Text<String>> {
+    Some(words(say!("not comparable: {why}")))
 }
 
 #[cfg(test)]

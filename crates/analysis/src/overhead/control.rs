@@ -2,12 +2,14 @@
 //! smaller says anything.
 
 use hostmark_model::Text;
+use hostmark_say::say;
 use hostmark_stats::{descriptive, halves};
 
 use super::value::ComparableValue;
 use super::{Environment, cell_of};
 use crate::bilingual::{Words, same};
 use crate::propagated::Propagated;
+use crate::words;
 
 /// Whether the first environment can be held against itself: it has runs for two halves.
 pub(super) fn is_there(first: &Environment) -> bool {
@@ -27,7 +29,7 @@ pub(super) fn beside(fraction: &Propagated, may_equal: bool, distance: Option<f6
 
 /// What says nothing, with that behind it.
 pub(super) fn no_difference(shown: &Words) -> Words {
-    Text { en: format!("{} (no difference)", shown.en), zh: format!("{}（无差异）", shown.zh) }
+    words(say!("{shown} (no difference)"))
 }
 
 /// Whether a ratio is no farther from one than halves of the first environment's runs are, whichever way: a fifth is −80 % and five

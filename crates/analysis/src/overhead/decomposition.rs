@@ -2,6 +2,7 @@
 //! environments, each over the plain operation inside the kernel of the first, which is as fast as the hardware goes.
 
 use hostmark_model::{Params, Text};
+use hostmark_say::say;
 
 use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
 use super::kind::EnvironmentKind;
@@ -10,6 +11,7 @@ use super::sheet::{Figure, Sheet, at};
 use super::value::ComparableValue;
 use super::{Row, Table, cell_of, control, layers, ratio};
 use crate::bilingual::same;
+use crate::words;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
 pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec<Table> {
@@ -52,10 +54,7 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
         return None;
     }
     let (place, runs) = (side_of(&sheet.environments[environment], side), sheet.environments[environment].runs.len());
-    let title = Text {
-        en: format!("{}: typical values of {runs} {}", place.en, if runs == 1 { "run" } else { "runs" }),
-        zh: format!("{}：{runs} 次运行的典型值", place.zh),
-    };
+    let title = words(say!("{place}: typical values of {runs:run}"));
     let points = sheet.points(side);
     let shown = |value: &ComparableValue| if all { value.text_with_interval() } else { value.text() };
     let mut table =
@@ -63,9 +62,8 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
     let row = |(index, operation): (usize, &FamilyOperation)| {
         let of = |point| sheet.figure(environment, index, side, point)?.batch.as_ref();
         let batches: Vec<Option<&ComparableValue>> = points.iter().map(of).collect();
-        let Text { en, zh } = operation.name;
         batches.iter().any(Option::is_some).then(|| Row {
-            label: Text { en: format!("{en}, cycles of 10 000"), zh: format!("{zh}，一万次的周期数") },
+            label: words(say!("{operation}, cycles of 10 000", operation = operation.name)),
             cells: batches
                 .iter()
                 .map(|batch| same(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.value))))
@@ -79,9 +77,8 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
             let figure = sheet.figure(environment, index, side, point)?;
             figure.batch.as_ref().or(figure.value.as_ref().ok())?.mean_text()
         };
-        let Text { en, zh } = operation.name;
         Row {
-            label: Text { en: format!("{en}, mean ± deviation"), zh: format!("{zh}，平均值 ± 标准差") },
+            label: words(say!("{operation}, mean ± deviation", operation = operation.name)),
             cells: points.iter().map(|point| of(point).unwrap_or_else(|| same("–"))).collect(),
         }
     };
@@ -116,12 +113,9 @@ fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<Strin
 
 /// A row for each operation with what the first environment's halves differ by at each of `points`.
 fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> Text<String>) -> Vec<Row> {
-    let row = |(index, operation): (usize, &FamilyOperation)| {
-        let (Text { en, zh }, head) = (operation.name, control::TITLE);
-        Row {
-            label: Text { en: format!("{en}, {}", head.en), zh: format!("{zh}，{}", head.zh) },
-            cells: points.iter().map(|point| cell(index, point)).collect(),
-        }
+    let row = |(index, operation): (usize, &FamilyOperation)| Row {
+        label: words(say!("{operation}, {head}", operation = operation.name, head = control::TITLE)),
+        cells: points.iter().map(|point| cell(index, point)).collect(),
     };
     let operations = sheet.operations().filter(|_| sheet.is_controlled());
     operations.map(row).collect()
@@ -139,10 +133,7 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     let place = side_of(&sheet.environments[environment], Space::Kernel);
     let of = of_rates(sheet);
     let mut table = Table {
-        title: Text {
-            en: format!("Interrupt overhead: {}, irq=on over irq=off{}", place.en, of.en),
-            zh: format!("中断开销：{}，irq=on 相对 irq=off{}", place.zh, of.zh),
-        },
+        title: words(say!("Interrupt overhead: {place}, irq=on over irq=off{of}")),
         columns: pairs
             .iter()
             .map(|(_, on)| at(&Params(on.0.iter().filter(|(axis, _)| axis == BIND).cloned().collect())))

@@ -1,9 +1,11 @@
 //! As many runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
 
-use hostmark_model::{CaseRecord, Text};
+use hostmark_model::{CaseRecord, Message, Text};
+use hostmark_say::say;
 
 use super::Environment;
 use crate::stream_times::passes;
+use crate::words;
 
 /// How many runs of each side count, and how many passes of each run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,20 +29,19 @@ impl Numbers {
     pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Text<String>> {
         let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
             let (name, runs, all) = (one.name, self.runs, side.len());
-            let (en, zh) = match runs {
-                1 => ("the first of".to_owned(), "首次".to_owned()),
-                _ => (format!("the first {runs} of"), format!("前 {runs} 次")),
-            };
-            Text {
-                en: format!("{name}: {en} {all} runs counts, as many as every side has: the best of more is higher"),
-                zh: format!("{name}：{all} 次运行中只计{zh}，与各方次数一致：次数越多，最好值越高"),
-            }
+            words(match runs {
+                1 => say!(
+                    "{name}: the first of {all} runs counts, as many as every side has: the best of more is higher"
+                ),
+                _ => say!(
+                    "{name}: the first {runs} of {all} runs counts, as many as every side has: the best of more is higher"
+                ),
+            })
         });
         let measured = || sides.iter().flat_map(|side| side.iter()).filter_map(|case| case.measured());
         let most = measured().filter_map(passes).max();
-        let passes = self.passes.zip(most).filter(|(count, most)| count < most).map(|(count, most)| Text {
-            en: format!("the first {count} passes of each run count, of up to {most}: as many as every run has"),
-            zh: format!("每次运行只计前 {count} 遍（最多有 {most} 遍），与各次运行一致"),
+        let passes = self.passes.zip(most).filter(|(count, most)| count < most).map(|(count, most)| {
+            words(say!("the first {count} passes of each run count, of up to {most}: as many as every run has"))
         });
         surplus.chain(passes).chain(unequal(measured().filter_map(|one| one.notes.get(PASSES)))).collect()
     }
@@ -54,8 +55,8 @@ fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Text<String>> 
     let mut all: Vec<&str> = noted.map(String::as_str).filter(|passes| !passes.is_empty()).collect();
     all.sort_unstable();
     all.dedup();
-    (all.len() > 1).then(|| Text {
-        en: format!("STREAM made {} passes: the best of more is higher", all.join(" and ")),
-        zh: format!("STREAM 的遍数为 {}：遍数越多，最好值越高", all.join(" 与 ")),
+    (all.len() > 1).then(|| {
+        let passes = Message::joined(all, say!(" and "));
+        words(say!("STREAM made {passes} passes: the best of more is higher"))
     })
 }

@@ -2,6 +2,7 @@
 //! between two of these.
 
 use hostmark_model::{Params, Text};
+use hostmark_say::say;
 
 use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
 use super::kind::EnvironmentKind;
@@ -10,6 +11,7 @@ use super::value::ComparableValue;
 use super::{Row, Table, control};
 use crate::bilingual::{each, joined, same};
 use crate::propagated::Propagated;
+use crate::words;
 
 /// An environment's side: a column of the values.
 type Column = (usize, Space);
@@ -45,10 +47,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
 fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[LayerStep], own: &[Column], all: bool) -> Table {
     let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
     let mut table = Table {
-        title: Text {
-            en: format!("What each layer adds, in the time of an operation: {}", name.en),
-            zh: format!("各层增加的开销，按单次操作的时间计：{}", name.zh),
-        },
+        title: words(say!("What each layer adds, in the time of an operation: {name}")),
         columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use hostmark_model::{Run, Text, size_text};
+use hostmark_say::say;
 
 use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
 use crate::bilingual::{COMMA, Words, fixed, joined, same};
+use crate::words;
 
 /// Digits of a digest that tell two programs apart.
 const DIGITS: usize = 12;
@@ -57,10 +59,10 @@ fn under(environment: &Environment) -> Words {
     let backing = &guest.backing;
     let pinned: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
     let pinned = pinned.join(" ");
-    let on = Text { en: format!("on CPUs {pinned}"), zh: format!("绑定 CPU {pinned}") };
+    let on = words(say!("on CPUs {pinned}"));
     let parts = [
         same(format!("{} {}", guest.accel, guest.machine)),
-        Text { en: format!("{backing} pages"), zh: format!("{backing} 页") },
+        words(say!("{backing} pages")),
         if pinned.is_empty() { Words::default() } else { on },
     ];
     joined(&parts, COMMA)

@@ -1,6 +1,9 @@
 //! Remarks of several runs that differ in their figures alone, told once.
 
+use crate::bilingual::{SEMICOLON, each};
+use crate::{spoken, words};
 use hostmark_model::Text;
+use hostmark_say::say;
 
 /// What stands in brackets in so many runs is told of each.
 const MOST: usize = 3;
@@ -49,15 +52,16 @@ impl<'a> EnvironmentKind<'a> {
     }
 
     fn text(&self, of: usize) -> Text<String> {
-        let all = |lang: fn(&Text<String>) -> &String| self.remarks.iter().map(|one| lang(one).as_str()).collect();
-        let en = joined(all(|one| &one.en), [" to ", "; "], |more| format!("; {more} more"));
-        let zh = joined(all(|one| &one.zh), [" 至 ", "；"], |more| format!("；另有 {more} 个"));
+        let text = each(|lang| {
+            let all = self.remarks.iter().map(|one| one.get(lang)).collect();
+            joined(all, [term!(" to "), SEMICOLON].map(|word| word.say(lang)), |more| {
+                spoken(&say!("; {more} more"), lang)
+            })
+        });
         let runs = self.runs.len();
         match of {
-            1 => Text { en, zh },
-            _ => Text {
-                en: format!("{en} ({runs} of {of} runs)"), zh: format!("{zh}（{of} 次运行中的 {runs} 次）")
-            },
+            1 => text,
+            _ => words(say!("{text} ({runs} of {of} runs)")),
         }
     }
 }

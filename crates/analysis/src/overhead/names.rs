@@ -1,11 +1,13 @@
 //! What the tables of an environment are called, by what its runs say of themselves.
 
 use hostmark_model::{ISOLATE, Text};
+use hostmark_say::say;
 
 use super::Environment;
 use super::family::Space;
 use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
+use crate::words;
 
 /// The layers that an environment's run names, in brackets; empty where it names none.
 fn layers(environment: &Environment) -> String {
@@ -21,22 +23,12 @@ pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environ
         (EnvironmentKind::First, Space::User) => term!("OS overhead").to_owned_text(),
         (EnvironmentKind::Guest, Space::Kernel) => term!("Hypervisor + kernel overhead").to_owned_text(),
         (EnvironmentKind::Guest, Space::User) => term!("Hypervisor + guest OS overhead").to_owned_text(),
-        (EnvironmentKind::Container, Space::Kernel) => Text {
-            en: format!("Container layers{layers} + kernel overhead"),
-            zh: format!("容器各层{layers}与内核的开销"),
-        },
-        (EnvironmentKind::Container, Space::User) => Text {
-            en: format!("Container layers{layers} + OS overhead"),
-            zh: format!("容器各层{layers}与操作系统的开销"),
-        },
+        (EnvironmentKind::Container, Space::Kernel) => words(say!("Container layers{layers} + kernel overhead")),
+        (EnvironmentKind::Container, Space::User) => words(say!("Container layers{layers} + OS overhead")),
         (EnvironmentKind::Free, Space::Kernel) => term!("Kernel overhead with all of the machine").to_owned_text(),
         (EnvironmentKind::Free, Space::User) => term!("OS overhead with all of the machine").to_owned_text(),
-        (EnvironmentKind::Other, Space::Kernel) => {
-            Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
-        }
-        (EnvironmentKind::Other, Space::User) => {
-            Text { en: format!("{name} + OS overhead"), zh: format!("{name} 与操作系统的开销") }
-        }
+        (EnvironmentKind::Other, Space::Kernel) => words(say!("{name} + kernel overhead")),
+        (EnvironmentKind::Other, Space::User) => words(say!("{name} + OS overhead")),
     }
 }
 
@@ -46,7 +38,7 @@ pub(super) fn side_of(environment: &Environment, side: Space) -> Text<String> {
     if name.is_empty() {
         return side.to_owned_text();
     }
-    Text { en: format!("{name}, {}", side.en), zh: format!("{name}，{}", side.zh) }
+    words(say!("{name}, {side}"))
 }
 
 /// The title of the percentages of a side of an environment.
@@ -61,10 +53,7 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
         Space::User => term!("Overhead").to_owned_text(),
     };
     let of = of_rates(sheet);
-    Text {
-        en: format!("{}: {}, over {}, {}{}", name.en, place.en, over.en, point.en, of.en),
-        zh: format!("{}：{}，基准为 {}，{}{}", name.zh, place.zh, over.zh, point.zh, of.zh),
-    }
+    words(say!("{name}: {place}, over {over}, {point}{of}"))
 }
 
 /// What a title of percentages ends with where rates were turned into times.

@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{CaseRecord, Text};
+use hostmark_model::{CaseRecord, Message, Text};
+use hostmark_say::say;
 use hostmark_stats::compare::benjamini_hochberg;
 
 use super::value::{ComparableValue, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
-use crate::bilingual::same;
+use crate::bilingual::{COMMA, same};
 use crate::difference::FALSE_DISCOVERIES;
 use crate::propagated::Propagated;
+use crate::words;
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
@@ -48,13 +50,10 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     if ids.is_empty() {
         return None;
     }
-    let over = Text { en: format!("over {}", first.name), zh: format!("相对 {}", first.name) };
+    let over = words(say!("over {name}", name = first.name));
     let columns = others.iter().flat_map(|other| [same(other.name), over.clone()]);
     let mut table = Table {
-        title: Text {
-            en: format!("Every case that was measured in several environments, over {}", first.name),
-            zh: format!("多个环境都测量过的每个用例，基准为 {}", first.name),
-        },
+        title: words(say!("Every case that was measured in several environments, over {name}", name = first.name)),
         columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(first)).collect(),
         ..Table::default()
     };
@@ -119,11 +118,14 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
         // What has all of its machine is not what a reader looks for.
         let most = each().filter(|(other, _)| !other.is_free()).map(|(_, cost)| cost).fold(f64::NEG_INFINITY, f64::max);
         let shown: Vec<String> = each().map(|(other, cost)| format!("{} {}", other.name, super::over(cost))).collect();
-        let head = Text {
-            en: format!("{group}: median of its cases, in time: {}", shown.join(", ")),
-            zh: format!("{group}：各用例的中位数，按时间计：{}", shown.join("，")),
+        let head = match shown.is_empty() {
+            true => same(group),
+            false => {
+                let shown = Message::joined(shown, COMMA);
+                words(say!("{group}: median of its cases, in time: {shown}"))
+            }
         };
-        (most, group, if shown.is_empty() { same(group) } else { head })
+        (most, group, head)
     };
     let mut groups: Vec<_> = groups.into_iter().map(shown).collect();
     groups.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
@@ -188,10 +190,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
     let id = first.typed_id(&base.id);
     let over = term!("over the base").to_owned_text();
     Some(Table {
-        title: Text {
-            en: format!("Over {id} of {} ({})", first.name, value.text().en),
-            zh: format!("基准为 {} 的 {id}（{}）", first.name, value.text().zh),
-        },
+        title: words(say!("Over {id} of {name} ({value})", name = first.name, value = value.text())),
         columns: (environments.iter().flat_map(|environment| [same(environment.name), over.clone()]))
             .chain(of_control(first))
             .collect(),

@@ -1,12 +1,14 @@
 //! What a reader must know before the tables.
 
-use hostmark_model::{IN_SOFTWARE, Lang, Text, Unit};
+use hostmark_model::{IN_SOFTWARE, Lang, Message, Text, Unit};
+use hostmark_say::say;
 
 use super::alike::{cpus as cpus_of, is_as_large, memory};
 use super::family::Space;
 use super::merged::merged;
 use super::sheet::Sheet;
 use super::{Environment, control};
+use crate::words;
 use crate::{format, guest};
 
 /// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
@@ -28,8 +30,7 @@ fn disturbances(environment: &Environment) -> Vec<Text<String>> {
     let remarks = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
     // Of a guest that is known to be emulated the first remark says so already.
     let is_new = |remark: &Text<String>| !(environment.is_emulated() && remark.en.starts_with(IN_SOFTWARE.en));
-    let named =
-        |remark: Text<String>| Text { en: format!("{name}: {}", remark.en), zh: format!("{name}：{}", remark.zh) };
+    let named = |remark: Text<String>| words(say!("{name}: {remark}"));
     remarks.into_iter().filter(is_new).map(named).collect()
 }
 
@@ -46,12 +47,11 @@ fn emulated(environment: &Environment) -> Vec<Text<String>> {
         run.guest.is_none() && run.host.virtualization.hypervisor.as_deref() == Some(EMULATOR)
     };
     let found = environment.runs.iter().find(is_supposed);
-    let remark = |_| Text {
-        en: format!(
+    let remark = |_| {
+        words(say!(
             "{name} runs in QEMU, and its processor does not name KVM: if QEMU emulates it, its figures say nothing about \
              hardware"
-        ),
-        zh: format!("{name} 运行在 QEMU 中，其处理器未声明 KVM：若由 QEMU 模拟执行，其数字与硬件无关"),
+        ))
     };
     found.into_iter().map(remark).collect()
 }
@@ -60,10 +60,8 @@ fn emulated(environment: &Environment) -> Vec<Text<String>> {
 fn uncontrolled(environments: &[Environment]) -> Option<Text<String>> {
     let (first, others) = environments.split_first()?;
     let name = first.name;
-    (!others.is_empty() && !control::is_there(first)).then(|| Text {
-        en: format!("{name} has one run: without a second one no percentage has an A/A control beside it"),
-        zh: format!("{name} 只有一次运行：没有第二次运行，百分比旁就没有 A/A 对照"),
-    })
+    (!others.is_empty() && !control::is_there(first))
+        .then(|| words(say!("{name} has one run: without a second one no percentage has an A/A control beside it")))
 }
 
 /// How many figures of an environment were disturbed.
@@ -73,15 +71,8 @@ fn doubted(sheets: &[Sheet]) -> Vec<Text<String>> {
         let of_environment = sheets.iter().flat_map(|sheet| &sheet.figures).filter(|one| one.environment == index);
         let values: Vec<bool> = of_environment.filter_map(|one| Some(one.value.as_ref().ok()?.is_doubted)).collect();
         let (name, all, count) = (environment.name, values.len(), values.iter().filter(|is| **is).count());
-        (count > 0).then(|| Text {
-            en: format!(
-                "{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
-                 stopped them): no conclusion stands on these"
-            ),
-            zh: format!(
-                "{name}：下列 {all} 个值中有 {count} 个受到干扰或不可信（其他程序占用其 CPU，或被配额暂停）：结论不以它们为依据"
-            ),
-        })
+        (count > 0).then(|| words(say!("{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
+                 stopped them): no conclusion stands on these")))
     };
     environments.iter().enumerate().filter_map(remark).collect()
 }
@@ -103,9 +94,9 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
             None => reasons.push((why, vec![name])),
         }
     }
-    let remark = |(why, names): (&Text<String>, Vec<&str>)| Text {
-        en: format!("{}: nothing was measured inside the kernel ({})", names.join(", "), why.en),
-        zh: format!("{}：未在内核态测量（{}）", names.join("、"), why.zh),
+    let remark = |(why, names): (&Text<String>, Vec<&str>)| {
+        let names = Message::joined(names, term!(", ", "list"));
+        words(say!("{names}: nothing was measured inside the kernel ({why})"))
     };
     reasons.into_iter().map(remark).collect()
 }
@@ -124,13 +115,8 @@ fn differences(environments: &[Environment]) -> Vec<Text<String>> {
         let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
         let is_alike = others == cpus && is_as_large(bytes, their_bytes);
         let (one, two) = (first.name, other.name);
-        (!is_alike).then(|| Text {
-            en: format!(
-                "{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
-                 cases of many threads or large buffers are compared"
-            ),
-            zh: format!("{one} 为 {ours}，{two} 为 {theirs}：比较多线程或大缓冲区的用例之前，应把前者限制到后者的规模（--cpu、内存限额）"),
-        })
+        (!is_alike).then(|| words(say!("{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
+                 cases of many threads or large buffers are compared")))
     };
     environments[1..].iter().filter(|other| !other.is_free()).filter_map(remark).collect()
 }

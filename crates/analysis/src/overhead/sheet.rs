@@ -1,11 +1,13 @@
 //! All figures of a family in all environments, and the one that the others are held against.
 
 use hostmark_model::{CaseRecord, Params, Text};
+use hostmark_say::say;
 
 use super::family::{BIND, FREE_OF_CPUS, FamilyOperation, IRQ, OperationFamily, Space};
 use super::value::ComparableValue;
 use super::{Environment, alike, control};
 use crate::propagated::Propagated;
+use crate::words;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
 const BATCH: &str = "batch_cycles";
@@ -156,7 +158,7 @@ impl<'a> Sheet<'a> {
         let base = match base {
             None => return Err(term!("no base").to_owned_text()),
             Some(Err(why)) => {
-                return Err(Text { en: format!("no base: {}", why.en), zh: format!("没有基准：{}", why.zh) });
+                return Err(words(say!("no base: {why}")));
             }
             Some(Ok(base)) => base,
         };

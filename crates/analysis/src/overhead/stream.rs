@@ -1,7 +1,8 @@
 //! STREAM in several environments as it is usually told: of each kernel the best rate of all runs and the smallest mean time
 //! of a run, in percent of the first environment, of as many runs and passes on every side.
 
-use hostmark_model::{CaseRecord, Measured, Text};
+use hostmark_model::{CaseRecord, Measured, Message, Text};
+use hostmark_say::say;
 use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, extreme, halves};
 
@@ -16,6 +17,7 @@ use crate::reasons;
 use crate::repetition;
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
+use crate::words;
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
@@ -78,7 +80,7 @@ fn of_group(
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
-    let share = || Text { en: format!("of {first}"), zh: format!("占 {first}") };
+    let share = || words(say!("of {first}"));
     let columns = environments
         .iter()
         .enumerate()
@@ -104,10 +106,8 @@ fn of_group(
         })
     };
     let kernels: Vec<StreamKernel> = KERNELS.iter().filter_map(kernel).collect();
-    let title = |name: Text| Text {
-        en: format!("{}, {} runs: {probe} {points}", name.en, counts.join(", ")),
-        zh: format!("{}，运行次数 {}：{probe} {points}", name.zh, counts.join("，")),
-    };
+    let counts = Message::joined(counts, COMMA);
+    let title = |name: Text| words(say!("{name}, {counts} runs: {probe} {points}"));
     let pictures = [
         (title(term!("STREAM, best rate of all runs, MB/s")), Scale::Rate),
         (title(term!("STREAM, smallest average time of a run, s")), Scale::Time),
@@ -303,7 +303,7 @@ fn remarks(environments: &[Environment], best: &[Result<Best, Text<String>>]) ->
         each.filter_map(|(one, best)| Some((one.name, best.as_ref().ok()?.chosen.as_deref()?))).collect();
     let differ = chosen.windows(2).any(|pair| pair[0].1 != pair[1].1).then(|| {
         let names = chosen.iter().map(|(name, chosen)| format!("{name} {chosen}")).collect::<Vec<String>>().join(", ");
-        Text { en: format!("kernel differs: {names}"), zh: format!("内核不同：{names}") }
+        words(say!("kernel differs: {names}"))
     });
     found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect()
 }
@@ -313,10 +313,7 @@ fn unlike(base: &Best, value: &Best) -> Option<Text<String>> {
     let mut pairs = ALIKE.iter().zip(base.alike.iter().zip(&value.alike));
     let ((_, name), (one, other)) = pairs.find(|(_, (one, other))| one.is_some() && other.is_some() && one != other)?;
     let (one, other) = (one.as_deref().unwrap_or_default(), other.as_deref().unwrap_or_default());
-    Some(Text {
-        en: format!("not comparable: {one} and {other} {}", name.en),
-        zh: format!("不可比：{}为 {one} 与 {other}", name.zh),
-    })
+    Some(words(say!("not comparable: {one} and {other} {name}")))
 }
 
 /// The cases of an environment's runs that were measured at a point; where it has the kernel at another number of threads or elements

@@ -1,16 +1,19 @@
 //! A case's value in an environment, from all of the environment's runs.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Message, ProbeInfo, Text, Unit};
+use hostmark_say::say;
 
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::Deviation;
 
 use super::Environment;
+use crate::bilingual::each;
 use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
 use crate::propagated::Propagated;
 use crate::reasons;
+use crate::words;
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,20 +106,19 @@ impl ComparableValue {
 
     /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
     pub(super) fn over(&self, base: &ComparableValue) -> Result<Propagated, Text<String>> {
-        let not =
-            |en: String, zh: String| Err(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") });
+        let not = |why: Message| Err(words(say!("not comparable: {why}")));
         if self.unit != base.unit {
-            return not("another unit".to_owned(), "单位不同".to_owned());
+            return not(say!("another unit"));
         }
         // Probes count their revisions apart.
         if let (Some(one), Some(other)) = (base.revision, self.revision)
             && self.probe == base.probe
             && one != other
         {
-            return not(format!("revisions {one} and {other}"), format!("探针修订为 {one} 与 {other}"));
+            return not(say!("revisions {one} and {other}"));
         }
         if base.value <= 0.0 || !base.value.is_finite() || !self.value.is_finite() {
-            return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
+            return not(say!("the base is not above zero"));
         }
         let ratio = self.value / base.value;
         if !(ratio > 0.0 && ratio.is_finite()) {
@@ -204,10 +206,7 @@ impl ComparableValue {
         if one == 0 || other == 0 || one == other {
             return Ok(());
         }
-        Err(Text {
-            en: format!("not comparable: {one} and {other} CPUs"),
-            zh: format!("不可比：{one} 个与 {other} 个 CPU"),
-        })
+        Err(words(say!("not comparable: {one} and {other} CPUs")))
     }
 
     /// The value for people.
@@ -228,12 +227,12 @@ impl ComparableValue {
             None => format::number(number),
         };
         let text = |lang: Lang| format!("{} ± {}", shown(mean, lang), shown(mean * deviation, lang));
-        Some(Text { en: text(Lang::En), zh: text(Lang::Zh) })
+        Some(each(text))
     }
 
     /// The value in both languages.
     pub(super) fn text(&self) -> Text<String> {
-        Text { en: self.shown(Lang::En), zh: self.shown(Lang::Zh) }
+        each(|lang| self.shown(lang))
     }
 
     /// The value in both languages with its interval, where it has one.
@@ -241,7 +240,7 @@ impl ComparableValue {
         let Some((low, high)) = self.interval else { return self.text() };
         let end = |value: f64, lang: Lang| ComparableValue { value, ..self.clone() }.shown(lang);
         let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
-        Text { en: text(Lang::En), zh: text(Lang::Zh) }
+        each(text)
     }
 }
 

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Lang, Measured, Outcome, Run, Text, Unit};
+use hostmark_say::say;
 use serde::Deserialize;
 
 use crate::bilingual::each;
@@ -17,6 +18,7 @@ use crate::constants::ConstantValue;
 use crate::escape::visible;
 use crate::lmbench::case_at;
 use crate::reasons;
+use crate::spoken;
 use verdict::NOT_MEASURED;
 
 pub use built_in::built_in;
@@ -323,12 +325,11 @@ impl Reference {
     pub(crate) fn machine_and_source(&self, machine: &Text<String>, lang: Lang) -> String {
         let machine = visible(machine.get(lang));
         let year = visible(self.date.split('-').next().unwrap_or_default());
-        match (&self.by, lang) {
-            (Some(by), Lang::En) => format!("{machine} ({}, {year})", visible(by)),
-            (Some(by), Lang::Zh) => format!("{machine}（{}，{year}）", visible(by)),
-            (None, Lang::En) => format!("{machine} ({year})"),
-            (None, Lang::Zh) => format!("{machine}（{year}）"),
-        }
+        let sentence = match &self.by {
+            Some(by) => say!("{machine} ({by}, {year})", by = visible(by)),
+            None => say!("{machine} ({year})"),
+        };
+        spoken(&sentence, lang)
     }
 
     /// Its values that a host stands beside.

@@ -1,10 +1,12 @@
 //! The reference that is the nearest kind of machine, and the constants of a run beside it.
 
 use hostmark_model::{HostFacts, Lang, Measured, Run, Text};
+use hostmark_say::say;
 
 use super::{Counterpart, Reference, ReferenceValue, all, built_in};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
+use crate::spoken;
 
 /// A reference with fewer constants of a run tells too little of it; what is usual has two at least.
 const LEAST_COMMON: usize = 3;
@@ -125,12 +127,11 @@ impl<'a> NearestReference<'a> {
     /// Beside what the constants stand, and where its values come from.
     pub fn source(&self, lang: Lang) -> String {
         let name = visible(&self.reference.name);
-        match (self.is_usual(), lang) {
-            (true, Lang::En) => format!("usual: {}", self.reference.machine_and_source(self.machine, lang)),
-            (true, Lang::Zh) => format!("常见范围：{}", self.reference.machine_and_source(self.machine, lang)),
-            (false, Lang::En) => format!("beside {name}, one machine"),
-            (false, Lang::Zh) => format!("与 {name}（一台机器）相比"),
-        }
+        let source = match self.is_usual() {
+            true => say!("usual: {machine}", machine = self.reference.machine_and_source(self.machine, lang)),
+            false => say!("beside {name}, one machine"),
+        };
+        spoken(&source, lang)
     }
 
     /// The same, with the machine and with what a mark means, of those words that stand there.
@@ -138,10 +139,7 @@ impl<'a> NearestReference<'a> {
         let name = visible(&self.reference.name);
         let about = if words.iter().any(|words| is_about(words)) { OTHERWISE.get(lang) } else { "" };
         let source = self.source(lang);
-        match lang {
-            Lang::En => format!("{source}; hostmark explain {name}{about}"),
-            Lang::Zh => format!("{source}；hostmark explain {name}{about}"),
-        }
+        spoken(&say!("{source}; hostmark explain {name}{about}"), lang)
     }
 }
 
@@ -159,7 +157,7 @@ fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'
 
 /// Whether words are a rough ratio and no verdict.
 pub fn is_about(words: &str) -> bool {
-    words.starts_with(['~', '约'])
+    [term!("~").en, term!("~").zh].iter().any(|sign| words.starts_with(sign))
 }
 
 const OTHERWISE: Text = term!("; ~: another method or clock, or a single round");

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{Estimate, Measured, Run, Text};
+use hostmark_model::{Estimate, Measured, Run};
+use hostmark_say::say;
 
 use super::designs::is_of_core;
 use super::{Reference, ReferenceValue};
 use crate::bilingual::same;
 use crate::constants;
+use crate::words;
 
 /// A run as a reference of this name, to be found at `address`.
 pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
@@ -28,17 +30,17 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
     let model = host.cpu.plain_model();
     let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
-    let described = |model: &str, of_cpus: &str, guest: &str| format!("{}: {model}, {of_cpus}{guest}", host.hostname);
+    let hostname = &host.hostname;
     let named = model.clone().unwrap_or_else(|| host.cpu.architecture.clone());
     let is_guest = host.virtualization.hypervisor.is_some();
     let profile = run.settings.profile.name();
     let method = format!("hostmark {}, {profile}", run.tool.version);
     Reference {
         name: name.to_owned(),
-        machine: Text {
-            en: described(&named, &format!("{cpus} CPUs"), if is_guest { ", a guest" } else { "" }),
-            zh: described(&named, &format!("{cpus} 个 CPU"), if is_guest { "，虚拟机" } else { "" }),
-        },
+        machine: words(match is_guest {
+            true => say!("{hostname}: {named}, {cpus} CPUs, a guest"),
+            false => say!("{hostname}: {named}, {cpus} CPUs"),
+        }),
         architecture: host.cpu.architecture.clone(),
         vendor: host.cpu.vendor.clone(),
         model,

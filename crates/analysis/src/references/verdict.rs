@@ -1,6 +1,7 @@
 //! What a value comes to beside a reference's, in words and by how much: the one judgement of what is usual, on every screen and page.
 
 use hostmark_model::{Better, Estimate, Lang, Measured, Text, Unit, is_of_disturbed, is_of_small_buffer};
+use hostmark_say::say;
 use serde::Serialize;
 
 use super::designs::is_of_core;
@@ -8,6 +9,7 @@ use super::nearest::NearestReference;
 use super::{Counterpart, ReferenceValue};
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
+use crate::words;
 
 /// From here on slower is worth a mark.
 const MUCH: f64 = 1.25;
@@ -126,18 +128,27 @@ const PERHAPS_FASTER: Text = term!("perhaps faster");
 const SAME: Text = term!("same");
 
 /// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
-fn amount(beyond: f64, [en, zh]: [&str; 2]) -> Option<Text<String>> {
+fn amount(beyond: f64, side: Side) -> Option<Text<String>> {
     let percent = ((beyond - 1.0) * 100.0).round();
     let over = if percent > MOST_PERCENT { ">" } else { "" };
     let percent = percent.min(MOST_PERCENT);
-    (percent >= 1.0).then(|| Text { en: format!("{over}{percent} % {en}"), zh: format!("{zh} {over}{percent}%") })
+    (percent >= 1.0).then(|| {
+        words(match side {
+            Side::Slower => say!("{over}{percent} % slower"),
+            Side::Faster => say!("{over}{percent} % faster"),
+        })
+    })
 }
 
 /// Nothing real is off by more; a file may say anything.
 const MOST_PERCENT: f64 = 9999.0;
 
-const SLOWER: [&str; 2] = ["slower", "慢"];
-const FASTER: [&str; 2] = ["faster", "快"];
+/// The side of an end on which a value lies.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Slower,
+    Faster,
+}
 
 /// Between what a value lies for certain: its interval, and what its rounds came to where they disagree or are too few.
 fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
@@ -206,7 +217,7 @@ impl ReferenceValue {
             return verdict(standing, words.to_owned_text(), Tone::Plain, 1.0);
         }
         let beyond = over(if is_above { high } else { low });
-        match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
+        match (amount(beyond, Side::Slower), amount(beyond.recip(), Side::Faster)) {
             (Some(_), _) if is_of_disturbed(found.flags) => {
                 verdict(Standing::Disturbed, DISTURBED.to_owned_text(), Tone::Doubtful, 1.0)
             }
@@ -258,8 +269,10 @@ impl NearestReference<'_> {
 
 /// What gets no verdict: a rough ratio.
 fn about(worse: f64, same: Text, standing: Standing) -> ReferenceVerdict {
-    let words = amount(worse, SLOWER).or_else(|| amount(worse.recip(), FASTER)).unwrap_or_else(|| same.to_owned_text());
-    let words = Text { en: format!("~{}", words.en), zh: format!("约{}", words.zh) };
+    let known = amount(worse, Side::Slower)
+        .or_else(|| amount(worse.recip(), Side::Faster))
+        .unwrap_or_else(|| same.to_owned_text());
+    let words = words(say!("~{words}", words = known));
     ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip(), standing }
 }
 
@@ -269,13 +282,13 @@ mod tests {
 
     #[test]
     fn how_far_is_reported_in_percent_however_far_it_is() {
-        let said = |beyond| amount(beyond, SLOWER).map(|words| words.en);
+        let said = |beyond| amount(beyond, Side::Slower).map(|words| words.en);
         assert_eq!(said(1.004), None);
         assert_eq!(said(1.048).as_deref(), Some("5 % slower"));
         assert_eq!(said(1.494).as_deref(), Some("49 % slower"));
         assert_eq!(said(1.5).as_deref(), Some("50 % slower"));
         assert_eq!(said(17.3).as_deref(), Some("1630 % slower"));
-        assert_eq!(amount(1.6, FASTER).map(|words| words.zh).as_deref(), Some("快 60%"));
+        assert_eq!(amount(1.6, Side::Faster).map(|words| words.zh).as_deref(), Some("快 60%"));
         assert_eq!(said(1e299).as_deref(), Some(">9999 % slower"));
         assert_eq!(said(0.5), None);
     }

@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 use clap::Args;
+use hostmark_analysis::spoken;
 use hostmark_analysis::{constants, lmbench, references};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_present::render;
 use hostmark_present::render::{handbook, terms};
 use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 
 use super::compare::references as own;
 use super::search::{self, Topic};
@@ -80,10 +82,11 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
 /// Which settings may be tried with a probe; empty where there are none.
 fn trials(settings: &[&str], lang: Lang) -> String {
     let commands: Vec<String> = settings.iter().map(|setting| format!("  hostmark try {setting}\n")).collect();
-    match (commands.is_empty(), lang) {
-        (true, _) => String::new(),
-        (false, Lang::En) => format!("\nSettings that change it, to try here:\n{}", commands.concat()),
-        (false, Lang::Zh) => format!("\n影响它的设置，可在本机试验：\n{}", commands.concat()),
+    match commands.is_empty() {
+        true => String::new(),
+        false => {
+            spoken(&say!("\nSettings that change it, to try here:\n{commands}", commands = commands.concat()), lang)
+        }
     }
 }
 

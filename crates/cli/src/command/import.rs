@@ -7,8 +7,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::spoken;
 use hostmark_engine::sys::regular;
-use hostmark_model::{Exit, Lang, Run, counted};
+use hostmark_model::{Exit, Lang, Run};
+use hostmark_say::say;
 
 use super::unsaved;
 use crate::language::{refuse, refused, said};
@@ -96,25 +98,18 @@ fn hint(path: &Path, format: &hostmark_import::ImportFormat) -> Option<&'static 
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
-    let values = counted(run.cases.len(), "value");
-    let (count, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
+    let (values, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
     let name = if is_named { file.clone() } else { visible(&run.name) };
     let name = words::quoted(&name).unwrap_or(name);
     // Beside a run of this machine there is a view for lmbench alone.
     let is_lmbench = run.imported.as_ref().is_some_and(|imported| imported.format == "lmbench");
     let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };
-    match (lang, is_lmbench) {
-        (Lang::En, true) => format!(
-            "imported {values} of {from}, saved as {file}\n\
+    let sentence = match is_lmbench {
+        true => say!(
+            "imported {values:value} of {from}, saved as {file}\n\
              beside a run of this machine: hostmark report {show}\n"
         ),
-        (Lang::En, false) => {
-            format!("imported {values} of {from}, saved as {file}\nto see them: hostmark report {show}\n")
-        }
-        (Lang::Zh, true) => format!(
-            "已导入 {from} 的 {count} 个值，存为 {file}\n\
-             与本机的一次运行并列：hostmark report {show}\n"
-        ),
-        (Lang::Zh, false) => format!("已导入 {from} 的 {count} 个值，存为 {file}\n查看：hostmark report {show}\n"),
-    }
+        false => say!("imported {values:value} of {from}, saved as {file}\nto see them: hostmark report {show}\n"),
+    };
+    spoken(&sentence, lang)
 }

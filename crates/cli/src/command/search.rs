@@ -6,6 +6,7 @@ use clap::CommandFactory;
 use hostmark_analysis::findings::host::HOST_RULES;
 use hostmark_analysis::findings::{Demonstration, RULES, first_thing_to_do};
 use hostmark_analysis::references::{self, Reference};
+use hostmark_analysis::spoken;
 use hostmark_analysis::{constants, lmbench};
 use hostmark_engine::plan::{self, PlanError};
 use hostmark_engine::probe;
@@ -14,6 +15,7 @@ use hostmark_present::RenderOptions;
 use hostmark_present::render::terms;
 use hostmark_present::wrap::hanging;
 use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::{Arguments, tuning};
@@ -27,20 +29,29 @@ const LEAST_BEGINNING: usize = 3;
 /// The field's words for what our texts call otherwise, or speak of everywhere; the ids that answer best come first.
 const FIELD_WORDS: &[(&[&str], &[&str])] = &[
     (&["iops"], &["disk.read", "disk.write", "disk.mixed"]),
-    (&["p99", "p999", "tail latency", "尾延迟"], &["disk.fsync", "sched.wakeup", "disk.open_loop", "net.open_loop"]),
     (
-        &["noisy neighbour", "noisy neighbor", "noisy neighbours", "邻居"],
+        &["p99", "p999", "tail latency", term!("tail latency").zh],
+        &["disk.fsync", "sched.wakeup", "disk.open_loop", "net.open_loop"],
+    ),
+    (
+        &["noisy neighbour", "noisy neighbor", "noisy neighbours", term!("noisy neighbours").zh],
         &["run.neighbours", "cpu.shared_cores", "host.steal"],
     ),
-    (&["steal", "st", "超售", "overcommit"], &["run.steal", "virt.steal", "host.steal"]),
-    (&["throttling", "throttled", "限流"], &["run.cpu_quota", "host.cpu_quota", "cpu.frequency"]),
-    (&["huge pages", "hugepages", "thp", "大页"], &["huge-pages", "memory.huge_pages_off", "paging.collapse"]),
-    (&["mitigations", "spectre", "meltdown", "retpoline", "漏洞缓解"], &["syscall.mitigations", "host.mitigations"]),
-    (&["hyper-threading", "hyperthreading", "超线程"], &["host.smt_siblings", "cpu.shared_cores"]),
-    (&["jitter", "抖动"], &["sched.noise", "sched.timer_latency", "clock.sleep"]),
+    (&["steal", "st", term!("overcommit").zh, "overcommit"], &["run.steal", "virt.steal", "host.steal"]),
+    (&["throttling", "throttled", term!("throttled").zh], &["run.cpu_quota", "host.cpu_quota", "cpu.frequency"]),
+    (
+        &["huge pages", "hugepages", "thp", term!("huge pages").zh],
+        &["huge-pages", "memory.huge_pages_off", "paging.collapse"],
+    ),
+    (
+        &["mitigations", "spectre", "meltdown", "retpoline", term!("mitigations").zh],
+        &["syscall.mitigations", "host.mitigations"],
+    ),
+    (&["hyper-threading", "hyperthreading", term!("hyper-threading").zh], &["host.smt_siblings", "cpu.shared_cores"]),
+    (&["jitter", term!("jitter").zh], &["sched.noise", "sched.timer_latency", "clock.sleep"]),
     (&["rtt", "tcp rtt", "ping"], &["net.tcp", "net.udp"]),
     (&["copy", "scale", "add", "triad"], &["memory.stream"]),
-    (&["description", "说明"], &["host"]),
+    (&["description", term!("description").zh], &["host"]),
 ];
 
 /// What an entry is about.
@@ -139,7 +150,7 @@ pub fn page(entry: &Entry, options: &RenderOptions) -> String {
     let host = HOST_RULES.iter().find(|rule| rule.id == entry.id);
     let cure = rule.and_then(|rule| rule.cure).or(host.map(|rule| rule.cure));
     let setting = tuning::settings().find(|setting| setting.name == entry.id);
-    let also = rule.map_or_else(String::new, |rule| rule.probes.join(if lang == Lang::Zh { "、" } else { ", " }));
+    let also = rule.map_or_else(String::new, |rule| rule.probes.join(term!(", ", "list").say(lang)));
     let show = match rule.map(|rule| rule.shown) {
         _ if setting.is_some() => format!("hostmark try {}", entry.id),
         Some(Demonstration::Try(name)) => format!("hostmark try {name}"),
@@ -169,23 +180,18 @@ pub fn list(typed: &str, found: &[Entry], options: &RenderOptions) -> String {
     let shown = &found[..found.len().min(MOST)];
     let column = shown.iter().map(|entry| entry.id.width()).max().unwrap_or(0).min(width / 3);
     let typed = hostmark_analysis::escape::visible(typed);
-    let mut out = match lang {
-        Lang::En => format!("Best matches for '{typed}':\n"),
-        Lang::Zh => format!("“{typed}”的最佳匹配：\n"),
-    };
+    let mut out = spoken(&say!("Best matches for '{typed}':\n"), lang);
     for entry in shown {
         let gap = " ".repeat(column.saturating_sub(entry.id.width()));
         let title = format!("{}{}", entry.topic.label().get(lang), entry.title.get(lang));
         out += &hanging(&format!("  {}{gap}  ", entry.id), &title, width);
     }
     let more = found.len() - shown.len();
-    out += &match (lang, more) {
-        (Lang::En, 0) => "hostmark explain NAME prints a page.\n".to_owned(),
-        (Lang::Zh, 0) => "hostmark explain 名称 打印其页面。\n".to_owned(),
-        (Lang::En, more) => format!("{more} more; another word narrows them. hostmark explain NAME prints a page.\n"),
-        (Lang::Zh, more) => format!("另有 {more} 项，可再加一个词缩小范围。hostmark explain 名称 打印其页面。\n"),
+    let more = match more {
+        0 => say!("hostmark explain NAME prints a page.\n"),
+        _ => say!("{more} more; another word narrows them. hostmark explain NAME prints a page.\n"),
     };
-    out
+    out + &spoken(&more, lang)
 }
 
 fn entries(probes: &[ProbeInfo]) -> Vec<Entry> {

@@ -2,7 +2,9 @@
 
 use clap::{Arg, Command};
 use hostmark_analysis::bilingual::COLON;
+use hostmark_analysis::spoken;
 use hostmark_model::Lang;
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::entry::HelpEntry;
@@ -192,7 +194,10 @@ impl HelpPage {
             table(&mut out, &entries, look, |entry| vec![entry.short.clone()]);
         }
         out.push('\n');
-        let more = topics::MORE.get(self.lang).replace("{}", &self.name);
+        let more = spoken(
+            &say!("`{name} --help` shows all: details, examples, filters, exit codes, files.", name = self.name),
+            self.lang,
+        );
         push_lines(&mut out, "", &more, look.width);
         out
     }

@@ -5,11 +5,6 @@ use hostmark_model::{Exit, Lang, Text};
 use super::entry::HelpEntry;
 use crate::texts::help::{ENVIRONMENT, EXIT_CODES, FILES, FILTERS, HEADINGS};
 
-/// Where more help is.
-pub const MORE: Text = Text {
-    en: "`{} --help` shows all: details, examples, filters, exit codes, files.",
-    zh: "`{} --help` 显示全部内容：细节、示例、过滤表达式、退出码、文件。",
-};
 /// The command that clap adds.
 pub const HELP_COMMAND: Text = term!("Print the help of a command");
 
@@ -32,10 +27,8 @@ pub fn is_known(zh: &str) -> bool {
 
 /// A usage line with its placeholders in this language.
 pub fn usage(en: &str, lang: Lang) -> String {
-    match lang {
-        Lang::En => en.to_owned(),
-        Lang::Zh => en.replace("[OPTIONS]", "[选项]").replace("<COMMAND>", "<命令>").replace("[COMMAND]", "[命令]"),
-    }
+    let places = [term!("[OPTIONS]"), term!("<COMMAND>"), term!("[COMMAND]")];
+    places.iter().fold(en.to_owned(), |line, place| line.replace(place.en, place.say(lang)))
 }
 
 /// The help of options that clap adds to every command.

@@ -8,6 +8,7 @@ use hostmark_model::{Text, errno_name};
 use crate::sampling::counted::Wanted;
 use crate::sys::call::errno;
 use crate::sys::perf_event::{PerfEvent, PerfGroup};
+use crate::texts::sampling::uncounted as texts;
 
 /// What a run with counters has to do without on this CPU, and why.
 pub fn missing(root: &Root, cpu: usize) -> Vec<Text<String>> {
@@ -51,10 +52,7 @@ fn no_energy(why: &NoEnergy) -> Text<String> {
         NoEnergy::Untold => {
             term!("no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors").to_owned_text()
         }
-        NoEnergy::Forbidden(path) => Text {
-            en: format!("no energy: this user may not read {path}; run as root"),
-            zh: format!("没有能耗：当前用户无权读取 {path}；请以 root 运行"),
-        },
+        NoEnergy::Forbidden(path) => texts::no_energy!(path),
     }
 }
 

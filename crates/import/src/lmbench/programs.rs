@@ -90,10 +90,7 @@ fn info(program: &LmbenchProgram) -> ProbeInfo {
         also: Vec::new(),
         revision: 1,
         explain: Explain {
-            what: Text {
-                en: format!("What lmbench's {name} printed, in base units."),
-                zh: format!("lmbench 的 {name} 所打印的值，换算为基本单位。"),
-            },
+            what: crate::texts::lmbench::what_of!(name),
             why: term!("To set an old result beside a new one.").to_owned_text(),
             reading: crate::texts::lmbench::READING.to_owned_text(),
             ..Explain::default()

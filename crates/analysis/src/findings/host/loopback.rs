@@ -1,11 +1,13 @@
 //! What stands on the way of packets that a machine sends to itself.
 
 use hostmark_model::{HostWeight, LoopbackFacts, Text};
+use hostmark_say::say;
 
 use super::HostRule;
 use crate::bilingual::{Words, same};
 use crate::network::queue_text;
 use crate::texts::findings::host::loopback as texts;
+use crate::words;
 
 /// A name of the kernel's is cut to so many letters, and so many programs are named, so that the effect stays on its line.
 const NAME_CHARS: usize = 20;
@@ -14,11 +16,9 @@ const MOST_PROGRAMS: usize = 2;
 /// Each thing that makes loopback slower than the kernel makes it, most first.
 pub(crate) fn obstacles(lo: &LoopbackFacts) -> Vec<Words> {
     let cut = |name: &str| name.chars().take(NAME_CHARS).collect::<String>();
-    let rules = lo
-        .many_rules()
-        .map(|rules| Words { en: format!("{rules} packet-filter rules"), zh: format!("{rules} 条包过滤规则") });
+    let rules = lo.many_rules().map(|rules| words(say!("{rules} packet-filter rules")));
     let queue = lo.waits_in().map(|queue| cut(&queue_text(queue)));
-    let queue = queue.map(|queue| Words { en: format!("queue {queue}"), zh: format!("队列 {queue}") });
+    let queue = queue.map(|queue| words(say!("queue {queue}")));
     let programs = lo.programs.iter().flatten().take(MOST_PROGRAMS).map(|name| same(cut(name)));
     let mtu = lo.small_mtu().map(|mtu| same(format!("MTU {mtu}")));
     rules.into_iter().chain(queue).chain(programs).chain(mtu).collect()

@@ -59,7 +59,7 @@ fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
     ]
     .into_iter()
     .filter(|(is_missing, _)| *is_missing)
-    .map(|(_, what)| fixed(what))
+    .map(|(_, what)| what.to_owned_text())
     .collect()
 }
 
@@ -71,8 +71,7 @@ pub(super) static NO_PROC: HostRule = HostRule {
         // What another tool measured tells neither the memory nor the size of a page.
         let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
-        let Words { en, zh } = joined(&missing(host, disturbed), term!(", ", "list"));
-        Some(texts::no_proc_effect!(missing = Text { en, zh }))
+        Some(texts::no_proc_effect!(missing = joined(&missing(host, disturbed), term!(", ", "list"))))
     },
 };
 

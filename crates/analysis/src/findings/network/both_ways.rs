@@ -1,6 +1,6 @@
 //! A link that carries less both ways at once than each way allows.
 
-use hostmark_model::{CaseRecord, Run, Text};
+use hostmark_model::{CaseRecord, Run};
 
 use super::super::evidence::{Proven, lost};
 use super::super::short::{peer as short_name, short};
@@ -45,17 +45,15 @@ fn conclusion(run: &Run, ways: &[LinkDirection]) -> Option<Conclusion> {
     let name = &first.peer.name;
     let (gives, each, share) = (rate(together.value), rate(apart), percent(together.value / apart));
     let is_limited = |way: &LinkDirection| way.capacity().is_some_and(|it| it.cause == CapacityCause::Limit);
-    let [why_en, why_zh] = match ways.iter().any(is_limited) {
-        true => [
-            "A token bucket that limits the rate is empty after its burst, and what it earns while the CPU that sends is late is lost",
-            "限速的令牌桶用完 burst 后即为空；发送的 CPU 迟到时，溢出的令牌就浪费了",
-        ],
-        false => [
-            "Data of one way and acknowledgements of the other share queues, and each end does the work of both",
-            "一个方向的数据与另一方向的确认共用队列，每一端都要承担双向的工作",
-        ],
+    let why = match ways.iter().any(is_limited) {
+        true => term!(
+            "A token bucket that limits the rate is empty after its burst, and what it earns while the CPU that sends is late is lost"
+        ),
+        false => {
+            term!("Data of one way and acknowledgements of the other share queues, and each end does the work of both")
+        }
     };
-    let text = texts::text!(name, gives, share, each, why = Text { en: why_en, zh: why_zh });
+    let text = texts::text!(name, gives, share, each, why);
     let peer = short_name(name);
     let short = short(texts::short!(peer, gives, each));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(apart, together.value) })

@@ -1,6 +1,7 @@
 //! Small requests that wait behind a bulk flow in a long queue.
 
-use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Peer, Run, Unit};
+use hostmark_say::say;
 
 use super::super::evidence::{Proven, lost};
 use super::super::short::{peer as short_name, short};
@@ -9,6 +10,7 @@ use super::rate;
 use crate::format::value;
 use crate::network::{cases_to, peers};
 use crate::texts::findings::network::bufferbloat as texts;
+use crate::words;
 
 const RATE_LATENCY: &str = "net.rate_latency";
 
@@ -55,14 +57,15 @@ fn conclude(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
     let flow = case.measured().and_then(|measured| Some(measured.also.get("rate")?.estimate.value()));
     let flow = flow.filter(|rate| rate.is_finite() && *rate > 0.0);
     let queue = |bytes_per_s: f64| value(waited.added / 1e9 * bytes_per_s, Unit::Bytes, Lang::En);
-    let (en, zh) = match flow {
-        Some(flow) => (
-            format!(", of {}, fills the link: {} wait in its queue", rate(flow), queue(flow)),
-            format!("（{}）占满链路时，队列中积压 {}", rate(flow), queue(flow)),
-        ),
-        None => (" fills the link".to_owned(), "占满链路时".to_owned()),
+    let flow = match flow {
+        Some(flow) => words(say!(
+            ", of {flow}, fills the link: {queued} wait in its queue",
+            flow = rate(flow),
+            queued = queue(flow)
+        )),
+        None => words(say!(" fills the link")),
     };
-    let text = texts::text!(peer, loaded, idle, flow = Text { en, zh });
+    let text = texts::text!(peer, loaded, idle, flow);
     let peer = short_name(peer);
     let short = short(texts::short!(peer, loaded, idle));
     Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(waited.loaded, waited.idle) }

@@ -1,6 +1,7 @@
 //! An end of a link whose CPU has no time left while the link has room.
 
-use hostmark_model::{NetworkPath, Run, Text};
+use hostmark_model::{Message, NetworkPath, Run};
+use hostmark_say::say;
 
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
@@ -9,6 +10,7 @@ use crate::bilingual::Words;
 use crate::format::number;
 use crate::network::{Direction, LinkDirection, bits, flows};
 use crate::texts::findings::network::cpu as texts;
+use crate::words;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_cpu",
@@ -35,47 +37,42 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     if flow.capacity().is_some_and(|capacity| !falls_short(measured, capacity.bytes_per_s)) {
         return None;
     }
-    let ends = [("sender_cpus", "sending", "发送"), ("receiver_cpus", "receiving", "接收")];
-    let busy = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
-    let (cpus, en, zh) = busy
+    let ends = [("sender_cpus", term!("sending")), ("receiver_cpus", term!("receiving"))];
+    let busy = ends.into_iter().filter_map(|(name, doing)| Some((also(flow, name)?, doing)));
+    let (cpus, doing) = busy
         .filter(|(cpus, ..)| cpus.low >= BUSY * streams.max(1.0))
         .max_by(|one, other| one.0.value.total_cmp(&other.0.value))?;
     let (way, achieved, cpus) = (way(flow), rate(measured.value), number(cpus.value));
     let of = flow.capacity().map(|capacity| (rate(capacity.bytes_per_s), bits(capacity.bits_per_s)));
-    let of_en =
-        of.as_ref().map_or(String::new(), |(possible, speed)| format!(" of the {possible} that {speed} can carry"));
-    let of_zh = of.map_or(String::new(), |(possible, speed)| format!("（{speed} 最多承载 {possible}）"));
+    let of =
+        of.map_or_else(Words::default, |(possible, speed)| words(say!(" of the {possible} that {speed} can carry")));
     let why = why(flow);
-    let text = texts::text!(way, achieved, of = Text { en: of_en, zh: of_zh }, doing = Text { en, zh }, cpus, why);
+    let text = texts::text!(way, achieved, of, doing, cpus, why);
     let way = way_in_short(flow);
-    let [of_en, of_zh] = match flow.capacity().map(|capacity| rate(capacity.bytes_per_s)) {
-        Some(possible) => [format!(" of {possible}"), format!("（上限 {possible}）")],
+    let of = match flow.capacity().map(|capacity| rate(capacity.bytes_per_s)) {
+        Some(possible) => words(say!(" of {possible}")),
         None => Default::default(),
     };
-    let short = short(texts::short!(way, achieved, of = Text { en: of_en, zh: of_zh }, doing = Text { en, zh }, cpus));
+    let short = short(texts::short!(way, achieved, of, doing, cpus));
     let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.value / capacity.bytes_per_s);
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }
 
 /// What makes each byte dear, as far as the facts tell.
 fn why(flow: &LinkDirection) -> Words {
-    let mut why = Words::default();
+    let mut why = Vec::new();
     let (sender, receiver): (Option<&NetworkPath>, Option<&NetworkPath>) = match flow.direction {
         Direction::Send => (flow.peer.path.as_ref(), flow.peer.path_back.as_ref()),
         Direction::Receive => (flow.peer.path_back.as_ref(), flow.peer.path.as_ref()),
     };
-    let mut add = |en: String, zh: String| {
-        why.en += &en;
-        why.zh += &zh;
-    };
     if let Some(mtu) = sender.and_then(|path| path.path_mtu_bytes).filter(|mtu| *mtu <= SMALL_MTU) {
-        add(format!(" Packets have {mtu} bytes."), format!("每个包 {mtu} 字节。"));
+        why.push(say!(" Packets have {mtu} bytes."));
     }
     if sender.is_some_and(|path| path.offloads.tso == Some(false)) {
-        add(" The sender's TSO is off.".to_owned(), "发送方的 TSO 已关闭。".to_owned());
+        why.push(say!(" The sender's TSO is off."));
     }
     if receiver.is_some_and(|path| path.offloads.gro == Some(false)) {
-        add(" The receiver's GRO is off.".to_owned(), "接收方的 GRO 已关闭。".to_owned());
+        why.push(say!(" The receiver's GRO is off."));
     }
-    why
+    words(Message::joined(why, ""))
 }

@@ -1,11 +1,13 @@
 //! A way that carries smaller packets than the interface it begins at.
 
-use hostmark_model::{NetworkPath, Run, Text};
+use hostmark_model::{NetworkPath, Run};
+use hostmark_say::say;
 
 use super::super::short::{peer as short_name, short};
 use super::super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::network::peers;
 use crate::texts::findings::network::path_mtu as texts;
+use crate::words;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "run.path_mtu",
@@ -27,17 +29,17 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             return None;
         }
         let interface = path.interface.as_deref().unwrap_or("?");
-        let (en, zh) = match is_back {
-            false => (format!("to {name}"), format!("到 {name}")),
-            true => (format!("from {name}"), format!("从 {name} 来")),
+        let direction = match is_back {
+            false => words(say!("to {name}")),
+            true => words(say!("from {name}")),
         };
-        let text = texts::text!(direction = Text { en, zh }, carries, interface, takes);
+        let text = texts::text!(direction, carries, interface, takes);
         let host = short_name(name);
-        let (en, zh) = match is_back {
-            false => (format!("to {}", host.en), format!("到{}", host.zh)),
-            true => (format!("from {}", host.en), format!("从{}来", host.zh)),
+        let direction = match is_back {
+            false => words(say!("to {host}")),
+            true => words(say!("from {host}")),
         };
-        let short = short(texts::short!(direction = Text { en, zh }, carries, interface, takes));
+        let short = short(texts::short!(direction, carries, interface, takes));
         Some(Conclusion { short, text, cases: Vec::new(), cost: 0.0 })
     };
     let both = |peer: &hostmark_model::Peer| {

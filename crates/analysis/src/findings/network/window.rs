@@ -1,6 +1,6 @@
 //! A window or a buffer that keeps the sender waiting for acknowledgements.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
@@ -32,15 +32,15 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
         return None;
     }
     let ends = [
-        ("receiver_limited", ("the receiver's window", "receive window"), "接收窗口"),
-        ("buffer_limited", ("its own send buffer", "send buffer"), "自身的发送缓冲区"),
+        ("receiver_limited", term!("the receiver's window"), term!("receive window")),
+        ("buffer_limited", term!("its own send buffer"), term!("send buffer")),
     ];
-    let limits = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
-    let (share, (en, by), zh) =
+    let limits = ends.into_iter().filter_map(|(name, limit, in_short)| Some((also(flow, name)?, limit, in_short)));
+    let (share, limit, in_short) =
         limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
     let (way, achieved, of_time) = (way(flow), rate(measured.value), percent(share.value.min(1.0)));
-    let text = texts::text!(way, achieved, limit = Text { en, zh }, of_time);
+    let text = texts::text!(way, achieved, limit, of_time);
     let way = way_in_short(flow);
-    let short = short(texts::short!(way, achieved, limit = Text { en: by, zh }, of_time));
+    let short = short(texts::short!(way, achieved, limit = in_short, of_time));
     Some(Conclusion { short, text, cases: cases(flow), cost: share.low.min(1.0) })
 }

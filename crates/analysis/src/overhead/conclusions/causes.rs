@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{CaseId, Params, Text, size_text};
+use hostmark_say::say;
 
 use super::groups::Pair;
 use super::{ClaimVerdict, LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
@@ -10,6 +11,7 @@ use crate::format::number;
 use crate::guest::{exits, shares};
 use crate::overhead::Environment;
 use crate::propagated::{Propagated, propagated_ratio};
+use crate::words;
 
 /// What a probe pays for in a guest.
 struct GuestCost {
@@ -54,11 +56,8 @@ fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&
     let (more, name) = (more(one, other)?, guest.name);
     let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over), percentage(&other.over)]);
     let [first, second] = names;
-    let label = Text {
-        en: format!("{first} {} against {second} {}, {} times as long", of_one.en, of_other.en, times.en),
-        zh: format!("{first} {} 对 {second} {}，为 {}倍", of_one.zh, of_other.zh, times.zh),
-    };
-    let claim = Text { en: format!("{}, {name}", claim.en), zh: format!("{}，{name}", claim.zh) };
+    let label = words(say!("{first} {of_one} against {second} {of_other}, {times} times as long"));
+    let claim = words(say!("{claim}, {name}"));
     let part = LabelledFigure::of(label, more.beyond_one());
     of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
 }
@@ -127,21 +126,12 @@ fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
     let wall_s: Option<f64> = exits_of.iter().map(|(run, _)| run.time.as_ref().map(|time| time.wall_s)).sum();
     let rate = wall_s.filter(|wall_s| *wall_s > 0.0).map(|wall_s| number(all as f64 / wall_s));
     let (name, shown, runs) = (guest.name, shares(all, &reasons, MOST), exits_of.len());
-    let rate = |en: &str| rate.as_ref().map(|rate| format!("{rate}{en}")).unwrap_or_default();
-    let meaning = |of: fn(&Text) -> &'static str| meaning.as_ref().map(of).unwrap_or("–");
-    let count = number(all as f64);
-    let text = Text {
-        en: format!(
-            "Most exits are {most} ({}), {name}: {count} exits in {runs} {}{}, {shown}",
-            meaning(|text| text.en),
-            if runs == 1 { "run" } else { "runs" },
-            if wall_s.is_some() { format!(", {}", rate(" a second")) } else { String::new() },
-        ),
-        zh: format!(
-            "退出最多的原因是 {most}（{}），{name}：{runs} 次运行共退出 {count} 次{}，{shown}",
-            meaning(|text| text.zh),
-            if wall_s.is_some() { format!("，每秒 {}", rate("")) } else { String::new() },
-        ),
-    };
+    let (meaning, count) = (meaning.unwrap_or(Text::name("–")), number(all as f64));
+    let text = words(match rate {
+        Some(rate) => {
+            say!("Most exits are {most} ({meaning}), {name}: {count} exits in {runs:run}, {rate} a second, {shown}")
+        }
+        None => say!("Most exits are {most} ({meaning}), {name}: {count} exits in {runs:run}, {shown}"),
+    });
     Some(LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
 }

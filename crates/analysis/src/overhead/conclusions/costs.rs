@@ -1,14 +1,17 @@
 //! What an operation costs beside another: writes beside reads, bound beside unbound; and what cannot be done at all.
 
-use hostmark_model::{Params, Text, counted};
+use hostmark_model::{Params, Text};
+use hostmark_say::say;
 
 use super::{ClaimVerdict, Claims, LabelledFigure, LayerConclusion, is_without_irq, of_parts, percentage};
+use crate::bilingual::each;
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SPACES, Space};
 use crate::overhead::names::side_of;
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE, mean_ratio};
 use crate::overhead::sheet::{Figure, at};
+use crate::words;
 
 /// Writes cost more than reads: the mean over all sides of the mean over their points.
 pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
@@ -38,24 +41,17 @@ pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let shown = super::ratio(&ratio, 2);
     let of = match names.as_slice() {
         [name] => name.clone(),
-        names => Text { en: format!("the mean of {} sides", names.len()), zh: format!("{} 侧的平均", names.len()) },
+        names => words(say!("the mean of {names} sides", names = names.len())),
     };
-    let label = Text {
-        en: format!(
-            "a write takes {} times as long as a read, {}; a published report on native and guest file I/O has 2.55",
-            shown.en, of.en
-        ),
-        zh: format!("写所需时间为读的 {}倍，{}；一份关于本机与虚拟机文件 I/O 的报告为 2.55", shown.zh, of.zh),
-    };
+    let label = words(say!(
+        "a write takes {shown} times as long as a read, {of}; a published report on native and guest file I/O has 2.55"
+    ));
     let claim = claims.named(term!("Writes cost more than reads").to_owned_text());
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
     let name = claims.sheet.family.name;
     let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure::of(label, ratio.beyond_one())]);
     let conclusion = of_parts(&claim, &parts, claims.ids(&used))?;
-    Some(conclusion.in_short(
-        format!("A write takes {times}x as long as a read ({})", name.en),
-        format!("写所需时间为读的 {times} 倍（{}）", name.zh),
-    ))
+    Some(conclusion.in_short(words(say!("A write takes {times}x as long as a read ({name})"))))
 }
 
 /// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
@@ -82,20 +78,14 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                         zh: format!("{} {} {}", name.zh, at.zh, shown.zh),
                     };
                     let over = over(figure.value);
-                    let short = Text {
-                        en: format!("{} {over} when bound to a CPU ({}, {})", name.en, family.en, place.en),
-                        zh: format!("绑定 CPU 后{} {over}（{}，{}）", name.zh, family.zh, place.zh),
-                    };
+                    let short = words(say!("{name} {over} when bound to a CPU ({family}, {place})"));
                     shorts.push((figure.value, short));
                     used.extend([unbound, bound]);
                     let of_both = claims.of_both(bound, unbound);
                     parts.push(LabelledFigure { label, figure, of_both });
                 }
             }
-            let claim = claims.named(Text {
-                en: format!("Binding to a CPU costs, {}", place.en),
-                zh: format!("绑定 CPU 有代价，{}", place.zh),
-            });
+            let claim = claims.named(words(say!("Binding to a CPU costs, {place}")));
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
             all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|conclusion| LayerConclusion {
                 cost: if conclusion.verdict == ClaimVerdict::So { worst / (1.0 + worst) } else { 0.0 },
@@ -121,33 +111,25 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
             of.map(|figure| figure.id.clone()).collect()
         };
         let (place, measured) = (side_of(here, Space::Kernel), cases(true));
-        let claim = Text {
-            en: format!("File I/O with interrupts off is refused, {}", place.en),
-            zh: format!("关中断时文件 I/O 被拒绝，{}", place.zh),
-        };
+        let claim = words(say!("File I/O with interrupts off is refused, {place}"));
         if !measured.is_empty() {
             let list = measured.join(", ");
-            let text = Text {
-                en: format!("{}: it was measured as {list}", claim.en),
-                zh: format!("{}：已测得 {list}", claim.zh),
-            };
+            let text = words(say!("{claim}: it was measured as {list}"));
             let count = measured.len();
             let conclusion =
                 LayerConclusion { verdict: ClaimVerdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
-            return Some(conclusion.in_short(
-                format!("File I/O works with interrupts off, {}: {} measured", place.en, counted(count, "case")),
-                format!("关中断时文件 I/O 可用，{}：测得 {count} 个用例", place.zh),
-            ));
+            return Some(
+                conclusion.in_short(words(say!("File I/O works with interrupts off, {place}: {count:case} measured"))),
+            );
         }
         let mut reasons = figures.iter().filter_map(|figure| figure.value.as_ref().err());
         let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
-        let text = Text {
-            en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
-            zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
-        };
+        let lead = words(say!("{word}: ", word = term!("skipped")));
+        let why = each(|lang| refused.get(lang).trim_start_matches(lead.get(lang)).to_owned());
+        let text = words(say!("{claim}: {why}"));
         let conclusion =
             LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: cases(false), cost: 0.0 };
-        Some(conclusion.in_short(claim.en, claim.zh))
+        Some(conclusion.in_short(claim))
     };
     claims.sheet.environments.iter().enumerate().filter_map(conclusion).collect()
 }

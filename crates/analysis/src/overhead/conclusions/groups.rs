@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::Text;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 
 use super::{LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
 use crate::bilingual::each;
@@ -11,6 +12,7 @@ use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::pairs::compared;
 use crate::overhead::value::{ComparableValue, middle};
 use crate::propagated::{Propagated, propagated_ratio};
+use crate::words;
 
 /// A time with its interval.
 type Time = (f64, Option<(f64, f64)>);
@@ -80,11 +82,7 @@ impl<'a> GroupOverhead<'a> {
 
     fn label(&self) -> Text<String> {
         let (name, count, shown) = (self.name, self.pairs.len(), percentage(&self.over));
-        let cases = if count == 1 { "case" } else { "cases" };
-        Text {
-            en: format!("{name} {} of {count} {cases}", shown.en),
-            zh: format!("{name} {}，{count} 个用例", shown.zh),
-        }
+        words(say!("{name} {shown} of {count:case}"))
     }
 }
 
@@ -111,42 +109,19 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
     let middle = first.pairs.len() * 2;
     let more =
         propagated_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;
-    let (shown, next) = (ratio(&more, 2), second.label());
-    let others: Vec<Text<String>> = rest.iter().map(GroupOverhead::label).collect();
-    let list = |of: fn(&Text<String>) -> &str, between: &str| {
-        others.iter().map(|one| format!("{between}{}", of(one))).collect::<String>()
-    };
+    let others = std::iter::once(second).chain(rest).map(GroupOverhead::label);
+    let (shown, others) = (ratio(&more, 2), Message::joined(others, term!(", ", "list")));
     let case = first.pairs.iter().max_by(|one, other| one.over.value.total_cmp(&other.over.value))?;
-    let at_most = percentage(&case.over);
+    let (at_most, typed) = (percentage(&case.over), &case.typed);
     let parts = [
         LabelledFigure::of(first.label(), first.over),
         LabelledFigure::of(
-            Text {
-                en: format!(
-                    "{} times the next, {}{}; at most {} in {}",
-                    shown.en,
-                    next.en,
-                    list(|text| &text.en, ", "),
-                    at_most.en,
-                    case.typed
-                ),
-                zh: format!(
-                    "为其次的 {}倍：{}{}；最高为 {} 的 {}",
-                    shown.zh,
-                    next.zh,
-                    list(|text| &text.zh, "、"),
-                    case.typed,
-                    at_most.zh
-                ),
-            },
+            words(say!("{shown} times the next, {others}; at most {at_most} in {typed}")),
             more.beyond_one(),
         ),
     ];
     let (name, group, layer) = (other.name, first.name, layer(other, kind));
-    let claim = Text {
-        en: format!("{} costs most in {group}, {name}", layer.en),
-        zh: format!("{}的代价在 {group} 中最大，{name}", layer.zh),
-    };
+    let claim = words(say!("{layer} costs most in {group}, {name}"));
     let cases = first.pairs.iter().chain(&second.pairs).map(|pair| pair.id.clone()).collect();
     of_parts(&claim, &parts, cases)
 }
@@ -181,9 +156,6 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConc
         cases.push(pair.id.clone());
     }
     let name = other.name;
-    let claim = Text {
-        en: format!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}"),
-        zh: format!("STREAM 至少保留本机的 94.72%（一份关于 KVM 的报告中的最低值），{name}"),
-    };
+    let claim = words(say!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}"));
     of_parts(&claim, &parts, cases)
 }

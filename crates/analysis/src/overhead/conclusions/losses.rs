@@ -1,6 +1,7 @@
 //! What is lost over the plain operation inside the kernel: by reads beside writes, and by the kernel beside the OS.
 
 use hostmark_model::{Params, Text};
+use hostmark_say::say;
 
 use super::{
     ClaimVerdict, Claims, LabelledFigure, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, needs, of_parts, points,
@@ -12,6 +13,7 @@ use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE};
 use crate::overhead::sheet::at;
 use crate::propagated::Propagated;
+use crate::words;
 
 /// By what fraction a time lies over its base.
 fn lost(times: &[f64], index: usize, base: usize) -> f64 {
@@ -76,38 +78,23 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
     let of_tables = tables.iter().flat_map(|(.., pairs)| pairs).flat_map(|(_, pair)| *pair);
     let cases = claims.ids(&[read, write].into_iter().chain(of_tables).collect::<Vec<usize>>());
     let Some(mean) = mean else {
-        let text = Text {
-            en: format!("{}: a write costs no more than the base at one point or more, so there is no ratio", claim.en),
-            zh: format!("{}：至少一处的写不比基准慢，因此没有比值", claim.zh),
-        };
+        let text =
+            words(say!("{claim}: a write costs no more than the base at one point or more, so there is no ratio"));
         return Some(LayerConclusion { verdict: ClaimVerdict::Unknown, text, short: None, cases, cost: 0.0 });
     };
     let (shown, count) = (super::ratio(&mean, 3), tables.len());
-    let label = Text {
-        en: format!(
-            "it is {} times as great, the mean of {count} {}; the 4 tables of that report give 2.559, though its text has reads \
-             and writes the other way round",
-            shown.en,
-            if count == 1 { "table" } else { "tables" }
-        ),
-        zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
-    };
+    let label = words(say!(
+        "it is {shown} times as great, the mean of {count:table}; the 4 tables of that report give 2.559, though its text has \
+         reads and writes the other way round"
+    ));
     let times = format!("{:.2}", mean.value);
     let conclusion = of_parts(&claim, &[LabelledFigure::of(label, mean.beyond_one())], cases)?;
-    Some(conclusion.in_short(
-        format!("The overhead of reads is {times}x that of writes (file)"),
-        format!("读的开销是写的 {times} 倍（文件）"),
-    ))
+    Some(conclusion.in_short(words(say!("The overhead of reads is {times}x that of writes (file)"))))
 }
 
 /// Reads lose more than writes: at every point of each table.
 pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
-    let claim = |place: &Text<String>| {
-        claims.named(Text {
-            en: format!("Reads lose more than writes, {}", place.en),
-            zh: format!("读的损失大于写，{}", place.zh),
-        })
-    };
+    let claim = |place: &Text<String>| claims.named(words(say!("Reads lose more than writes, {place}")));
     // Without the kernel's side the ratio says what is needed.
     let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else { return Vec::new() };
     let mut all = Vec::new();
@@ -117,14 +104,11 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
             let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
             let (of_read, of_write) = (over(lost(&times, *reading, read)), over(lost(&times, *writing, write)));
             let (at, more) = (at(point), points(&figure));
-            let label = Text {
-                en: format!("{} {of_read} against {of_write}, {}", at.en, more.en),
-                zh: format!("{} 为 {of_read} 与 {of_write}，相差 {}", at.zh, more.zh),
-            };
-            let short = Text {
-                en: format!("Over the kernel's base: reads {of_read}, writes {of_write} (file, {})", side.name().en),
-                zh: format!("相对内核基准：读 {of_read}，写 {of_write}（文件，{}）", side.name().zh),
-            };
+            let label = words(say!("{at} {of_read} against {of_write}, {more}"));
+            let short = words(say!(
+                "Over the kernel's base: reads {of_read}, writes {of_write} (file, {name})",
+                name = side.name()
+            ));
             let greatest = (figure.value, short);
             Some((LabelledFigure::of(label, figure), greatest))
         };
@@ -182,17 +166,10 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
             let figure = Propagated { interval: figure.interval.filter(|_| is_sure), ..figure };
             let (name, less) = (named.name, points(&figure));
             let (at_most, at_least) = (over(at_most), over(at_least));
-            let label = Text {
-                en: format!("{} at most {at_most} against at least {at_least}, {}", name.en, less.en),
-                zh: format!("{}：至多 {at_most}，对至少 {at_least}，相差 {}", name.zh, less.zh),
-            };
-            let short = Text {
-                en: format!(
-                    "{}: at most {at_most} inside the kernel, at least {at_least} in user space ({})",
-                    name.en, family.en
-                ),
-                zh: format!("{}：内核态至多 {at_most}，用户态至少 {at_least}（{}）", name.zh, family.zh),
-            };
+            let label = words(say!("{name} at most {at_most} against at least {at_least}, {less}"));
+            let short = words(say!(
+                "{name}: at most {at_most} inside the kernel, at least {at_least} in user space ({family})"
+            ));
             shorts.push((figure.value, short));
             parts.push(LabelledFigure::of(label, figure));
             used.extend([base].into_iter().chain(inside).chain(outside));
@@ -211,9 +188,8 @@ fn of_layers(kind: EnvironmentKind, name: &str) -> Text<String> {
     match kind {
         EnvironmentKind::First => term!("The kernel loses less than the OS").to_owned_text(),
         EnvironmentKind::Guest => term!("Hypervisor and kernel lose less than hypervisor and guest OS").to_owned_text(),
-        EnvironmentKind::Container | EnvironmentKind::Free | EnvironmentKind::Other => Text {
-            en: format!("The kernel loses less than the OS in {name}"),
-            zh: format!("{name} 中内核的损失小于操作系统"),
-        },
+        EnvironmentKind::Container | EnvironmentKind::Free | EnvironmentKind::Other => {
+            words(say!("The kernel loses less than the OS in {name}"))
+        }
     }
 }

@@ -7,14 +7,17 @@ mod groups;
 mod losses;
 
 use hostmark_model::{Lang, Params, Text};
+use hostmark_say::say;
 
 use super::family::{FILE, IRQ, Space};
 use super::kind::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
 use super::value::ComparableValue;
 use super::{Environment, over};
+use crate::bilingual::same;
 use crate::propagated::{Propagated, joined, propagated_ratio};
 use crate::typography::typeset;
+use crate::words;
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +58,15 @@ pub struct LayerConclusion {
 }
 
 impl LayerConclusion {
-    fn in_short(self, en: String, zh: String) -> LayerConclusion {
-        let zh = typeset(&zh, Lang::Zh).into_owned();
-        LayerConclusion { short: Some(Text { en, zh }), ..self }
+    fn in_short(self, short: Text<String>) -> LayerConclusion {
+        let zh = typeset(&short.zh, Lang::Zh).into_owned();
+        LayerConclusion { short: Some(Text { zh, ..short }), ..self }
     }
 
     /// In short by the greatest of its figures.
     fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> LayerConclusion {
         let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
-        greatest.map_or(self.clone(), |(_, Text { en, zh })| self.in_short(en, zh))
+        greatest.map_or(self.clone(), |(_, short)| self.in_short(short))
     }
 }
 
@@ -212,7 +215,7 @@ impl<'a> Claims<'a> {
     /// A claim with the family that it is about.
     fn named(&self, claim: Text<String>) -> Text<String> {
         let name = self.sheet.family.name;
-        Text { en: format!("{} ({})", claim.en, name.en), zh: format!("{}（{}）", claim.zh, name.zh) }
+        words(say!("{claim} ({name})"))
     }
 }
 
@@ -245,7 +248,7 @@ fn of_parts(claim: &Text<String>, parts: &[LabelledFigure], cases: Vec<String>) 
 
 /// A claim that these runs cannot answer, and what would.
 fn needs(claim: &Text<String>, what: Text) -> LayerConclusion {
-    let text = Text { en: format!("{}: {}", claim.en, what.en), zh: format!("{}：{}", claim.zh, what.zh) };
+    let text = words(say!("{claim}: {what}"));
     LayerConclusion { verdict: ClaimVerdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
@@ -253,12 +256,10 @@ const NEEDS_KERNEL: Text = term!("needs the same measured inside the kernel, by 
 const NEEDS_GUEST: Text = term!("needs a guest's run beside it (guest=RUN)");
 
 /// A number with its interval, which `end` writes as it does the number.
-fn with_interval(number: &str, figure: &Propagated, end: impl Fn(f64) -> String) -> Text<String> {
+fn with_interval(number: Text<String>, figure: &Propagated, end: impl Fn(f64) -> String) -> Text<String> {
     match figure.interval.map(|(low, high)| (end(low), end(high))) {
-        Some((low, high)) => {
-            Text { en: format!("{number} ({low} … {high})"), zh: format!("{number}（{low} … {high}）") }
-        }
-        None => Text { en: format!("{number} (no reliable interval)"), zh: format!("{number}（无可靠区间）") },
+        Some((low, high)) => words(say!("{number} ({low} … {high})")),
+        None => words(say!("{number} (no reliable interval)")),
     }
 }
 
@@ -269,20 +270,19 @@ fn hundredths(fraction: f64) -> String {
 
 /// A fraction with its interval, as a percentage.
 fn percentage(figure: &Propagated) -> Text<String> {
-    with_interval(&over(figure.value), figure, hundredths)
+    with_interval(same(over(figure.value)), figure, hundredths)
 }
 
 /// A difference of two fractions in percentage points.
 fn points(figure: &Propagated) -> Text<String> {
     let value = hundredths(figure.value);
-    let [en, zh] = [format!("{value} points"), format!("{value} 个百分点")];
-    Text { en: with_interval(&en, figure, hundredths).en, zh: with_interval(&zh, figure, hundredths).zh }
+    with_interval(words(say!("{value} points")), figure, hundredths)
 }
 
 /// A ratio with its interval, to so many digits behind the point.
 fn ratio(figure: &Propagated, digits: usize) -> Text<String> {
     let shown = |ratio: f64| format!("{ratio:.digits$}");
-    with_interval(&shown(figure.value), figure, shown)
+    with_interval(same(shown(figure.value)), figure, shown)
 }
 
 /// Whether a point has interrupts off.

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use hostmark_analysis::spoken;
 use hostmark_host::{Root, Spare, SpareMemory};
 use hostmark_launch::program::OWN;
 use hostmark_launch::serve::{self, PORT, SESSIONS, ServerOptions, share_bytes};
 use hostmark_launch::token::Token;
-use hostmark_model::{Exit, Lang};
+use hostmark_model::{Exit, Lang, Text};
+use hostmark_say::say;
 
 use super::agent::MOST_PLANNING;
 use crate::command::measure::machine::catch;
@@ -101,37 +103,22 @@ fn shown(text: &str) -> io::Result<()> {
 
 /// What a person has to know to come here, and what those may have who come.
 fn opening(at: SocketAddr, made: Option<&str>, (memory_bytes, is_known): (u64, bool), lang: Lang) -> String {
-    let mut text = match lang {
-        Lang::En => format!("listening on {at}\n"),
-        Lang::Zh => format!("正在监听 {at}\n"),
-    };
+    let mut text = spoken(&say!("listening on {at}\n"), lang);
     if let Some(token) = made {
-        text += &match lang {
-            Lang::En => format!("token {token}\n"),
-            Lang::Zh => format!("令牌 {token}\n"),
-        };
+        text += &spoken(&say!("token {token}\n"), lang);
     }
     let (all, first, cpu_s) = (memory_bytes >> 20, share_bytes(memory_bytes) >> 20, MOST_PLANNING.as_secs());
-    let unknown = match (is_known, lang) {
-        (true, _) => "",
-        (_, Lang::En) => "how much is free is unknown here; ",
-        (_, Lang::Zh) => "无法得知可用内存；",
-    };
-    text += &match lang {
-        Lang::En => format!(
+    let unknown = if is_known { Text::default() } else { term!("how much is free is unknown here; ") };
+    text += &spoken(
+        &say!(
             "memory: {unknown}all sessions together fill at most {all} MiB, the first {first} MiB\n\
              planning: a request takes at most {cpu_s} s of CPU time\n"
         ),
-        Lang::Zh => format!(
-            "内存：{unknown}所有会话合计最多写满 {all} MiB，第一个会话 {first} MiB\n规划：每个请求最多占用 {cpu_s} s CPU 时间\n"
-        ),
-    };
+        lang,
+    );
     // All addresses are none that can be dialled.
     let dialled = if at.ip().is_unspecified() { format!("HOST:{}", at.port()) } else { at.to_string() };
-    text += &match lang {
-        Lang::En => format!("measure here: hostmark run --on tcp:{dialled} --token-file FILE\n"),
-        Lang::Zh => format!("在本机测量：hostmark run --on tcp:{dialled} --token-file FILE\n"),
-    };
+    text += &spoken(&say!("measure here: hostmark run --on tcp:{dialled} --token-file FILE\n"), lang);
     text
 }
 

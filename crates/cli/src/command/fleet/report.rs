@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::bilingual::each;
 use hostmark_analysis::fleet::{CaseBesideUsual, Fleet, Gathering};
 use hostmark_analysis::reasons::localized;
+use hostmark_analysis::words;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_present::export::fleet;
+use hostmark_say::say;
 
 use super::files;
 use crate::command::{EndsWith, hand_over};
@@ -146,17 +149,18 @@ fn fleet_of(path: &Path, bytes: &[u8]) -> Option<FleetRun> {
 /// Hosts that were to be measured and have no run are told as files that cannot be read are.
 fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
     for host in fleet.hosts.iter().filter(|host| host.state != HostState::Measured) {
-        let (state, why) = (host.state.word(), host.reason.as_deref().unwrap_or_default());
-        let (en, zh) = match why {
-            "" => (String::new(), String::new()),
-            why => (format!(": {why}"), format!("：{}", localized(why, Lang::Zh))),
+        let state = host.state.word();
+        let reason = match host.reason.as_deref().unwrap_or_default() {
+            "" => say!("has no run ({state}); hostmark fleet run --resume goes on"),
+            why => say!(
+                "has no run ({state}: {why}); hostmark fleet run --resume goes on",
+                why = each(|lang| localized(why, lang))
+            ),
         };
-        let en = format!("has no run ({}{en}); hostmark fleet run --resume goes on", state.en);
-        let zh = format!("没有运行（{}{zh}）；可用 hostmark fleet run --resume 继续", state.zh);
-        gathering.refuse(&host.host, Text { en, zh });
+        gathering.refuse(&host.host, words(reason));
     }
 }
 
 fn cannot(error: &std::io::Error) -> Text<String> {
-    Text { en: format!("cannot be read: {error}"), zh: format!("无法读取：{error}") }
+    words(say!("cannot be read: {error}"))
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use hostmark_analysis::words;
 use hostmark_host::{CpuTimes, Root, note_busy, single};
 use hostmark_model::{HostFacts, Text};
+use hostmark_say::say;
 
 /// Long enough for twenty of the kernel's ticks, and hardly noticed by whoever waits for the run.
 const LOOK: Duration = Duration::from_millis(200);
@@ -36,13 +38,8 @@ pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
     let usual = single(&quiet).filter(|usual| *usual != cpu)?;
     let busy = |id: usize| host.cpus.iter().find(|cpu| cpu.id == id)?.busy.map(|share| (share * 100.0).round());
     let (theirs, ours) = (busy(usual)?, busy(cpu)?);
-    Some(Text {
-        en: format!(
-            "measured on CPU {cpu}, {ours:.0} % busy when the run began, because CPU {usual} was {theirs:.0} % busy; \
+    Some(words(say!(
+        "measured on CPU {cpu}, {ours:.0} % busy when the run began, because CPU {usual} was {theirs:.0} % busy; \
              --cpu {usual} measures there all the same"
-        ),
-        zh: format!(
-            "运行开始时 CPU {usual} 的占用率为 {theirs:.0}%，故改在占用率 {ours:.0}% 的 CPU {cpu} 上测量；如仍要在前者上测量，请用 --cpu {usual}"
-        ),
-    })
+    )))
 }

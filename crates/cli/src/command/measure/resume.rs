@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::words;
 use hostmark_engine::{Header, Journal, PastRound, Wall};
-use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Text, counted};
+use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest};
+use hostmark_say::say;
 
 use super::disturbed::damaged;
 use super::inputs::{check_command, scratch};
@@ -142,10 +144,8 @@ pub fn go_on(
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
     let at = store::now();
-    run.disturbances.push(Text {
-        en: format!("the run was cut short after {} and went on at {at}", counted(past.len(), "round")),
-        zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
-    });
+    run.disturbances
+        .push(words(say!("the run was cut short after {past:round} and went on at {at}", past = past.len())));
     let scratch = scratch(&run.settings.inputs);
     Ok(Ready { plan, run, host, calibration, past, scratch })
 }

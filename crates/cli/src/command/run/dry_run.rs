@@ -6,11 +6,13 @@ use anyhow::Result;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format;
 use hostmark_analysis::reasons::localized;
+use hostmark_analysis::spoken;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
-use hostmark_model::{Exit, HostFacts, Lang, MemoryLook, Text, Unit, counted};
+use hostmark_model::{Exit, HostFacts, Lang, MemoryLook, Text, Unit};
 use hostmark_present::RenderOptions;
 use hostmark_present::wrap::hanging;
+use hostmark_say::say;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
@@ -116,15 +118,11 @@ fn value(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>) -> serd
 
 fn title(look: Option<&MemoryLook>, lang: Lang) -> String {
     let but = look.map(|look| format::value(look.first_touch_bytes_per_s, Unit::BytesPerSecond, lang));
-    let but = match (but, lang) {
-        (None, _) => String::new(),
-        (Some(rate), Lang::En) => format!(" but the first touch of memory, {rate}"),
-        (Some(rate), Lang::Zh) => format!("（仅测内存的首次触碰：{rate}）"),
+    let sentence = match but {
+        None => say!("Nothing is measured; this would be:"),
+        Some(rate) => say!("Nothing is measured but the first touch of memory, {rate}; this would be:"),
     };
-    match lang {
-        Lang::En => format!("Nothing is measured{but}; this would be:"),
-        Lang::Zh => format!("不做任何测量{but}；若运行，则为："),
-    }
+    spoken(&sentence, lang)
 }
 
 fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options: &RenderOptions) -> String {
@@ -137,21 +135,13 @@ fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options
     if let Some(name) = of_table {
         text += &format!("{} {name}\n", term!("table").say(lang));
     }
-    let cases = match (lang, eta.cases) {
-        (Lang::En, cases) => counted(cases, "case"),
-        (Lang::Zh, cases) => format!("{cases} 个用例"),
-    };
-    let rounds = match (lang, eta.least_rounds, eta.rounds) {
-        (Lang::En, least, rounds) if least < rounds => format!("{least} to {rounds} rounds"),
-        (Lang::En, _, rounds) => counted(rounds, "round"),
-        (Lang::Zh, least, rounds) if least < rounds => format!("{least} 到 {rounds} 轮"),
-        (Lang::Zh, _, rounds) => format!("{rounds} 轮"),
+    let rounds = match (eta.least_rounds, eta.rounds) {
+        (least, rounds) if least < rounds => say!("{least} to {rounds} rounds"),
+        (_, rounds) => say!("{rounds:round}"),
     };
     let (time, limit, seed) = (seconds(eta.in_all()), plan.profile_limits().limit.as_secs(), plan.request.seed);
-    let sentence = match lang {
-        Lang::En => format!("{cases} × {rounds}, ≈ {time} of {limit} s   seed {seed:#x}"),
-        Lang::Zh => format!("{cases} × {rounds}，≈ {time}，时限 {limit} s   种子 {seed:#x}"),
-    };
+    let sentence =
+        spoken(&say!("{cases:case} × {rounds}, ≈ {time} of {limit} s   seed {seed:#x}", cases = eta.cases), lang);
     text += &hanging("", &sentence, width);
     if !eta.fits() {
         text += &hanging("", TIGHT.get(lang), width);

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use hostmark_analysis::fleet::{Gathering, HostChange, changes};
+use hostmark_analysis::words;
 use hostmark_model::{Exit, Text};
+use hostmark_say::say;
 
 use crate::command::EndsWith;
 use crate::language::{current, said};
@@ -37,5 +39,5 @@ fn too_large() -> Text<String> {
 }
 
 fn cannot(error: &std::io::Error) -> Text<String> {
-    Text { en: format!("cannot be read ({error})"), zh: format!("无法读取（{error}）") }
+    words(say!("cannot be read ({error})"))
 }

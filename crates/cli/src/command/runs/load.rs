@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use hostmark_analysis::consistency;
+use hostmark_analysis::spoken;
 use hostmark_model::{Lang, Run};
+use hostmark_say::say;
 
 use crate::{output, store};
 
@@ -18,10 +20,7 @@ pub fn checked(path: &Path, lang: Lang) -> Result<Run> {
     let run = store::load(path)?;
     if let Some(what) = consistency::sentence(&run) {
         let (file, what) = (path.display(), what.get(lang));
-        output::remark(&match lang {
-            Lang::En => format!("{file} contradicts itself: {what}; measure again, or restore the file"),
-            Lang::Zh => format!("{file} 自相矛盾：{what}；请重新测量，或恢复该文件"),
-        });
+        output::remark(&spoken(&say!("{file} contradicts itself: {what}; measure again, or restore the file"), lang));
     }
     Ok(run)
 }

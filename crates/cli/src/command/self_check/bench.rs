@@ -5,12 +5,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::words;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::estimate::core_width::CoreWidths;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
 use hostmark_host::Root;
 use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
+use hostmark_say::say;
 
 use super::known;
 use super::unseen::Unseen;
@@ -170,17 +172,13 @@ impl Bench {
         let cpu = self.cpu;
         let others = others.map_or(0.0, |others| others.share - others.error);
         let said = [
-            (others, format!("of CPU {cpu} went to other programs"), format!("的 CPU {cpu} 时间被其他程序占用")),
-            (stolen, format!("of CPU {cpu} went to other guests"), format!("的 CPU {cpu} 时间被宿主机分给其他虚拟机")),
-            (stopped, "of the time a CPU quota stopped hostmark".into(), "的时间因 CPU 配额而停止".into()),
-            (self.shared, "of the time another thread used this core".into(), "的时间有其他线程共用此核心".into()),
+            (others, say!("of CPU {cpu} went to other programs")),
+            (stolen, say!("of CPU {cpu} went to other guests")),
+            (stopped, say!("of the time a CPU quota stopped hostmark")),
+            (self.shared, say!("of the time another thread used this core")),
         ];
         let most = said.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).filter(|most| most.0 >= DISTURBS);
-        let words = |(share, en, zh): (f64, String, String)| {
-            let percent = format!("{:.0}", share * 100.0);
-            Words { en: format!("{percent} % {en}"), zh: format!("{percent}% {zh}") }
-        };
-        (given, most.map(words))
+        (given, most.map(|(share, what)| words(say!("{percent:.0} % {what}", percent = share * 100.0))))
     }
 }
 
@@ -194,8 +192,7 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
     answered.recv_timeout(limit).map_err(|error| match error {
         RecvTimeoutError::Timeout => {
             let seconds = limit.as_secs_f64();
-            let (en, zh) = (format!("a round took over {seconds:.1} s"), format!("一轮测量超过 {seconds:.1} 秒"));
-            Words { en, zh }.into()
+            words(say!("a round took over {seconds:.1} s")).into()
         }
         RecvTimeoutError::Disconnected => Unseen::Error(term!("a round panicked").to_owned_text()),
     })

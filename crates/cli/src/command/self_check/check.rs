@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::bilingual::Words;
-use hostmark_model::{Lang, Text};
+use hostmark_analysis::spoken;
+use hostmark_model::{Lang, Message, Text};
+use hostmark_say::say;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
@@ -78,14 +81,9 @@ pub struct Line {
 impl Line {
     /// The line as a person reads it.
     pub fn text(&self, lang: Lang) -> String {
-        let (put, bound) = (self.put_in.get(lang), self.bound.get(lang));
-        let back = self.came_back.as_ref().map(|back| back.get(lang).to_owned());
-        let reason = self.reason.as_ref().map(|reason| reason.get(lang).to_owned());
-        let (word, parts) = (self.outcome.word().say(lang), [back, reason].into_iter().flatten().collect::<Vec<_>>());
-        match lang {
-            Lang::En => format!("{word}  {put}: {} (bound: {bound})\n", parts.join("; ")),
-            Lang::Zh => format!("{word}  {put}：{}（界限：{bound}）\n", parts.join("；")),
-        }
+        let (word, put, bound) = (self.outcome.word().say(lang), self.put_in.get(lang), &self.bound);
+        let parts = Message::joined(self.came_back.iter().chain(&self.reason), SEMICOLON);
+        spoken(&say!("{word}  {put}: {parts} (bound: {bound})\n"), lang)
     }
 }
 

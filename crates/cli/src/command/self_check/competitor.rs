@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::words;
 use hostmark_engine::is_contended;
 use hostmark_model::Others;
+use hostmark_say::say;
 
 use super::bench::{Bench, BenchRound, least};
 use super::check::{Attempt, Check, Known, Line};
@@ -27,14 +28,8 @@ pub const PERCENT: u8 = 30;
 
 pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> Line {
     let (cpu, expected) = (bench.cpu, percent.expected);
-    let put_in = Words {
-        en: format!("a competitor that uses {expected} % of CPU {cpu}"),
-        zh: format!("占用 CPU {cpu} {expected}% 时间的竞争进程"),
-    };
-    let bound = Words {
-        en: format!("±{:.0} points, and samples are marked as disturbed", OFF * 100.0),
-        zh: format!("±{:.0} 个百分点，且样本标为受干扰", OFF * 100.0),
-    };
+    let put_in = words(say!("a competitor that uses {expected} % of CPU {cpu}"));
+    let bound = words(say!("±{points:.0} points, and samples are marked as disturbed", points = OFF * 100.0));
     let check = Check { id: "competitor", put_in, bound, limit: Duration::from_secs(10), puts_others_in: true };
     check.judge(bench, |bench| {
         let rounds = |bench: &mut Bench| bench.others_during(|bench| bench.rounds(KNOWN, "known.delay", ROUNDS));
@@ -44,8 +39,7 @@ pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> 
         drop(competes);
         let (_, after) = rounds(bench);
         let (Some(before), Some(during), Some(after)) = (before, during, after) else {
-            let en = "the kernel does not count who uses its CPUs".into();
-            return Err(Words { en, zh: "内核不统计 CPU 的使用者".into() }.into());
+            return Err(term!("the kernel does not count who uses its CPUs").to_owned_text().into());
         };
         let (without, with) = (least(&without?, BenchRound::disturbed), with?);
         let waited = with.iter().filter_map(|round| round.noise.waited).reduce(f64::min);
@@ -64,16 +58,10 @@ pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> 
 /// measuring thread waited for its CPU.
 pub fn judged([beside, during]: [Others; 2], marked: [f64; 2], waited: Option<f64>, expected: f64) -> Attempt {
     let [share, percent] = [during.share, marked[1]].map(|share| share * 100.0);
-    let back = Words {
-        en: format!("{share:.0} %, {percent:.0} % of the samples marked"),
-        zh: format!("{share:.0}%，{percent:.0}% 的样本被标记"),
-    };
+    let back = words(say!("{share:.0} %, {percent:.0} % of the samples marked"));
     let is_found =
         (during.share - expected).abs() <= OFF && marked[1] > marked[0] && is_contended(&[0], Some(during), waited);
     let used = beside.share * 100.0;
-    let is_busy = || Words {
-        en: format!("other programs used {used:.0} % of it as well; rerun later"),
-        zh: format!("其他程序也占用了 {used:.0}%；请稍后重试"),
-    };
+    let is_busy = || words(say!("other programs used {used:.0} % of it as well; rerun later"));
     Attempt { back, is_within: (beside.share - beside.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
 }

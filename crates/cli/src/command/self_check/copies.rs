@@ -3,12 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::bilingual::same;
 use hostmark_analysis::compare::{CaseComparison, Comparison, Pool, Verdict};
+use hostmark_analysis::words;
 use hostmark_engine::estimate::outcomes;
 use hostmark_engine::plan::{Plan, PlannedCase, Request, plan};
 use hostmark_engine::{CaseRounds, Record, Round, RoundResult};
 use hostmark_model::{Profile, Run};
+use hostmark_say::say;
 
 use super::bench::Bench;
 use super::check::{Attempt, Check, Known, Line};
@@ -32,14 +34,8 @@ pub const SLOWER: f64 = 0.05;
 
 pub fn copies(bench: &mut Bench, slower: &Known<f64>) -> Line {
     let percent = slower.expected * 100.0;
-    let put_in = Words {
-        en: format!("a copy whose second of three operations is {percent:.0} % slower"),
-        zh: format!("三种操作中第二种慢 {percent:.0}% 的副本"),
-    };
-    let bound = Words {
-        en: format!("±{:.0} points, no change elsewhere", OFF * 100.0),
-        zh: format!("±{:.0} 个百分点，其余不变", OFF * 100.0),
-    };
+    let put_in = words(say!("a copy whose second of three operations is {percent:.0} % slower"));
+    let bound = words(say!("±{points:.0} points, no change elsewhere", points = OFF * 100.0));
     let check = Check { id: "compare", put_in, bound, limit: Duration::from_secs(10), puts_others_in: false };
     check.judge(bench, |bench| {
         let [base, new] = measure(bench, slower.put)?;
@@ -63,14 +59,8 @@ pub fn judged(cases: &[CaseComparison], expected: f64) -> Attempt {
     let others = cases.iter().filter(|case| !is_changed(case));
     let drift = others.clone().map(|case| change(case).abs()).fold(0.0, f64::max);
     let [found, drift] = [found, drift].map(|change| 100.0 * change);
-    let back = Words {
-        en: format!("{found:+.1} % there, up to {drift:.1} % elsewhere"),
-        zh: format!("该操作 {found:+.1}%，其余至多 {drift:.1}%"),
-    };
-    let unseen = || Words {
-        en: format!("only changes over {:.0} % show here; rerun later", WIDEST * 100.0),
-        zh: format!("此时只能看出 {:.0}% 以上的变化；请稍后重试", WIDEST * 100.0),
-    };
+    let back = words(say!("{found:+.1} % there, up to {drift:.1} % elsewhere"));
+    let unseen = || words(say!("only changes over {percent:.0} % show here; rerun later", percent = WIDEST * 100.0));
     let is_within = cases.iter().all(is_seen).then(|| is_found && others.clone().all(is_same)).ok_or_else(unseen);
     Attempt { back, is_within }
 }

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::words;
+use hostmark_say::say;
 
 use super::bench::{Bench, BenchRound, least, median};
 use super::check::{Attempt, Check, Known, Line};
@@ -40,10 +42,7 @@ pub const DELAY_NS: u64 = 20_000;
 pub fn delay(bench: &mut Bench, delay_ns: &Known<u64>) -> Line {
     known::DELAY_NS.store(delay_ns.put, Ordering::Relaxed);
     let expected = delay_ns.expected as f64;
-    let put_in = Words {
-        en: format!("a delay of {:.2} µs by CLOCK_MONOTONIC_RAW", expected / 1e3),
-        zh: format!("按 CLOCK_MONOTONIC_RAW 延迟 {:.2} µs", expected / 1e3),
-    };
+    let put_in = words(say!("a delay of {expected:.2} µs by CLOCK_MONOTONIC_RAW", expected = expected / 1e3));
     let check =
         Check { id: "delay", put_in, bound: one_percent(), limit: Duration::from_secs(6), puts_others_in: false };
     check.judge(bench, |bench| {
@@ -58,8 +57,7 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
     let asked_ns = SHORTEST_SLEEP_NS * bench.stretch.min(MOST_SLEEPS);
     SLEEP_NS.store(asked_ns, Ordering::Relaxed);
     let asked_ms = asked_ns as f64 / 1e6;
-    let put_in =
-        Words { en: format!("sleeps of {asked_ms} ms or more"), zh: format!("睡眠，每次不少于 {asked_ms} ms") };
+    let put_in = words(say!("sleeps of {asked_ms} ms or more"));
     let check = Check {
         id: "sleep",
         put_in,
@@ -86,10 +84,11 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
         // A sample begins before the sleep's clock is read and ends after that: whatever comes between only adds to the sample.
         let (measured, ratio) = (median(values), ratios.into_iter().fold(f64::INFINITY, f64::min));
         let shown = |ns: f64| format!("{:.4} ms", ns / 1e6);
-        let back = Words {
-            en: format!("{}, by CLOCK_MONOTONIC {}", shown(measured), shown(measured / ratio)),
-            zh: format!("{}，按 CLOCK_MONOTONIC 为 {}", shown(measured), shown(measured / ratio)),
-        };
+        let back = words(say!(
+            "{measured}, by CLOCK_MONOTONIC {ratio}",
+            measured = shown(measured),
+            ratio = shown(measured / ratio)
+        ));
         let is_long_enough = measured > asked_ns as f64 * (1.0 - CLOCKS_AGREE);
         Ok(Attempt { back, is_within: Ok((ratio - 1.0).abs() < CLOCKS_AGREE && is_long_enough) })
     })
@@ -101,10 +100,7 @@ pub const CYCLES: RangeInclusive<u32> = if cfg!(target_arch = "x86_64") { 3..=5 
 /// The chain is measured in nanoseconds, and the core's frequency beside it.
 pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
     let (first, last) = (cycles.start(), cycles.end());
-    let put_in = Words {
-        en: format!("dependent multiplications of {first} to {last} whole cycles"),
-        zh: format!("相依的乘法，每次 {first} 到 {last} 的整数个周期"),
-    };
+    let put_in = words(say!("dependent multiplications of {first} to {last} whole cycles"));
     let check =
         Check { id: "multiply", put_in, bound: one_percent(), limit: Duration::from_secs(8), puts_others_in: false };
     if let Some(reason) = without_cycles(bench) {
@@ -116,7 +112,7 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
         if found.is_nan() {
             return Err(no_frequency().into());
         }
-        let back = Words { en: format!("{found:.3} cycles"), zh: format!("{found:.3} 个周期") };
+        let back = words(say!("{found:.3} cycles"));
         let is_within = cycles.clone().any(|whole| within_a_hundredth(found, whole.into()));
         Ok(Attempt { back, is_within: Ok(is_within) })
     })
@@ -125,10 +121,7 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
 /// Why a core's cycles mean nothing on this machine, if they do not.
 pub fn without_cycles(bench: &Bench) -> Option<Words> {
     let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref());
-    let of_program = |name: String| Words {
-        en: format!("{name} executes this program in software"),
-        zh: format!("{name} 以软件模拟执行本程序"),
-    };
+    let of_program = |name: String| words(say!("{name} executes this program in software"));
     of_processor.or_else(|| emulator::name().map(of_program))
 }
 

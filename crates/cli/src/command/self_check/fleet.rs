@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::bilingual::same;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::fleet::{Fleet, Gathering};
+use hostmark_analysis::words;
+use hostmark_say::say;
 
 use super::bench::Bench;
 use super::check::{Attempt, Check, Line};
@@ -27,11 +29,8 @@ pub fn odd(made_up: &MadeUp) -> Vec<String> {
 
 /// The first host of a made-up fleet must be the only odd one.
 pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
-    let put_in = Words {
-        en: format!("{} made-up hosts, one at half speed", made_up.hosts),
-        zh: format!("{} 台虚构主机，其中一台速度减半", made_up.hosts),
-    };
-    let bound = Words { en: format!("{} alone", MadeUp::name(0)), zh: format!("仅 {}", MadeUp::name(0)) };
+    let put_in = words(say!("{hosts} made-up hosts, one at half speed", hosts = made_up.hosts));
+    let bound = words(say!("{name} alone", name = MadeUp::name(0)));
     let check = Check { id: "fleet", put_in, bound, limit: Duration::ZERO, puts_others_in: false };
     check.judge(bench, |_| {
         let names = odd(made_up);

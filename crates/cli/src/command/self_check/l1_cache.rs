@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::words;
 use hostmark_model::size_text;
 use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 
 use super::bench::{Bench, BenchRound, least};
 use super::check::{Attempt, Check, Line};
@@ -28,14 +29,8 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
     let size_bytes = size.unwrap_or(0);
     let [below, above] = [size_bytes / 2, size_bytes * 4].map(|bytes| bytes.max(64));
     let [cache, small, large] = [size_bytes, below, above].map(size_text);
-    let put_in = Words {
-        en: format!("dependent loads in {small} and {large}, with an L1 of {cache}"),
-        zh: format!("{small} 与 {large} 中的相依访存（L1 为 {cache}）"),
-    };
-    let bound = Words {
-        en: format!("{} to {} whole cycles, and {MISS}x that or more", HIT.0, HIT.1),
-        zh: format!("{} 到 {} 的整数个周期，以及其 {MISS} 倍以上", HIT.0, HIT.1),
-    };
+    let put_in = words(say!("dependent loads in {small} and {large}, with an L1 of {cache}"));
+    let bound = words(say!("{first} to {last} whole cycles, and {MISS}x that or more", first = HIT.0, last = HIT.1));
     let check = Check { id: "l1_cache", put_in, bound, limit: Duration::from_secs(8), puts_others_in: false };
     let no_size = || term!("the size of the cache is unknown here").to_owned_text();
     if let Some(reason) = size.is_none().then(no_size).or_else(|| without_cycles(bench)) {
@@ -53,8 +48,7 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
         if !(hit + miss).is_finite() {
             return Err(no_frequency().into());
         }
-        let back =
-            Words { en: format!("{hit:.2} and {miss:.1} cycles"), zh: format!("{hit:.2} 与 {miss:.1} 个周期") };
+        let back = words(say!("{hit:.2} and {miss:.1} cycles"));
         Ok(Attempt { back, is_within: Ok(is_hit(hit) && miss >= MISS * hit) })
     })
 }

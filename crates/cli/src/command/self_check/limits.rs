@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::words;
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, RoundRecord, Run};
+use hostmark_say::say;
 
 use super::bench::Bench;
 use super::check::{Attempt, Check, Known, Line};
@@ -39,10 +41,11 @@ pub const READS: u32 = 1000;
 
 pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(mbit.expected) * 1e6 / 8.0 * PAYLOAD / FRAME;
-    let put_in = Words {
-        en: format!("a link of {} Mbit/s: {:.2} MB/s of TCP", mbit.expected, wanted / 1e6),
-        zh: format!("{} Mbit/s 的链路：TCP 为 {:.2} MB/s", mbit.expected, wanted / 1e6),
-    };
+    let put_in = words(say!(
+        "a link of {expected} Mbit/s: {wanted:.2} MB/s of TCP",
+        expected = mbit.expected,
+        wanted = wanted / 1e6
+    ));
     let check = check("link", put_in, percent_off(RATE_OFF));
     in_surroundings(check, bench, Surroundings::Link { mbit: mbit.put }, &[BANDWIDTH], measure, |run| {
         let rate = measured(run, "net.tcp_bandwidth")?.estimate.stated().value;
@@ -57,14 +60,8 @@ const ROUND_TRIP: &str = "net.tcp@to=peer,cpus=two_hosts";
 pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut MeasureIn) -> Line {
     let (delay, loses) = relay.expected;
     let trip_ms = 2e3 * delay.as_secs_f64();
-    let put_in = Words {
-        en: format!("a link with a round trip of {trip_ms} ms that loses one frame in {loses}"),
-        zh: format!("往返 {trip_ms} ms、每 {loses} 帧丢失一帧的链路"),
-    };
-    let bound = Words {
-        en: format!("+{:.0} %; by a factor of {LOSS_OFF:.0}", TRIP_OFF * 100.0),
-        zh: format!("+{:.0}%；{LOSS_OFF:.0} 倍以内", TRIP_OFF * 100.0),
-    };
+    let put_in = words(say!("a link with a round trip of {trip_ms} ms that loses one frame in {loses}"));
+    let bound = words(say!("+{percent:.0} %; by a factor of {LOSS_OFF:.0}", percent = TRIP_OFF * 100.0));
     let (delay, loses) = relay.put;
     let surroundings = Surroundings::Relayed { delay, loses };
     in_surroundings(check("relay", put_in, bound), bench, surroundings, &[ROUND_TRIP, BANDWIDTH], measure, |run| {
@@ -72,10 +69,7 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
         let trip = measured(run, "net.tcp")?.estimate.min / 1e6;
         let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.stated().value;
         let one_in = 1e9 / PAYLOAD / resent;
-        let back = Words {
-            en: format!("{trip:.2} ms, one in {one_in:.0} sent again"),
-            zh: format!("{trip:.2} ms，每 {one_in:.0} 帧重传一帧"),
-        };
+        let back = words(say!("{trip:.2} ms, one in {one_in:.0} sent again"));
         let is_trip = (1.0..=1.0 + TRIP_OFF).contains(&(trip / trip_ms));
         let is_loss = (1.0 / LOSS_OFF..=LOSS_OFF).contains(&(one_in / f64::from(relay.expected.1)));
         Some((back, is_trip && is_loss))
@@ -84,11 +78,8 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
 
 pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(percent.expected) / 100.0;
-    let put_in = Words { en: format!("a CPU quota of {wanted:.2} CPUs"), zh: format!("{wanted:.2} 个 CPU 的配额") };
-    let bound = Words {
-        en: format!("±{QUOTA_OFF}, and most rounds were stopped"),
-        zh: format!("±{QUOTA_OFF}，且多数轮次被暂停"),
-    };
+    let put_in = words(say!("a CPU quota of {wanted:.2} CPUs"));
+    let bound = words(say!("±{QUOTA_OFF}, and most rounds were stopped"));
     let surroundings = Surroundings::Quota { percent: percent.put };
     in_surroundings(check("quota", put_in, bound), bench, surroundings, &["clock.loop"], measure, |run| {
         let quota = run.host.limits.cpu_quota.unwrap_or(f64::INFINITY);
@@ -96,20 +87,14 @@ pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) ->
         let is_stopped = |round: &&RoundRecord| round.throttled.is_some_and(|throttled| throttled.periods > 0);
         let stopped = rounds.iter().filter(is_stopped).count();
         let count = rounds.len();
-        let back = Words {
-            en: format!("{quota:.2} CPUs, {stopped} of {count} rounds stopped"),
-            zh: format!("{quota:.2} 个 CPU，{count} 轮中 {stopped} 轮被暂停"),
-        };
+        let back = words(say!("{quota:.2} CPUs, {stopped} of {count} rounds stopped"));
         Some((back, (quota - wanted).abs() <= QUOTA_OFF && 2 * stopped > count))
     })
 }
 
 pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(reads.expected);
-    let put_in = Words {
-        en: format!("a disk limited to {wanted} reads a second"),
-        zh: format!("限制为每秒 {wanted} 次读的磁盘"),
-    };
+    let put_in = words(say!("a disk limited to {wanted} reads a second"));
     let surroundings = Surroundings::Disk { reads_a_second: reads.put };
     let filters = ["disk.read@pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {

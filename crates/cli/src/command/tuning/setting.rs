@@ -4,8 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use hostmark_analysis::words;
 use hostmark_engine::sys::setting::Setting;
 use hostmark_model::Text;
+use hostmark_say::say;
 
 /// A setting of the whole machine, whichever files it lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +84,9 @@ impl MachineSetting {
         let chosen = sides.map(|words| words.iter().find(|word| is_offered(word)).ok_or(words));
         match chosen {
             [Ok(without), Ok(with)] => Ok([without, with].map(|word| (*word).to_owned())),
-            [Err(words), _] | [_, Err(words)] => {
-                let (path, words) = (setting.path(), words.join(", "));
-                Err(Text {
-                    en: format!("the kernel does not offer {words} in {path}"),
-                    zh: format!("内核在 {path} 中不提供 {words}"),
-                })
+            [Err(missing), _] | [_, Err(missing)] => {
+                let (path, missing) = (setting.path(), missing.join(", "));
+                Err(words(say!("the kernel does not offer {words} in {path}", words = missing)))
             }
         }
     }
@@ -103,7 +102,7 @@ impl MachineSetting {
             MachineSetting::IdleGovernor => term!("idle states that the kernel chooses"),
             MachineSetting::ReceiveBuffer => term!("/proc/sys/net/core/rmem_default in this network namespace"),
         };
-        Text { en: format!("this machine lacks {}", what.en), zh: format!("本机没有{}", what.zh) }
+        words(say!("this machine lacks {what}"))
     }
 }
 
@@ -123,18 +122,11 @@ fn cpus(root: &Path) -> impl Iterator<Item = usize> {
 fn lack(setting: Setting, error: &io::Error) -> Text<String> {
     let path = setting.path();
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Text {
-            en: format!("{path} may be changed by root alone; become root, as by sudo"),
-            zh: format!("{path} 仅 root 可修改；请以 root 身份运行（如 sudo）"),
-        },
-        io::ErrorKind::ReadOnlyFilesystem => Text {
-            en: format!("{path} is read-only here, as in a container; try it on the host"),
-            zh: format!("{path} 在此只读（容器中常如此）；请在宿主机上试验"),
-        },
-        _ => Text {
-            en: format!("{path} cannot be changed ({error}); look at its permissions"),
-            zh: format!("{path} 无法修改（{error}）；请检查其权限"),
-        },
+        io::ErrorKind::PermissionDenied => words(say!("{path} may be changed by root alone; become root, as by sudo")),
+        io::ErrorKind::ReadOnlyFilesystem => {
+            words(say!("{path} is read-only here, as in a container; try it on the host"))
+        }
+        _ => words(say!("{path} cannot be changed ({error}); look at its permissions")),
     }
 }
 

@@ -13,11 +13,13 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::spoken;
 use hostmark_engine::Observer;
 use hostmark_engine::sys::place::Place;
 use hostmark_host::Root;
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Exit, HostFacts, Lang, Run, counted};
+use hostmark_model::{Exit, HostFacts, Lang, Run};
+use hostmark_say::say;
 
 use self::made::Made;
 use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
@@ -176,34 +178,22 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
 fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
     let (runs, limit) = (arguments.runs(), turn_limit(arguments));
     let all = limit * runs * u32::try_from(sides).unwrap_or(u32::MAX);
-    let turns = counted(runs, "turn");
-    if arguments.command.is_some() {
-        return match lang {
-            Lang::En => format!("{sides} sides take {turns} each, for as long as the command takes"),
-            Lang::Zh => format!("{sides} 个环境各测 {runs} 次，时长取决于所测命令"),
-        };
-    }
-    match lang {
-        Lang::En => format!(
-            "{sides} sides take {turns} each, {} s at most: {} in all, and what it takes to start them",
-            limit.as_secs(),
-            minutes(all, "min", "s")
+    let sentence = match arguments.command {
+        Some(_) => say!("{sides} sides take {runs:turn} each, for as long as the command takes"),
+        None => say!(
+            "{sides} sides take {runs:turn} each, {limit} s at most: {all} in all, and what it takes to start them",
+            limit = limit.as_secs(),
+            all = minutes(all, lang)
         ),
-        Lang::Zh => {
-            format!(
-                "{sides} 个环境各测 {runs} 次，每次至多 {} s：总计至多 {}，另加启动所需的时间",
-                limit.as_secs(),
-                minutes(all, "分钟", "s")
-            )
-        }
-    }
+    };
+    spoken(&sentence, lang)
 }
 
 /// A time that nothing takes longer than, in whole units.
-fn minutes(time: Duration, minutes: &str, seconds: &str) -> String {
+fn minutes(time: Duration, lang: Lang) -> String {
     match time.as_secs() {
-        whole @ ..=120 => format!("{whole} {seconds}"),
-        whole => format!("{} {minutes}", whole.div_ceil(60)),
+        whole @ ..=120 => format!("{whole} s"),
+        whole => format!("{} {}", whole.div_ceil(60), term!("min").say(lang)),
     }
 }
 
@@ -229,9 +219,6 @@ fn closing(directory: &Path, sides: &[VmSide], lang: Lang) -> String {
     let quoted = words::quoted(&shown).unwrap_or_else(|| shown.clone());
     let of_side = |side: &VmSide| format!("{quoted}/{}-[0-9]*.json", side.name);
     let files = sides.iter().map(of_side).collect::<Vec<_>>().join(" ");
-    let text = match lang {
-        Lang::En => format!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"),
-        Lang::Zh => format!("已存入 {shown}\n更多：hostmark report {files} --format overhead --verbose\n"),
-    };
+    let text = spoken(&say!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"), lang);
     format!("\n{text}")
 }

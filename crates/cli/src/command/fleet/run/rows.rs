@@ -2,8 +2,10 @@
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::localized;
+use hostmark_analysis::spoken;
 use hostmark_model::{HostState, Lang};
 use hostmark_present::render::columns::{TextColumn, columns};
+use hostmark_say::say;
 
 use super::directory::Directory;
 use crate::output;
@@ -37,17 +39,14 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
     let measured = directory.hosts().len() - directory.missing().len();
     let path = directory.path().display().to_string();
     let typed = words::quoted(&path).unwrap_or_else(|| visible(&path));
-    text += &match lang {
-        Lang::En => format!("\n{measured} of {} hosts are measured, in {}\n", rows.len(), visible(&path)),
-        Lang::Zh => format!("\n{} 台主机中 {measured} 台已测，位于 {}\n", rows.len(), visible(&path)),
-    };
+    text += &spoken(
+        &say!("\n{measured} of {rows} hosts are measured, in {path}\n", rows = rows.len(), path = visible(&path)),
+        lang,
+    );
     let (pairs, failed) = (directory.pairs(), directory.pairs().iter().filter(|pair| pair.failed.is_some()).count());
     if !pairs.is_empty() {
         let met = pairs.len() - failed;
-        text += &match lang {
-            Lang::En => format!("{met} of {} pairs are measured, both ways counted\n", pairs.len()),
-            Lang::Zh => format!("{} 对主机中 {met} 对已测（两个方向分别计数）\n", pairs.len()),
-        };
+        text += &spoken(&say!("{met} of {pairs} pairs are measured, both ways counted\n", pairs = pairs.len()), lang);
     }
     if measured > 0 {
         text += &format!("{}hostmark fleet report {typed}\n", term!("which are odd: ").say(lang));
