@@ -3,9 +3,10 @@
 use hostmark_analysis::format::{in_scale, scale_for, value};
 use hostmark_model::{AxisKind, Lang, Text, Unit};
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::{Heat, HeatCell};
 use crate::runs::{Case, Probe, Runs, reading, value_and_interval};
+use crate::words::said;
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
@@ -87,7 +88,7 @@ fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usiz
     let estimate = case.estimate(run)?;
     let point = case.params.get(axis)?;
     let before = match probe.labels.kind(axis) {
-        AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),
+        AxisKind::Nodes => said!("nodes {point}"),
         _ => same(format!("CPU {point}")),
     };
     let reading = reading(&before, &value_and_interval(estimate, probe.unit()));
