@@ -9,7 +9,7 @@ use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Probe, Runs};
-use crate::words::said;
+use crate::words::{amount, said};
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";
@@ -68,7 +68,7 @@ fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
     if !(ridge.is_finite() && peak > 0.0 && bandwidth > 0.0) {
         return None;
     }
-    let shown = |at: f64| each(|lang| value(at, Unit::OperationsPerSecond, lang));
+    let shown = |at: f64| amount(at, Unit::OperationsPerSecond);
     let from = value(bandwidth, Unit::BytesPerSecond, Lang::En);
     let point = |x: f64| {
         let y = (bandwidth * x).min(peak);
