@@ -253,8 +253,8 @@ impl Column {
     }
 
     /// One with a heading that is always the same.
-    pub(crate) fn named(en: &'static str, zh: &'static str, align: Align) -> Column {
-        Column::new(fixed(Text { en, zh }), align)
+    pub(crate) fn named(head: Text, align: Align) -> Column {
+        Column::new(fixed(head), align)
     }
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use hostmark_analysis::format::{estimator, other_value, value};
+use hostmark_analysis::spoken;
 use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Estimate, Lang, Leading, Measured, Run, Unit};
+use hostmark_say::say;
 
 /// A case's value as a row of its own begins with it: in cycles where the core alone decides, since these repeat where its clock does
 /// not; the same in nanoseconds follows.
@@ -28,10 +30,7 @@ pub(crate) fn other_estimator(
     }
     Some(match estimate.by(other) {
         Some(stated) => format!("{} {}", estimator(other).get(lang), value(stated.value, unit, lang)),
-        None => match lang {
-            Lang::En => format!("the {} value", estimator(by).get(lang)),
-            Lang::Zh => format!("此为{}", estimator(by).get(lang)),
-        },
+        None => spoken(&say!("the {estimator} value", estimator = estimator(by)), lang),
     })
 }
 

@@ -1,8 +1,28 @@
 //! The fixed words of the tables, in both languages side by side.
 
 pub(crate) use hostmark_analysis::bilingual::COMMA;
+use hostmark_analysis::bilingual::{Words, each};
 use hostmark_analysis::findings::is_unusual;
-use hostmark_model::{Finding, FlagKind, Lang, Text};
+use hostmark_analysis::format::value;
+use hostmark_analysis::reasons::localized;
+use hostmark_model::{Finding, FlagKind, Lang, Message, Text, Unit};
+
+/// A sentence in both languages, as a document has it: `said!("{count} more")`, whose Chinese is in `zh.po` of `hostmark-analysis`.
+macro_rules! said {
+    ($($sentence:tt)*) => { hostmark_analysis::words(hostmark_say::say!($($sentence)*)) };
+}
+pub(crate) use said;
+
+/// A value in its base unit with the unit that suits it.
+pub(crate) fn amount(number: f64, unit: Unit) -> Words {
+    each(|lang| value(number, unit, lang))
+}
+
+/// Why something is not there, in both languages.
+pub(crate) fn reason(reason: impl Into<Message>) -> Words {
+    let reason = reason.into();
+    each(|lang| localized(&reason, lang))
+}
 
 /// Declares a word in both languages.
 macro_rules! words {
@@ -47,7 +67,7 @@ words! {
     INTERVAL: term!("95 % interval");
     SAMPLES: term!("samples");
     NO_INTERVAL: term!("none");
-    PLUS_MINUS: Text { en: "± %", zh: "± %" };
+    PLUS_MINUS: Text::name("± %");
     PLUS_MINUS_MOST: term!("max ± %");
     SKIP: term!("skip");
     FAIL: term!("FAIL");
@@ -60,7 +80,6 @@ words! {
     REPORTED: term!("the host reports:");
     LINE: term!("line");
     CACHE_LINE: term!("cache line");
-    PAGES: term!("pages");
     EXPENSIVE_FIRST: term!("most expensive first");
     UNUSUAL_FIRST: term!("first what is not usual, then what costs most");
     ALL_WELL: term!("none");

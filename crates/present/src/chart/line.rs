@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry, MOST_SERIES, classes, shape, sign};
+use crate::words::said;
 use hostmark_analysis::bilingual::Words;
 
 /// A chart of lines.
@@ -139,10 +140,7 @@ impl LineChart {
             legend.clear();
         }
         if left_out > 0 {
-            let label = Words {
-                en: format!("{left_out} more in the tables below"),
-                zh: format!("另有 {left_out} 条见下方表格"),
-            };
+            let label = said!("{left_out} more in the tables below");
             legend.push(LegendEntry { sign: String::new(), label });
         }
         Some(Chart { svg: svg.finish("chart"), legend })

@@ -7,6 +7,7 @@ use hostmark_model::Lang;
 
 use super::scale::Axis;
 use crate::markup::escaped;
+use crate::words::said;
 use hostmark_analysis::typography::typeset;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
@@ -184,7 +185,7 @@ fn titled(title: &Words, axis: &Axis) -> Words {
     if !axis.is_log() {
         return title.clone();
     }
-    Words { en: format!("{} (log)", title.en), zh: format!("{}（对数）", title.zh) }
+    said!("{title} (log)")
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! lmbench's summary of one or several runs: its twelve tables with a row for each run, and under each table why a cell
 //! has no value.
 
+use hostmark_analysis::bilingual::same;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cell, interval};
-use hostmark_model::{Lang, Run, Text};
+use hostmark_analysis::spoken;
+use hostmark_model::{Lang, Message, Run, Text};
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::{ExportFormat, Render};
@@ -175,17 +178,12 @@ impl Notes {
         let mut text = String::new();
         for (number, note) in (1..).zip(&self.notes) {
             let (lead, run, filters) = (format!("({number}) "), &note.run, note.filters.join(" "));
-            let mut said = match options.lang {
-                Lang::En => format!("{run}: {}: {}", note.columns.join(", "), note.text),
-                Lang::Zh => format!("{run}：{}：{}", note.columns.join("、"), note.text),
-            };
+            let columns = Message::joined(note.columns.iter().map(same), term!(", ", "list"));
+            let mut said = say!("{run}: {columns}: {text}", text = note.text);
             if !filters.is_empty() {
-                said += match options.lang {
-                    Lang::En => "; to measure: ",
-                    Lang::Zh => "；测量方法：",
-                };
-                said += &format!("hostmark run {filters}");
+                said = say!("{said}; to measure: hostmark run {filters}");
             }
+            let said = spoken(&said, options.lang);
             let indent = " ".repeat(lead.len());
             for (index, line) in wrap::wrap(&said, options.width.max(40) - lead.len()).iter().enumerate() {
                 text += if index == 0 { &lead } else { &indent };

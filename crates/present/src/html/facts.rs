@@ -16,7 +16,7 @@ use crate::views::{self, host};
 const MEANS: Text = term!("What this host's settings mean for its values");
 
 /// Between facts of a row.
-const APART: Text = Text { en: " · ", zh: " · " };
+const APART: Text = Text::name(" · ");
 
 /// The facts of all runs, those of each environment once, and what they mean for the values.
 pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::escape;
 use hostmark_analysis::fleet::{Deviation, Fleet, KindOfHosts};
 use hostmark_model::Text;
@@ -15,6 +14,7 @@ use crate::markup::{escaped, markup};
 use crate::print::html;
 use crate::texts;
 use crate::views::fleet as views;
+use crate::words::said;
 
 /// Room for the cases behind a click, characters of all hosts together, so that a page of a thousand hosts stays under 3 MB.
 const MOST_DETAILS: usize = 1_200_000;
@@ -77,10 +77,7 @@ fn map(number: usize, kind: &KindOfHosts, details: &Details) -> String {
         0 => String::new(),
         count => format!(
             "<p class=\"note\">{}</p>\n",
-            markup(&Words {
-                en: format!("{count} nearer hosts are left out; --format jsonl has all"),
-                zh: format!("省略了 {count} 台较接近常态的主机；--format jsonl 含全部主机"),
-            })
+            markup(&said!("{count} nearer hosts are left out; --format jsonl has all"))
         ),
     };
     format!(

@@ -25,6 +25,7 @@ use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::probe::{anchor, probe};
 use crate::views::scaling::scaling;
+use crate::words::said;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -85,19 +86,14 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     ];
     let machine = |(index, run): (usize, &Run)| {
         let host = if runs.are_many() { format!("{} · ", escaped(&run.host.hostname)) } else { String::new() };
-        let machine = markup(&joined(&views::run::machine(run), Text { en: " · ", zh: " · " }));
+        let machine = markup(&joined(&views::run::machine(run), Text::name(" · ")));
         let (letter, name) = (html::letter(&runs.letter(index)), escaped(&run.name));
         format!("<p class=\"machine\">{letter}{host}{machine}<br><small>{name}</small></p>\n")
     };
     let machines: String = all.iter().enumerate().map(machine).collect();
-    let samples = Words {
-        en: format!(
-            "Samples are drawn of a probe's default case and of the one whose interval is widest, of as many as this page has room for: {most_strips} charts at most, with at most {MOST_SAMPLES} samples each, evenly picked. The run file has every one."
-        ),
-        zh: format!(
-            "样本图只画每个探针的默认用例和区间最宽的用例，页面容不下时更少：最多 {most_strips} 幅图，每幅最多 {MOST_SAMPLES} 个均匀选取的样本。运行文件保存全部样本。"
-        ),
-    };
+    let samples = said!(
+        "Samples are drawn of a probe's default case and of the one whose interval is widest, of as many as this page has room for: {most_strips} charts at most, with at most {MOST_SAMPLES} samples each, evenly picked. The run file has every one."
+    );
     framed((&title(all), &hosts(all)), &machines, &sections, &[texts::METHOD.to_owned_text(), samples], options)
 }
 

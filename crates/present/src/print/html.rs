@@ -11,6 +11,7 @@ use crate::document::{
     TallyReason,
 };
 use crate::markup::{escaped, markup};
+use crate::words::said;
 
 const REMARKS: Text = term!("remarks");
 const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
@@ -135,7 +136,7 @@ pub(crate) fn list(open: &str, all: &[Words]) -> String {
         return String::new();
     }
     let left_out = all.len().saturating_sub(MOST_ROWS);
-    let more = (left_out > 0).then(|| Words { en: format!("{left_out} more"), zh: format!("另有 {left_out} 项") });
+    let more = (left_out > 0).then(|| said!("{left_out} more"));
     let lines = all.iter().take(MOST_ROWS).chain(&more).map(|text| format!("<li>{}</li>\n", markup(text)));
     format!("{open}\n{}</ul>\n", lines.collect::<String>())
 }

@@ -7,7 +7,8 @@ use hostmark_model::{Lang, Text};
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, RowKind, Style, Table, Tally};
-use hostmark_analysis::typography::typeset;
+use hostmark_analysis::{spoken, typography::typeset};
+use hostmark_say::say;
 
 const DISTURBED: Text = term!("disturbed: ");
 const STOP: Text = term!(".");
@@ -72,10 +73,9 @@ impl Printer {
 
     fn heading(&self, title: &Words, remark: &Words) -> String {
         let (title, remark) = (self.say(title), self.say(remark));
-        match (remark.is_empty(), self.lang) {
-            (true, _) => format!("{}# {title}\n", self.level),
-            (false, Lang::En) => format!("{}# {title} ({remark})\n", self.level),
-            (false, Lang::Zh) => format!("{}# {title}（{remark}）\n", self.level),
+        match remark.is_empty() {
+            true => format!("{}# {title}\n", self.level),
+            false => format!("{}# {}\n", self.level, spoken(&say!("{title} ({remark})"), self.lang)),
         }
     }
 

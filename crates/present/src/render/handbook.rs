@@ -84,7 +84,7 @@ const WORDS: Text = term!("Terms used on all pages");
 
 pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
-    let comma = if lang == Lang::Zh { "、" } else { ", " };
+    let comma = term!(", ", "list").say(lang);
     let explain = &probe.explain;
     let axes: Vec<String> =
         probe.axes.iter().map(|axis| format!("{} = {}", axis.name, typed_value(axis.kind, &axis.default))).collect();

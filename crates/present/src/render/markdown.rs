@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::same;
+use hostmark_analysis::bilingual::{COMMA, same};
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::{findings_and_kept, leading, parted};
@@ -111,18 +111,14 @@ pub fn machine(run: &Run, lang: Lang) -> String {
 
 /// A line for a chat: the machine without its name, a constant of each kind, and the grade.
 pub fn line(run: &Run, lang: Lang) -> String {
-    let (comma, end) = match lang {
-        Lang::En => (", ", ". "),
-        Lang::Zh => ("，", "。"),
-    };
     let value = |constant: &constants::ConstantValue| format!("{} {}", constant.name.get(lang), constant.value(lang));
     let last = |constants: &[constants::ConstantValue]| constants.last().map(value);
     let facts: Vec<String> = constants::of_run(run).iter().filter_map(|(_, of)| last(of)).take(MOST_IN_LINE).collect();
-    let mut parts = vec![machine(run, lang), facts.join(comma)];
+    let mut parts = vec![machine(run, lang), facts.join(COMMA.say(lang))];
     parts.extend(run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()));
     parts.push(format!("hostmark {}", run.tool.version));
     parts.retain(|part| !part.is_empty());
-    typeset(&parts.join(end), lang).into_owned()
+    typeset(&parts.join(term!(". ").say(lang)), lang).into_owned()
 }
 
 /// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
@@ -279,11 +275,7 @@ fn label(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, lang: La
             Ok(bytes) if kind(axis) == Some(AxisKind::Size) => size_text(bytes),
             _ => value.clone(),
         };
-        label += match lang {
-            Lang::En => ", ",
-            Lang::Zh => "，",
-        };
-        label += &format!("{axis} {shown}");
+        label += &format!("{}{axis} {shown}", COMMA.say(lang));
     }
     label
 }

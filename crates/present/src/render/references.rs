@@ -3,7 +3,9 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{between, value as shown};
 use hostmark_analysis::references::{Citation, Reference, ReferenceValue, all};
+use hostmark_analysis::spoken;
 use hostmark_model::{CaseId, Lang, Measured, ProbeInfo, Text, Unit};
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
@@ -19,10 +21,7 @@ fn paragraph(out: &mut String, first: &str, text: &str, width: usize) {
 
 /// A source in words, the machine left out. Its address stands on a line of its own, unbroken, so that it can be followed.
 fn source(out: &mut String, indent: &str, of: &Citation, options: &RenderOptions) {
-    let says = match options.lang {
-        Lang::En => format!("{}; {}", of.date, of.method.en),
-        Lang::Zh => format!("{}；{}", of.date, of.method.zh),
-    };
+    let says = spoken(&say!("{date}; {method}", date = of.date, method = of.method), options.lang);
     *out += &format!("{indent}{}\n", visible(of.address));
     paragraph(out, indent, &says, options.width.max(40));
 }
@@ -35,12 +34,9 @@ pub fn list(options: &RenderOptions) -> String {
     for reference in all() {
         let name = visible(&reference.name);
         let first = format!("  {name}{}  ", " ".repeat(names.saturating_sub(name.width())));
-        let (machine, count) = (reference.machine.get(lang), reference.values.len());
-        let says = match lang {
-            Lang::En => format!("{machine}; {}; values: {count}", reference.date),
-            Lang::Zh => format!("{machine}；{}；数值 {count} 个", reference.date),
-        };
-        paragraph(&mut out, &first, &says, width);
+        let Reference { machine, date, values, .. } = reference;
+        let says = say!("{machine}; {date}; values: {count}", count = values.len());
+        paragraph(&mut out, &first, &spoken(&says, lang), width);
     }
     out.push('\n');
     paragraph(&mut out, "", HOW.get(lang), width);
@@ -55,9 +51,8 @@ const HOW: Text = term!(
 pub fn page(reference: &Reference, probes: &[ProbeInfo], options: &RenderOptions) -> String {
     let (lang, width) = (options.lang, options.width.max(40));
     let mut out = String::new();
-    let name = &reference.name;
-    let colon = if lang == Lang::Zh { "：" } else { ": " };
-    paragraph(&mut out, "", &format!("{name}{colon}{}", reference.machine.get(lang)), width);
+    let Reference { name, machine, .. } = reference;
+    paragraph(&mut out, "", &spoken(&say!("{name}: {machine}"), lang), width);
     source(&mut out, "  ", &reference.source(), options);
     out.push('\n');
     write_values(&mut out, reference, &reference.values, probes, options);
@@ -81,10 +76,7 @@ fn write_values(
         let says = format!("{} {}", typed(value, probes), value.quantity);
         paragraph(out, "  ", &format!("{}   {}", says.trim_end(), number(value, probes, lang)), width);
         if let Some(differs) = &value.differs {
-            let says = match lang {
-                Lang::En => format!("Measured otherwise: {}.", differs.en),
-                Lang::Zh => format!("测法不同：{}。", differs.zh),
-            };
+            let says = spoken(&say!("Measured otherwise: {differs}."), lang);
             paragraph(out, "      ", &says, width);
         }
         let own = value.source(reference);
@@ -101,14 +93,12 @@ fn write_values(
 fn number(value: &ReferenceValue, probes: &[ProbeInfo], lang: Lang) -> String {
     let unit = unit(value, probes).unwrap_or(Unit::Count);
     let number = shown(value.value, unit, lang);
-    let half = value.half.map_or(String::new(), |[low, high]| {
-        let half = between((low, high), value.value, unit);
-        if lang == Lang::Zh { format!("，一半在 {half}") } else { format!(", half of them {half}") }
-    });
-    match (value.interval, lang) {
-        (Some([low, high]), _) => format!("{number} [{}]{half}", between((low, high), value.value, unit)),
-        (None, Lang::En) => format!("{number} (no interval)"),
-        (None, Lang::Zh) => format!("{number}（无区间）"),
+    let [interval, half] =
+        [value.interval, value.half].map(|ends| ends.map(|[low, high]| between((low, high), value.value, unit)));
+    match (interval, half) {
+        (Some(interval), None) => format!("{number} [{interval}]"),
+        (Some(interval), Some(half)) => spoken(&say!("{number} [{interval}], half of them {half}"), lang),
+        (None, _) => spoken(&say!("{number} (no interval)"), lang),
     }
 }
 
@@ -146,19 +136,15 @@ pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
                 format!("{at} {} {number}", value.quantity).split_whitespace().collect::<Vec<&str>>().join(" ")
             })
             .collect();
-        let more = values.count();
-        let more = match lang {
-            _ if more == 0 => String::new(),
-            Lang::En => format!("; {more} more cases not shown"),
-            Lang::Zh => format!("；另有 {more} 个用例未列出"),
-        };
-        let mark = if lang == Lang::Zh { "：" } else { ": " };
-        let (name, machine) = (&reference.name, reference.machine.get(lang));
-        paragraph(&mut out, "  ", &format!("{name} ({machine}){mark}{}{more}", numbers.join("; ")), width);
+        let (Reference { name, machine, .. }, more) = (reference, values.count());
+        let mut says = say!("{name} ({machine}): {numbers}", numbers = numbers.join("; "));
+        if more > 0 {
+            says = say!("{says}; {more} more cases not shown");
+        }
+        paragraph(&mut out, "  ", &spoken(&says, lang), width);
         let own = one.source(reference);
         out += &format!("      {}\n", visible(&format!("{} ({})", own.address, own.date)));
     }
-    if out.is_empty() { out } else { format!("{}\n{out}\n", visible(&FIGURES.get(lang).replace("{}", &probe.id))) }
+    let title = spoken(&say!("Reference values of {probe}", probe = probe.id), lang);
+    if out.is_empty() { out } else { format!("{}\n{out}\n", visible(&title)) }
 }
-
-const FIGURES: Text = Text { en: "Reference values of {}", zh: "{} 的参考数值" };

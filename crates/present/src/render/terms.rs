@@ -14,7 +14,7 @@ const TERMS: [(Text, Text); 7] = [
     (term!("TRUST"), texts::TRUST),
     (term!("quiet"), texts::QUIET),
     (term!("typical"), texts::TYPICAL),
-    (Text { en: "±", zh: "±" }, texts::PLUS_MINUS),
+    (Text::name("±"), texts::PLUS_MINUS),
     (term!("usual"), texts::USUAL),
     (term!("unsteady"), texts::UNSTEADY),
     (term!("FINDINGS"), texts::FINDINGS),

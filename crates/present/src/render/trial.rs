@@ -1,20 +1,23 @@
 //! What stands around the verdicts of `hostmark try`: what the setting does here, and how to make that permanent. And the list of
 //! settings.
 
+use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, same};
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Test, Verdict};
 use hostmark_analysis::format::{number, percent, percent_number};
-use hostmark_model::{Lang, Text};
+use hostmark_analysis::words;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
 use super::console::page::{Page, Style};
+use crate::words::said;
 
 /// Changes that the sentence tells at most.
 const MOST_SHOWN: usize = 3;
 /// From this ratio on a change is told as a factor.
 const FACTOR: f64 = 2.0;
 
-const TO_KEEP: Text = term!("To make it permanent: ");
 const SETTINGS: Text = term!("SETTINGS TO TRY");
 const HOW: Text = term!("hostmark try TUNING");
 const CURES: Text = term!("finding: ");
@@ -36,10 +39,9 @@ pub struct TrialText {
 /// Says in a comparison what the setting does here and, where a case got better or otherwise changed, how it is made permanent.
 pub fn say(comparison: &mut Comparison, trial: &TrialText) {
     for against in &mut comparison.new {
-        let does = Text { en: sentence(against, trial, Lang::En), zh: sentence(against, trial, Lang::Zh) };
-        let keep = |lang| format!("{}{}", TO_KEEP.say(lang), trial.permanent.get(lang));
+        let does = words(sentence(against, trial));
         let pays = against.cases.iter().any(|case| PAYS.contains(&case.verdict));
-        let keep = pays.then(|| Text { en: keep(Lang::En), zh: keep(Lang::Zh) });
+        let keep = pays.then(|| said!("To make it permanent: {permanent}", permanent = trial.permanent));
         against.said = std::iter::once(does).chain(keep).collect();
     }
 }
@@ -48,86 +50,64 @@ pub fn say(comparison: &mut Comparison, trial: &TrialText) {
 const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
 
 /// What the setting does here.
-fn sentence(against: &Against, trial: &TrialText, lang: Lang) -> String {
-    let cases = in_order(against, trial, lang);
-    let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, String)> {
+fn sentence(against: &Against, trial: &TrialText) -> Message {
+    let cases = in_order(against, trial);
+    let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, Words)> {
         cases.iter().filter(|(case, _)| wanted.contains(&case.verdict)).collect()
     };
     let changed = of(&[Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::ChangedShape]);
     let (same, undecided) = (of(&[Verdict::Same]), of(&[Verdict::Inconclusive]));
-    let [makes, keeps] = trial.makes.map(|text| text.get(lang).to_owned());
-    let listed = |parts: Vec<String>| match (lang, parts.as_slice()) {
-        (Lang::En, [rest @ .., last]) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        (Lang::En, _) => parts.join(", "),
-        (Lang::Zh, _) => parts.join("，"),
-    };
+    let [makes, keeps] = trial.makes;
     if !changed.is_empty() {
         let parts = changed.iter().take(MOST_SHOWN).filter_map(|(case, name)| {
-            let test = case.decisive_test()?;
-            Some(match lang {
-                Lang::En => format!("{name} {}", change(test, lang)),
-                Lang::Zh => spaced(name, &change(test, lang)),
-            })
+            let change = change(case.decisive_test()?);
+            Some(say!("{name} {change}"))
         });
-        let parts = listed(parts.collect());
-        return match lang {
-            Lang::En => format!("{makes} {parts}."),
-            Lang::Zh => format!("{}。", spaced(&makes, &parts)),
-        };
+        return say!("{makes} {parts}.", parts = listed(parts.collect()));
     }
     if !same.is_empty() {
         let parts = same.iter().take(MOST_SHOWN).filter_map(|(case, name)| {
             let within = percent(case.decisive_test()?.within);
-            Some(match lang {
-                Lang::En => format!("{name} (by {within} at most)"),
-                Lang::Zh => format!("{name}（至多 {within}）"),
-            })
+            Some(say!("{name} (by {within} at most)"))
         });
-        let parts = listed(parts.collect());
-        return match lang {
-            Lang::En => format!("{keeps} {parts} here."),
-            Lang::Zh => format!("{}。", spaced(&keeps, &parts)),
-        };
+        return say!("{keeps} {parts} here.", parts = listed(parts.collect()));
     }
     let pairs = trial.pairs;
-    match (undecided.first(), lang) {
-        (Some((case, name)), _) => {
+    match undecided.first() {
+        Some((case, name)) => {
             let more = (pairs * 4).max(10);
-            let range = case.decisive_test().map(|test| range(test, lang)).unwrap_or_default();
-            match lang {
-                Lang::En => format!("{pairs} pairs cannot tell what it does to {name} ({range}); try --pairs {more}."),
-                Lang::Zh => {
-                    let whether = spaced(&spaced("无法判定其对", name), "的影响");
-                    format!("{pairs} 对运行{whether}（{range}）；请试 --pairs {more}。")
-                }
-            }
+            let range = case.decisive_test().map(range).unwrap_or_default();
+            say!("{pairs} pairs cannot tell what it does to {name} ({range}); try --pairs {more}.")
         }
-        (None, Lang::En) => "No case could be compared; the reasons stand below.".to_owned(),
-        (None, Lang::Zh) => "没有可比较的用例，原因见下。".to_owned(),
+        None => say!("No case could be compared; the reasons stand below."),
     }
 }
 
-/// Two Chinese texts one behind the other, with a space between a Chinese character and another one.
-fn spaced(one: &str, other: &str) -> String {
-    let is_wide = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
-    let space = if is_wide(one.chars().last()) == is_wide(other.chars().next()) { "" } else { " " };
-    format!("{one}{space}{other}")
+/// `a, b and c`
+fn listed(mut parts: Vec<Message>) -> Message {
+    match parts.pop() {
+        Some(last) if !parts.is_empty() => say!("{parts} and {last}", parts = Message::joined(parts, COMMA)),
+        last => Message::joined(last, COMMA),
+    }
 }
 
 /// The cases with what they are called: those that the setting concerns first, in their order.
-fn in_order<'a>(against: &'a Against, trial: &TrialText, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
+fn in_order<'a>(against: &'a Against, trial: &TrialText) -> Vec<(&'a CaseComparison, Words)> {
     let named = trial.names.iter().filter_map(|(filter, name)| {
         let case = against.cases.iter().find(|case| is_at(case, filter))?;
-        Some((case, (*name.get(lang)).to_owned()))
+        Some((case, fixed(*name)))
     });
-    let named: Vec<(&CaseComparison, String)> = named.collect();
+    let named: Vec<(&CaseComparison, Words)> = named.collect();
     let mut others: Vec<&CaseComparison> = against.cases.iter().collect();
     others.retain(|case| named.iter().all(|(known, _)| known.id != case.id));
     let size = |case: &CaseComparison| case.decisive_test().map_or(0.0, |test| test.ratio.ln().abs());
     others.sort_by(|one, other| size(other).total_cmp(&size(one)));
     // Nothing else is told where the setting's own cases are there.
     match named.is_empty() {
-        true => others.into_iter().map(|case| (case, format!("'{}'", case.label.get(lang)))).collect(),
+        true => {
+            let quoted = |case: &CaseComparison| each(|lang| format!("'{}'", case.label.get(lang)));
+            others.into_iter().map(|case| (case, quoted(case))).collect()
+        }
         false => named,
     }
 }
@@ -140,38 +120,27 @@ fn is_at(case: &CaseComparison, filter: &str) -> bool {
 }
 
 /// `18 % lower (12 … 23 %)`, `3.4 times as high (3.1 … 3.7)`.
-fn change(test: &Test, lang: Lang) -> String {
+fn change(test: &Test) -> Message {
     let Test { ratio, low, high, .. } = *test;
     if ratio >= FACTOR {
         let (times, range) = (number(ratio), format!("{} … {}", number(low), number(high)));
-        return match lang {
-            Lang::En => format!("{times} times as high ({range})"),
-            Lang::Zh => format!("升至 {times} 倍（{range}）"),
-        };
+        return say!("{times} times as high ({range})");
     }
-    let (by, range) = (percent((ratio - 1.0).abs()), range(test, lang));
-    match (lang, ratio < 1.0) {
-        (Lang::En, true) => format!("{by} lower ({range})"),
-        (Lang::En, false) => format!("{by} higher ({range})"),
-        (Lang::Zh, true) => format!("降低 {by}（{range}）"),
-        (Lang::Zh, false) => format!("升高 {by}（{range}）"),
-    }
+    let (by, range) = (percent((ratio - 1.0).abs()), range(test));
+    if ratio < 1.0 { say!("{by} lower ({range})") } else { say!("{by} higher ({range})") }
 }
 
 /// The interval of a change: of one that is certain of its direction without signs.
-fn range(test: &Test, lang: Lang) -> String {
+fn range(test: &Test) -> Words {
     let [low, high] = [test.low, test.high].map(|ratio| ratio - 1.0);
     let signed = |fraction: f64| match fraction > 0.0 {
         true => format!("+{}", percent_number(fraction)),
         false => percent_number(fraction),
     };
     match (low >= 0.0, high <= 0.0) {
-        (true, _) => format!("{} … {} %", percent_number(low), percent_number(high)),
-        (_, true) => format!("{} … {} %", percent_number(-high), percent_number(-low)),
-        _ => match lang {
-            Lang::En => format!("between {} and {} %", signed(low), signed(high)),
-            Lang::Zh => format!("在 {} 与 {}% 之间", signed(low), signed(high)),
-        },
+        (true, _) => same(format!("{} … {} %", percent_number(low), percent_number(high))),
+        (_, true) => same(format!("{} … {} %", percent_number(-high), percent_number(-low))),
+        _ => said!("between {low} and {high} %", low = signed(low), high = signed(high)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a trial says of its verdicts, in both languages.
 
 use hostmark_analysis::compare::{Counts, Effect, Side};
-use hostmark_model::{Better, Params};
+use hostmark_model::{Better, Lang, Params};
 
 use super::*;
 

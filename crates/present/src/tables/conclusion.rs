@@ -2,9 +2,14 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::format::{number, value};
+use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::format::number;
 use hostmark_analysis::levels::{LEVELS, Level, level_of_lines, lines_of};
-use hostmark_model::{Lang, Run, Unit};
+use hostmark_analysis::spoken;
+use hostmark_model::{Lang, Message, Run, Unit};
+use hostmark_say::say;
+
+use crate::words::amount;
 
 /// How many times as high the latency is after a step, at least: a TLB miss that hits its second level, and noise, add less.
 const STEP: f64 = 1.3;
@@ -26,8 +31,9 @@ pub(super) fn conclusions(run: &Run, stride: u64, points: &[TablePoint], lang: L
     let mut text = String::new();
     for before in 0..points.len().saturating_sub(1) {
         let Some(level) = step(run, stride, points, before) else { continue };
+        let sentence = sentence(run, stride, [points[before], points[before + 1]], level);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "    {}", sentence(run, stride, [points[before], points[before + 1]], level, lang));
+        let _ = writeln!(text, "    {}", spoken(&sentence, lang));
     }
     text
 }
@@ -53,41 +59,26 @@ fn is_flat(points: &[TablePoint]) -> bool {
     values().fold(0.0, f64::max) <= FLAT * values().fold(f64::INFINITY, f64::min)
 }
 
-fn sentence(run: &Run, stride: u64, [last, next]: [TablePoint; 2], level: Option<&Level>, lang: Lang) -> String {
-    let size = |bytes: u64| value(bytes as f64, Unit::Bytes, lang);
+fn sentence(run: &Run, stride: u64, [last, next]: [TablePoint; 2], level: Option<&Level>) -> Message {
+    let size = |bytes: u64| amount(bytes as f64, Unit::Bytes);
     let (from, to, low, high) = (size(last.bytes), size(next.bytes), number(last.ns), number(next.ns));
-    let rise = match lang {
-        Lang::En => {
-            format!("between {from} and {to} the latency {}, from {low} to {high} ns", times(next.ns / last.ns))
-        }
-        Lang::Zh => format!("{from} 与 {to} 之间延迟升至 {:.1} 倍（{low} → {high} ns）", next.ns / last.ns),
-    };
+    let factor = next.ns / last.ns;
+    let times = Words { en: times(factor), zh: format!("{factor:.1}") };
+    let rise = say!("between {from} and {to} the latency {times}, from {low} to {high} ns");
     let Some((level, cache)) = level.and_then(|level| Some((level, level.reported(run)?))) else { return rise };
     let (name, holds) = (level.name, size(cache.size_bytes));
-    let is_in_bytes = (last.bytes..next.bytes).contains(&cache.size_bytes);
     let [fit, too_many] = [last, next].map(|point| lines_of(run, point.bytes, stride));
     // Beyond the first cache a prefetcher may have been faster than the cache.
-    let is_first = LEVELS.first() == Some(level);
-    match (lang, is_in_bytes) {
-        (Lang::En, true) => format!("{rise}: {name} has {holds}, and {} takes {low} ns", load(is_first)),
-        (Lang::En, false) => format!(
-            "{rise}: {name} of {holds} holds {fit} lines of this stride and not {too_many}, and {} takes {low} ns",
-            load(is_first)
-        ),
-        (Lang::Zh, true) => format!("{rise}：{name} 为 {holds}，{}需 {low} ns", load_zh(is_first)),
-        (Lang::Zh, false) => format!(
-            "{rise}：按此步长，{holds} 的 {name} 容得下 {fit} 行，容不下 {too_many} 行，{}需 {low} ns",
-            load_zh(is_first)
+    let load = match LEVELS.first() == Some(level) {
+        true => term!("a load from it"),
+        false => term!("at this stride a load from it"),
+    };
+    match (last.bytes..next.bytes).contains(&cache.size_bytes) {
+        true => say!("{rise}: {name} has {holds}, and {load} takes {low} ns"),
+        false => say!(
+            "{rise}: {name} of {holds} holds {fit} lines of this stride and not {too_many}, and {load} takes {low} ns"
         ),
     }
-}
-
-const fn load(is_first: bool) -> &'static str {
-    if is_first { "a load from it" } else { "at this stride a load from it" }
-}
-
-const fn load_zh(is_first: bool) -> &'static str {
-    if is_first { "从中加载一次" } else { "以此步长从中加载一次" }
 }
 
 fn times(factor: f64) -> String {

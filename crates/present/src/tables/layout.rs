@@ -3,15 +3,17 @@
 use std::fmt::Write;
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format::value;
 use hostmark_analysis::labels::Labels;
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_analysis::spoken;
+use hostmark_model::{Lang, Message, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::conclusion::conclusions;
 use super::row::{CaseRow, Note, bytes_per_cycle};
 use super::section::{Form, Section, Sizes};
 use crate::RenderOptions;
 use crate::texts;
+use crate::words::amount;
 use crate::wrap;
 
 /// A table of one row a size.
@@ -41,10 +43,7 @@ impl Layout {
             .collect();
         if parts.iter().all(|(.., rows)| rows.iter().all(CaseRow::is_absent)) {
             let command = format!("`hostmark run --table {}`", self.name);
-            let nothing = match lang {
-                Lang::En => format!("This run has no cell of this table; measure it by {command}."),
-                Lang::Zh => format!("此次运行没有该表的任何单元；用 {command} 测量。"),
-            };
+            let nothing = spoken(&say!("This run has no cell of this table; measure it by {command}."), lang);
             return wrap::fit(&nothing, options.width.max(40));
         }
         let mut text = format!("{}\n{}\n", self.title.get(lang), "-".repeat(37));
@@ -81,48 +80,42 @@ impl Layout {
 }
 
 fn heading(run: &Run, section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) -> String {
-    let title = section.title.get(lang);
+    let title = section.title;
     let of_point = section.each.zip(point).map(|(axis, at)| labels.probe(section.probe).point(axis, at));
-    match of_point {
-        Some(words) => {
-            format!("\n    {title}{} {}\n\n", if lang == Lang::Zh { "：" } else { ":" }, visible(words.get(lang)))
-        }
-        None if title.is_empty() => "    =====================\n".to_owned(),
-        None => format!("\n    {title}{}\n\n", around(run, section, lang)),
-    }
+    let title = match of_point {
+        Some(point) => say!("{title}: {point}", point = visible(point.get(lang))),
+        None if title.en.is_empty() => return "    =====================\n".to_owned(),
+        None => around(run, section),
+    };
+    format!("\n    {}\n\n", spoken(&title, lang))
 }
 
-/// Which cache the sizes of a section lie around, where they lie around one.
-fn around(run: &Run, section: &Section, lang: Lang) -> String {
-    let Sizes::AroundCache(position) = section.sizes else { return String::new() };
+/// A section's title, with the cache that its sizes lie around where they lie around one.
+fn around(run: &Run, section: &Section) -> Message {
+    let (title, Sizes::AroundCache(position)) = (section.title, section.sizes) else { return section.title.into() };
     let caches = run.host.sizes_around_caches(run.settings.cpu);
     let bytes = caches.get(position).and_then(|around| around.cache_bytes);
     let is_reported = u8::try_from(position + 1).is_ok_and(|level| run.host.cache(run.settings.cpu, level).is_some());
-    match (bytes.map(|bytes| value(bytes as f64, Unit::Bytes, lang)), is_reported, lang) {
-        (Some(size), _, Lang::En) => format!(" of {size}"),
-        (Some(size), _, Lang::Zh) => format!("（{size}）"),
-        (None, true, Lang::En) => ", of which a guest has an unknown share: powers of two".to_owned(),
-        (None, true, Lang::Zh) => "（虚拟机占其中多少未知，取 2 的幂）".to_owned(),
-        (None, false, Lang::En) => ", which the host does not report: powers of two".to_owned(),
-        (None, false, Lang::Zh) => "（主机未报告其大小，取 2 的幂）".to_owned(),
+    match (bytes, is_reported) {
+        (Some(bytes), _) => say!("{title} of {size}", size = amount(bytes as f64, Unit::Bytes)),
+        (None, true) => say!("{title}, of which a guest has an unknown share: powers of two"),
+        (None, false) => say!("{title}, which the host does not report: powers of two"),
     }
 }
 
 /// What took the machine's time meanwhile, and in how many rows.
 fn disturbed(run: &Run, rows: &[&CaseRow], lang: Lang) -> Vec<String> {
     let (all, contended) = (rows.len(), rows.iter().filter(|row| row.is_contended()).count());
-    let of_rows = (contended > 0).then(|| match lang {
-        Lang::En => format!("{contended} of {all} rows were measured while other programs used their CPUs"),
-        Lang::Zh => format!("{all} 行中有 {contended} 行在测量时，其 CPU 被其他程序占用"),
-    });
+    let of_rows = (contended > 0)
+        .then(|| say!("{contended} of {all} rows were measured while other programs used their CPUs"))
+        .map(|text| spoken(&text, lang));
     run.disturbances.iter().map(|text| text.get(lang).to_owned()).chain(of_rows).collect()
 }
 
 /// What the person set, and the rows do not tell.
 fn set(run: &Run, lang: Lang) -> Option<String> {
     let set: Vec<String> = run.settings.set.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let said = if lang == Lang::Zh { "设为：" } else { "set: " };
-    (!set.is_empty()).then(|| format!("{said}{}", set.join(" ")))
+    (!set.is_empty()).then(|| spoken(&say!("set: {set}", set = set.join(" ")), lang))
 }
 
 /// Why cells have no value, or are to be taken with care; rows refer to them by number.

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{number, other, plus_minus};
 use hostmark_analysis::lmbench::remark;
-use hostmark_analysis::reasons;
+use hostmark_analysis::{reasons, spoken};
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text, typed_size};
+use hostmark_say::say;
 
 use super::conclusion::TablePoint;
 use super::section::{Form, Section};
@@ -28,10 +29,9 @@ pub(super) enum Note {
 impl Note {
     /// As it is printed below the table of this name.
     pub(super) fn text(&self, table: &str, lang: Lang) -> String {
-        match (self, lang) {
-            (Note::Absent, Lang::En) => format!("not in this run; to measure: hostmark run --table {table}"),
-            (Note::Absent, Lang::Zh) => format!("此次运行未包含；测量方法：hostmark run --table {table}"),
-            (Note::Said(text), lang) => text.get(lang).to_owned(),
+        match self {
+            Note::Absent => spoken(&say!("not in this run; to measure: hostmark run --table {table}"), lang),
+            Note::Said(text) => text.get(lang).to_owned(),
         }
     }
 }
@@ -92,29 +92,17 @@ impl<'a> CaseRow<'a> {
         let sure = self.measured().map(|measured| sure(&measured.estimate, scale, lang)).unwrap_or_default();
         match self.form {
             Form::Rate(label) | Form::RateAndCycles(label) => {
-                let (size, label) = (size_word(lang), label.get(lang));
+                let (size, label) = (term!("blocksize").get(lang), label.get(lang));
                 format!("{size}: {bytes:>5}   {label}: {value:>width$} MB/s  {sure} {note}")
             }
             Form::Latency(stride) => {
                 let lines = self.bytes / stride.max(line_bytes(run));
-                match lang {
-                    Lang::En => format!(
-                        "buflen = {bytes:>5}   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  \
-                         {sure} {note}"
-                    ),
-                    Lang::Zh => format!(
-                        "缓冲区 = {bytes:>5}   步长 = {stride:>5}   缓存行 = {lines:>5}   延迟：{value:>width$} ns  {sure} {note}"
-                    ),
-                }
+                let row = say!(
+                    "buflen = {bytes:>5}   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  {sure} {note}"
+                );
+                spoken(&row, lang)
             }
         }
-    }
-}
-
-const fn size_word(lang: Lang) -> &'static str {
-    match lang {
-        Lang::En => "blocksize",
-        Lang::Zh => "块大小",
     }
 }
 
@@ -150,18 +138,12 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[CaseRow], lang: Lang) -> String
         let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
         let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
         let (size, sure) = (typed_size(row.bytes), sure(&cycles, 1.0, lang));
-        let line = match lang {
-            Lang::En => {
-                let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");
-                let loads = loads.map(of).unwrap_or_default();
-                format!("{size:>5}   {bytes:>6.1} bytes per cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
-            }
-            Lang::Zh => {
-                let of = |(width, loads)| format!(" = {loads:.2} 次 {width} 字节的加载");
-                let loads = loads.map(of).unwrap_or_default();
-                format!("{size:>5}   每核心周期 {bytes:>6.1} 字节  {sure}{loads}（{kernel}，{ghz:.2} GHz）")
-            }
-        };
+        let loads = loads.map(|(width, loads)| spoken(&say!(" = {loads:.2} loads of {width} bytes"), lang));
+        let line = say!(
+            "{size:>5}   {bytes:>6.1} bytes per cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)",
+            loads = loads.unwrap_or_default()
+        );
+        let line = spoken(&line, lang);
         // Writing to a string cannot fail.
         let _ = writeln!(text, "    {line}");
     }

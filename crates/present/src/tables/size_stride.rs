@@ -24,7 +24,7 @@ macro_rules! list {
 const FOR_L1: Text = term!("Cache Latency: sizes around the first cache");
 const FOR_L2: Text = term!("Cache Latency: sizes around the second cache");
 const FOR_L3: Text = term!("Cache Latency: sizes around the third cache");
-const NONE: Text = Text { en: "", zh: "" };
+const NONE: Text = Text::name("");
 
 /// Latency by size and stride.
 pub(crate) static SIZE_STRIDE: Layout = Layout {

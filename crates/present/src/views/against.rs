@@ -7,12 +7,13 @@ use hostmark_analysis::references::{Counterpart, Reference, ReferenceValue, rati
 use hostmark_model::{Run, Text};
 
 use crate::document::{Align, Block, Column, Document, Remark, Row, Style, Table};
+use crate::words::said;
 
-const CASE: Text = Text { en: "case", zh: "用例" };
-const RUN: Text = Text { en: "this run", zh: "本次运行" };
-const REFERENCE: Text = Text { en: "reference", zh: "参考" };
-const USUAL: Text = Text { en: "usual", zh: "常见范围" };
-const RATIO: Text = Text { en: "ratio", zh: "比值" };
+const CASE: Text = term!("case");
+const RUN: Text = term!("this run");
+const REFERENCE: Text = term!("reference");
+const USUAL: Text = term!("usual");
+const RATIO: Text = term!("ratio");
 
 /// A value of a reference, and what the run has of it.
 pub(crate) type AgainstRow<'a> = (&'a ReferenceValue, Option<Counterpart<'a>>);
@@ -21,14 +22,8 @@ pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[AgainstRow<'
     let (name, source) = (&reference.name, reference.source());
     let is_usual = reference.design.is_some();
     let machine = reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine);
-    let title = Words {
-        en: format!("{} against {name}: {}", run.name, machine.en),
-        zh: format!("{} 与 {name} 对比：{}", run.name, machine.zh),
-    };
-    let method = Words {
-        en: format!("{}; {}", source.date, source.method.en),
-        zh: format!("{}；{}", source.date, source.method.zh),
-    };
+    let title = said!("{run} against {name}: {machine}", run = run.name);
+    let method = said!("{date}; {method}", date = source.date, method = source.method);
     let remarks = [same(source.address), method].map(|text| Remark::new(text, Style::Plain));
     let mut notes: Vec<Words> = Vec::new();
     let row = |(value, found): &AgainstRow<'a>| {
@@ -77,22 +72,15 @@ pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[AgainstRow<'
     };
     let columns = columns.into_iter().map(|(head, align)| Column::new(fixed(head), align)).collect();
     let (all, lacking) = (reference.values.len(), reference.values_for(&run.host).len() - rows.len());
-    let lacking = (lacking > 0).then(|| Words {
-        en: format!("Of its {all} values this run lacks {lacking}."),
-        zh: format!("其 {all} 个数值中，本次运行缺少 {lacking} 个。"),
-    });
+    let lacking = (lacking > 0).then(|| said!("Of its {all} values this run lacks {lacking}."));
     let notes = (1..).zip(notes).map(|(number, note)| each(|lang| format!("({number}) {}", note.get(lang))));
     let ratio = match is_usual {
-        true => Words {
-            en: format!(
-                "Slower and faster count from the near end of the usual range. hostmark explain {name} has each source."
-            ),
-            zh: format!("快慢从常见范围较近的一端算起。各数值的来源见 hostmark explain {name}。"),
-        },
-        false => Words {
-            en: format!("The ratio is this run's value over the reference's. hostmark explain {name} has each source."),
-            zh: format!("比值为本次运行与参考之比。各数值的来源见 hostmark explain {name}。"),
-        },
+        true => said!(
+            "Slower and faster count from the near end of the usual range. hostmark explain {name} has each source."
+        ),
+        false => {
+            said!("The ratio is this run's value over the reference's. hostmark explain {name} has each source.")
+        }
     };
     vec![
         Block::Sentence(title, Style::Plain),

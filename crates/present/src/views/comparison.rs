@@ -3,7 +3,7 @@
 mod forest;
 mod words;
 
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_analysis::bilingual::{Words, fixed, same};
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, GroupChange, Side, Verdict};
 use hostmark_model::Text;
 
@@ -11,25 +11,26 @@ use crate::document::{
     Align, Block, Cell, Column, Document, FoldedRows, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout,
     Tally, TallyReason,
 };
+use crate::words::said;
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
 
-const DIFFERS: Text = Text { en: "Differs", zh: "差异" };
-const CASES: Text = Text { en: "Cases", zh: "用例" };
-const NOT_COMPARABLE: Text = Text { en: "Not comparable", zh: "不可比较" };
-const REST: Text = Text { en: "All other cases", zh: "其余用例" };
-const BASE: Text = Text { en: "base", zh: "基准" };
-const NEW: Text = Text { en: "new", zh: "对比" };
-const FACT: Text = Text { en: "fact", zh: "事实" };
-const GROUP: Text = Text { en: "group", zh: "组" };
-const CASE: Text = Text { en: "case", zh: "用例" };
-const COUNT: Text = Text { en: "cases", zh: "用例" };
-const COST: Text = Text { en: "cost", zh: "代价" };
-const CHANGE: Text = Text { en: "change", zh: "变化" };
-const INTERVAL: Text = Text { en: "95 % interval", zh: "95% 区间" };
-const VERDICT: Text = Text { en: "verdict", zh: "判定" };
-const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
+const DIFFERS: Text = term!("Differs");
+const CASES: Text = term!("Cases");
+const NOT_COMPARABLE: Text = term!("Not comparable");
+const REST: Text = term!("All other cases");
+const BASE: Text = term!("base");
+const NEW: Text = term!("new", "comparison");
+const FACT: Text = term!("fact");
+const GROUP: Text = term!("group");
+const CASE: Text = term!("case");
+const COUNT: Text = term!("cases", "comparison");
+const COST: Text = term!("cost");
+const CHANGE: Text = term!("change");
+const INTERVAL: Text = term!("95 % interval");
+const VERDICT: Text = term!("verdict");
+const UNKNOWN: Text = term!("not known");
 
 /// A document for each of the new sides.
 pub(crate) fn comparison(comparison: &Comparison) -> Vec<Document> {
@@ -37,14 +38,11 @@ pub(crate) fn comparison(comparison: &Comparison) -> Vec<Document> {
 }
 
 fn document(base: &Side, against: &Against) -> Document {
-    let title = Words {
-        en: format!("{} against {}", against.side.name, base.name),
-        zh: format!("{} 与 {} 相比", against.side.name, base.name),
-    };
+    let title = said!("{new} against {base}", new = against.side.name, base = base.name);
     let mut said = against.said.iter().cloned();
     let first = said.by_ref().take(1).map(|text| Block::Sentence(text, Style::Heading));
     let mut blocks: Document = first.chain([Block::Title(title)]).collect();
-    blocks.push(Block::Conclusion(each(|lang| words::summary(against, lang))));
+    blocks.push(Block::Conclusion(words::summary(against)));
     blocks.push(Block::Named(vec![named(BASE, base), named(NEW, &against.side)]));
     differs(against, &mut blocks);
     blocks.extend(forest::forest(against).map(|chart| Block::Charts(vec![chart])));
@@ -68,8 +66,8 @@ fn named(role: Text, side: &Side) -> NamedParty {
 /// What stands above facts that differ: how many are the same.
 pub(super) fn differing(differ: usize, same: usize) -> (Words, Words) {
     let remark = match differ {
-        0 => Words { en: format!("nothing of {same} facts"), zh: format!("无，{same} 项事实均相同") },
-        _ => Words { en: format!("same: {same} other facts"), zh: format!("相同：其余 {same} 项") },
+        0 => said!("nothing of {same} facts"),
+        _ => said!("same: {same} other facts"),
     };
     (fixed(DIFFERS), remark)
 }
@@ -142,10 +140,7 @@ fn cases(against: &Against) -> Option<Table> {
     columns.push(Column::new(fixed(VERDICT), Align::Left));
     let count = |verdict: Verdict| cases.iter().filter(|case| case.verdict == verdict).count();
     let (same, open) = (count(Verdict::Same), count(Verdict::Inconclusive));
-    let left_out = Words {
-        en: format!("not shown: {same} same, {open} inconclusive"),
-        zh: format!("未列出：{same} 个相同，{open} 个无法判定"),
-    };
+    let left_out = said!("not shown: {same} same, {open} inconclusive");
     let clock = against.clock.iter().map(|clock| Row { is_rest: false, ..judged(clock) });
     let rows: Vec<Row> = clock.chain(cases.into_iter().map(judged)).collect();
     let rest = FoldedRows { title: fixed(REST), left_out, few: FEW_CASES };

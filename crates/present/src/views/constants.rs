@@ -8,8 +8,8 @@ use hostmark_model::{Run, Text};
 
 use crate::document::{Align, Cell, Column, Row, Style, Table, TableLayout};
 
-const CAPTION: Text = Text { en: "Constants", zh: "关键指标" };
-const USUAL: Text = Text { en: "usual", zh: "常见" };
+const CAPTION: Text = term!("Constants");
+const USUAL: Text = term!("usual", "constant");
 
 /// Those that any run has; nothing where none has any.
 pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> Option<Table> {

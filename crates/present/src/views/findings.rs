@@ -11,9 +11,9 @@ use super::probe::anchor;
 use crate::document::Judged;
 use crate::runs::Runs;
 
-const DISTURBS: Text = Text { en: "disturbs", zh: "干扰" };
-const SHIFTS: Text = Text { en: "shifts", zh: "偏移" };
-const EVERYWHERE: Text = Text { en: "On every machine by default", zh: "任何机器上默认如此" };
+const DISTURBS: Text = term!("disturbs");
+const SHIFTS: Text = term!("shifts");
+const EVERYWHERE: Text = term!("On every machine by default");
 
 /// Those of each run, with the cases that they stand on.
 pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
@@ -27,7 +27,7 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
     let judged = |(index, finding): (usize, &Finding)| Judged {
         run: runs.letter(index),
         text: match is_everywhere(finding) {
-            true => joined(&[EVERYWHERE.to_owned_text(), finding.text.clone()], Text { en: ": ", zh: "：" }),
+            true => joined(&[EVERYWHERE.to_owned_text(), finding.text.clone()], term!(": ")),
             false => finding.text.clone(),
         },
         cure: finding.cure.clone(),

@@ -5,7 +5,7 @@ mod words;
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts};
 use hostmark_analysis::format::percent;
-use hostmark_model::{Lang, Text};
+use hostmark_model::Text;
 
 pub(crate) use self::words::change;
 use crate::document::{Align, Block, Cell, Column, Document, List, Remark, Row, Style, Table, TableLayout};
@@ -24,7 +24,7 @@ pub(crate) fn fleet(fleet: &Fleet) -> Document {
 
 /// What stands before and behind the kinds of hosts.
 pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
-    let summary = Block::Sentence(each(|lang| words::summary(fleet, lang)), Style::Heading);
+    let summary = Block::Sentence(words::summary(fleet), Style::Heading);
     let mut first = vec![Block::Title(fixed(words::TITLE)), summary];
     if fleet.odd().next().is_some() {
         first.extend([Block::Part(fixed(words::ODD)), Block::Table(odd(fleet))]);
@@ -32,15 +32,13 @@ pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
     let list = |title: Text, lines: Vec<Words>, few| {
         (!lines.is_empty()).then(|| Block::List(List { title: fixed(title), lines, few }))
     };
-    let causes = fleet.causes.iter().map(|cause| each(|lang| words::cause(cause, lang))).collect();
-    let drifts = fleet.drifts.iter().map(|drift| each(|lang| words::drift(drift, lang))).collect();
-    let (en, zh) = (words::pairs(fleet, Lang::En), words::pairs(fleet, Lang::Zh));
-    let pairs = en.into_iter().zip(zh).map(|(en, zh)| Words { en, zh }).collect();
+    let causes = fleet.causes.iter().map(words::cause).collect();
+    let drifts = fleet.drifts.iter().map(words::drift).collect();
     let unread = fleet.unread.iter();
     let unread = unread.map(|unread| each(|lang| format!("{} {}", unread.file, unread.reason.get(lang)))).collect();
     first.extend(list(words::CAUSES, causes, FEW_HOSTS));
     first.extend(list(words::DRIFTS, drifts, FEW_HOSTS));
-    first.extend(list(words::BETWEEN_HOSTS, pairs, FEW_HOSTS));
+    first.extend(list(words::BETWEEN_HOSTS, words::pairs(fleet), FEW_HOSTS));
     let method = (fleet.judged > 0).then(|| Block::Sentence(fixed(words::METHOD), Style::Dim));
     [first, list(words::UNREAD, unread, FEW_FILES).into_iter().chain(method).collect()]
 }
@@ -66,19 +64,19 @@ fn odd(fleet: &Fleet) -> Table {
     let place = |host: &HostResult| hosts.clone().find(|(.., other)| std::ptr::eq(*other, host));
     let row = |(kind, host): (&KindOfHosts, &HostResult)| {
         let link = place(host).map(|(kind, _, at, _)| anchor(kind, at)).unwrap_or_default();
-        let reasons: Vec<Words> = host.reasons.iter().map(|reason| each(|lang| words::reason(reason, lang))).collect();
+        let reasons: Vec<Words> = host.reasons.iter().map(words::reason).collect();
         let (lines, style) = match reasons.is_empty() {
             true => (vec![fixed(words::NO_FACTS)], Style::Dim),
             false => (reasons, Style::Plain),
         };
-        let cases = host.odd_cases.iter().map(|case| each(|lang| words::odd_case(case, lang)));
+        let cases = host.odd_cases.iter().map(words::odd_case);
         Row {
             cells: vec![
                 Cell { text: same(&host.name), style: Style::Bad, link, ..Cell::default() },
                 kind.title.clone().into(),
-                each(|lang| words::stands_out(kind, host, lang)).into(),
+                words::stands_out(kind, host).into(),
                 Cell {
-                    text: each(|lang| host.q.map(|q| words::by_chance(q, lang)).unwrap_or_default()),
+                    text: host.q.map(|q| hostmark_analysis::words(words::by_chance(q))).unwrap_or_default(),
                     style: Style::Dim,
                     ..Cell::default()
                 },
@@ -98,11 +96,11 @@ fn odd(fleet: &Fleet) -> Table {
 
 /// A kind of hosts, and how far they scatter, or why there is no verdict.
 pub(crate) fn kind(kind: &KindOfHosts) -> Document {
-    let title = Block::Part(each(|lang| words::kind(kind, lang)));
+    let title = Block::Part(words::kind(kind));
     let usual = usual(kind);
     if !kind.is_judged {
         let names: Vec<&str> = kind.hosts.iter().map(|host| host.name.as_str()).collect();
-        let why = Remark::new(each(|lang| words::no_verdict(kind, lang)), Style::Warning);
+        let why = Remark::new(words::no_verdict(kind), Style::Warning);
         let remarks = Block::Remarks(vec![why, Remark::new(same(names.join(", ")), Style::Plain)]);
         return [title, remarks].into_iter().chain(usual).collect();
     }
@@ -131,8 +129,8 @@ fn usual(kind: &KindOfHosts) -> Document {
             case.range.clone().into(),
             same(case.within.to_string()).into(),
             Cell { text: same(case.better.to_string()), style: Style::Good, ..Cell::default() },
-            Cell { text: each(|lang| words::worse(case, lang)), style: Style::Warning, ..Cell::default() },
-            each(|lang| words::unknown(case, lang)).into(),
+            Cell { text: words::worse(case), style: Style::Warning, ..Cell::default() },
+            words::unknown(case).into(),
         ],
         ..Row::default()
     });
@@ -144,6 +142,6 @@ fn usual(kind: &KindOfHosts) -> Document {
     if kind.usual.is_empty() {
         return Vec::new();
     }
-    let machine = Block::Sentence(each(|lang| words::beside_usual(&kind.usual, lang)), Style::Plain);
+    let machine = Block::Sentence(words::beside_usual(&kind.usual), Style::Plain);
     vec![machine, Block::Table(Table { columns, rows: rows.collect(), ..Table::default() })]
 }

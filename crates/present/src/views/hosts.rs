@@ -17,7 +17,7 @@ const WIDEST_NAME: usize = 14;
 /// Columns that one value of a fact may take, unless everything is asked for: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 100;
 
-const TRUST: Text = Text { en: "trust", zh: "可信度" };
+const TRUST: Text = term!("trust");
 
 pub(crate) fn hosts(runs: &[Run]) -> Document {
     let names = names(runs);

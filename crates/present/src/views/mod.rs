@@ -22,9 +22,9 @@ use hostmark_model::{Profile, Text};
 /// The word for a profile.
 pub(crate) const fn profile(profile: Profile) -> Text {
     match profile {
-        Profile::Glance => Text { en: "glance", zh: "速览档" },
-        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
-        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
-        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
+        Profile::Glance => term!("glance"),
+        Profile::Quick => term!("quick profile"),
+        Profile::Standard => term!("standard profile"),
+        Profile::Thorough => term!("thorough profile"),
     }
 }

@@ -8,13 +8,13 @@ use hostmark_analysis::network::{
     Capacity, CapacityCause, Direction, LinkDirection, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits,
     capacities, cases_to, flows, matrices, peers, queue_text,
 };
-use hostmark_analysis::reasons;
-use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Finding, Measured, Message, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
 use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table, TableLayout};
+use crate::words::{self, amount, said};
 
 /// Not the bare word: so the section of the probes is called.
-const TITLE: Text = Text { en: "Network between hosts", zh: "主机间网络" };
+const TITLE: Text = term!("Network between hosts");
 
 /// The section of a run; none where all was measured on one machine. Its findings stand in a list of which the first has the
 /// number `first`, and beside other runs it has a letter.
@@ -25,10 +25,10 @@ pub(crate) fn network(run: &Run, findings: &[Finding], first: usize, letter: &st
     let flows = flows(run);
     let mut tables: Vec<Table> = peers(run).map(|peer| facts(run, peer, &flows, (first, findings))).collect();
     if let Some([rates, times]) = matrices(run) {
-        const RATES: Text = Text { en: "TCP bandwidth", zh: "TCP 带宽" };
-        const SENDS: Text = Text { en: "down: sends, across: receives", zh: "行：发送方，列：接收方" };
-        const TIMES: Text = Text { en: "TCP round trip", zh: "TCP 往返时间" };
-        const ASKS: Text = Text { en: "down: asks, across: answers", zh: "行：请求方，列：应答方" };
+        const RATES: Text = term!("TCP bandwidth");
+        const SENDS: Text = term!("down: sends, across: receives");
+        const TIMES: Text = term!("TCP round trip");
+        const ASKS: Text = term!("down: asks, across: answers");
         tables.push(table(RATES, SENDS, &rates, Unit::BytesPerSecond));
         tables.push(table(TIMES, ASKS, &times, Unit::Nanoseconds));
     }
@@ -69,16 +69,13 @@ fn remarks(run: &Run) -> Vec<Words> {
     for pair in run.pairs.iter().take(MOST_PAIRS) {
         turns.entry(pair.turn).or_default().push(format!("{} → {}", pair.from, pair.to));
     }
-    let turn = |(turn, pairs): (&u32, &Vec<String>)| Words {
-        en: format!("turn {}: {}", u64::from(*turn) + 1, pairs.join(", ")),
-        zh: format!("第 {} 轮次：{}", u64::from(*turn) + 1, pairs.join("，")),
+    let turn = |(turn, pairs): (&u32, &Vec<String>)| {
+        let pairs = Message::joined(pairs.iter().map(same), COMMA);
+        said!("turn {turn}: {pairs}", turn = u64::from(*turn) + 1)
     };
     let failed = run.pairs.iter().take(MOST_PAIRS).filter_map(|pair| {
-        let why = pair.failed.as_ref()?;
-        Some(Words {
-            en: format!("{} → {} failed: {why}", pair.from, pair.to),
-            zh: format!("{} → {} 失败：{}", pair.from, pair.to, reasons::localized(why, Lang::Zh)),
-        })
+        let why = words::reason(pair.failed.as_ref()?);
+        Some(said!("{from} → {to} failed: {why}", from = pair.from, to = pair.to))
     });
     turns.iter().map(turn).chain(failed).collect()
 }
@@ -100,31 +97,23 @@ fn facts(run: &Run, peer: &Peer, flows: &[LinkDirection], findings: (usize, &[Fi
             rows.push(Row { cells: vec![fixed(label).into(), facts], ..Row::default() });
         }
     };
-    row(Text { en: "this end", zh: "本端" }, peer.path.as_ref().map(path).unwrap_or_default());
-    row(Text { en: "its end", zh: "对端" }, peer.path_back.as_ref().map(path).unwrap_or_default());
+    row(term!("this end"), peer.path.as_ref().map(path).unwrap_or_default());
+    row(term!("its end"), peer.path_back.as_ref().map(path).unwrap_or_default());
     for flow in flows.iter().filter(|flow| std::ptr::eq(flow.peer, peer)) {
         let [can, does, datagrams] = match flow.direction {
-            Direction::Send => [
-                Text { en: "can carry there", zh: "去程上限" },
-                Text { en: "TCP there", zh: "TCP 去程" },
-                Text { en: "UDP there", zh: "UDP 去程" },
-            ],
-            Direction::Receive => [
-                Text { en: "can carry back", zh: "回程上限" },
-                Text { en: "TCP back", zh: "TCP 回程" },
-                Text { en: "UDP back", zh: "UDP 回程" },
-            ],
+            Direction::Send => [term!("can carry there"), term!("TCP there"), term!("UDP there")],
+            Direction::Receive => [term!("can carry back"), term!("TCP back"), term!("UDP back")],
         };
         row(can, flow.capacities.iter().map(|capacity| can_carry(peer, capacity)).collect());
         row(does, tcp(run, flow));
         row(datagrams, udp(run, peer, flow.direction));
     }
-    row(Text { en: "TCP both ways at once", zh: "TCP 双向同时" }, both_ways(run, peer));
-    row(Text { en: "TCP round trip", zh: "TCP 往返" }, round_trip(run, peer, TCP_ROUND_TRIP));
-    row(Text { en: "UDP round trip", zh: "UDP 往返" }, round_trip(run, peer, "net.udp"));
-    row(Text { en: "TCP connection", zh: "TCP 建立连接" }, round_trip(run, peer, "net.tcp_connect"));
-    row(Text { en: "round trip under load", zh: "负载下的往返" }, under_load(run, peer));
-    row(Text { en: "what limits it", zh: "瓶颈" }, limits(run, peer, findings));
+    row(term!("TCP both ways at once"), both_ways(run, peer));
+    row(term!("TCP round trip", "link"), round_trip(run, peer, TCP_ROUND_TRIP));
+    row(term!("UDP round trip"), round_trip(run, peer, "net.udp"));
+    row(term!("TCP connection"), round_trip(run, peer, "net.tcp_connect"));
+    row(term!("round trip under load"), under_load(run, peer));
+    row(term!("what limits it"), limits(run, peer, findings));
     let columns = vec![Column::default(), Column::default()];
     Table { caption: joined(&title, COMMA), columns, rows, layout: TableLayout::Facts, ..Table::default() }
 }
@@ -139,18 +128,13 @@ fn path(path: &NetworkPath) -> Vec<Words> {
     });
     facts.extend(path.link_bits_per_s().map(|speed| same(bits(speed))));
     if path.full_duplex == Some(false) {
-        facts.push(fixed(Text { en: "half duplex", zh: "半双工" }));
+        facts.push(fixed(term!("half duplex")));
     }
     facts.extend(path.mtu_bytes.map(|mtu| same(format!("MTU {mtu}"))));
     let shorter = path.path_mtu_bytes.filter(|mtu| Some(*mtu) != path.mtu_bytes);
-    facts.extend(shorter.map(|mtu| Words { en: format!("path MTU {mtu}"), zh: format!("路径 MTU {mtu}") }));
-    facts.extend(path.next_hop.map(|hop| Words { en: format!("via {hop}"), zh: format!("经由 {hop}") }));
-    if let Some(queue) = &path.queue {
-        facts.push(each(|lang| match lang {
-            Lang::En => format!("queue {}", queue_text(queue)),
-            Lang::Zh => format!("队列 {}", queue_text(queue)),
-        }));
-    }
+    facts.extend(shorter.map(|mtu| said!("path MTU {mtu}")));
+    facts.extend(path.next_hop.map(|hop| said!("via {hop}")));
+    facts.extend(path.queue.as_ref().map(queue_text).map(|queue| said!("queue {queue}")));
     facts.push(offloads(&path.offloads));
     facts.extend(path.congestion_control.as_ref().map(same));
     facts
@@ -164,47 +148,37 @@ fn offloads(offloads: &Offloads) -> Words {
     }
     let on: Vec<&str> = all.iter().filter(|(_, is_on)| *is_on == Some(true)).map(|(name, _)| *name).collect();
     match on.is_empty() {
-        true => fixed(Text { en: "no offloads", zh: "无卸载" }),
+        true => fixed(term!("no offloads")),
         false => same(on.join(" ")),
     }
 }
 
 fn can_carry(peer: &Peer, capacity: &Capacity) -> Words {
     let interface = capacity.interface.as_deref().unwrap_or_default();
-    each(|lang| {
-        let most = value(capacity.bytes_per_s, Unit::BytesPerSecond, lang);
-        let speed = bits(capacity.bits_per_s);
-        let (payload, frame) = (capacity.payload_bytes, capacity.frame_bytes);
-        let of = if capacity.is_far { format!(" ({})", peer.name) } else { String::new() };
-        match (capacity.cause, lang) {
-            (CapacityCause::Limit, Lang::En) => format!(
-                "TCP at most {most}: rate limit of {speed} on {interface}{of}, {payload} of {frame} bytes in the queue"
-            ),
-            (CapacityCause::Limit, Lang::Zh) => {
-                format!("TCP 最多 {most}：{interface}{of} 限速 {speed}，队列中每 {frame} 字节含数据 {payload} 字节")
-            }
-            (CapacityCause::Link, Lang::En) => {
-                format!("TCP at most {most}: link of {speed}, {payload} of {frame} bytes on the wire")
-            }
-            (CapacityCause::Link, Lang::Zh) => {
-                format!("TCP 最多 {most}：链路 {speed}，线上每 {frame} 字节含数据 {payload} 字节")
-            }
+    let most = amount(capacity.bytes_per_s, Unit::BytesPerSecond);
+    let speed = bits(capacity.bits_per_s);
+    let (payload, frame) = (capacity.payload_bytes, capacity.frame_bytes);
+    let of = if capacity.is_far { format!(" ({})", peer.name) } else { String::new() };
+    match capacity.cause {
+        CapacityCause::Limit => said!(
+            "TCP at most {most}: rate limit of {speed} on {interface}{of}, {payload} of {frame} bytes in the queue"
+        ),
+        CapacityCause::Link => {
+            said!("TCP at most {most}: link of {speed}, {payload} of {frame} bytes on the wire")
         }
-    })
+    }
 }
 
 /// A value with its interval, and its share of what is possible.
 fn shown(estimate: &Estimate, unit: Unit, possible: Option<f64>) -> Words {
-    let share = possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.value() / possible));
-    each(|lang| {
+    let shown = each(|lang| {
         let interval = low_high(estimate, unit, lang).map(|interval| format!(" ({interval})")).unwrap_or_default();
-        let shown = format!("{}{interval}", both(estimate, unit, lang));
-        match (&share, lang) {
-            (None, _) => shown,
-            (Some(share), Lang::En) => format!("{shown}, {share} of what is possible"),
-            (Some(share), Lang::Zh) => format!("{shown}，为上限的 {share}"),
-        }
-    })
+        format!("{}{interval}", both(estimate, unit, lang))
+    });
+    match possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.value() / possible)) {
+        None => shown,
+        Some(share) => said!("{shown}, {share} of what is possible"),
+    }
 }
 
 /// The fastest of a direction, and the fastest of each other number of streams.
@@ -224,11 +198,7 @@ fn tcp(run: &Run, flow: &LinkDirection) -> Vec<Words> {
         let rate = shown(&measured.estimate, Unit::BytesPerSecond, possible);
         match are_several || *streams != "1" {
             false => joined(&[rate, ends(measured)], COMMA),
-            true => {
-                let plural = if *streams == "1" { "" } else { "s" };
-                let streams = Words { en: format!("{streams} stream{plural}"), zh: format!("{streams} 个流") };
-                joined(&[streams, rate, ends(measured)], COMMA)
-            }
+            true => joined(&[said!("{streams:stream}"), rate, ends(measured)], COMMA),
         }
     };
     best.iter().map(shown).collect()
@@ -238,10 +208,10 @@ fn tcp(run: &Run, flow: &LinkDirection) -> Vec<Words> {
 fn ends(measured: &Measured) -> Words {
     let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value()).filter(|value| value.is_finite());
     let parts = [
-        ("sender_cpus", Unit::Ratio, Text { en: "CPUs of the sender", zh: "发送方 CPU" }),
-        ("receiver_cpus", Unit::Ratio, Text { en: "of the receiver", zh: "接收方 CPU" }),
-        ("retransmits_per_gb", Unit::Ratio, Text { en: "segments again per GB", zh: "每 GB 重传报文段" }),
-        ("rtt", Unit::Nanoseconds, Text { en: "round trip meanwhile", zh: "此时往返" }),
+        ("sender_cpus", Unit::Ratio, term!("CPUs of the sender")),
+        ("receiver_cpus", Unit::Ratio, term!("of the receiver")),
+        ("retransmits_per_gb", Unit::Ratio, term!("segments again per GB")),
+        ("rtt", Unit::Nanoseconds, term!("round trip meanwhile")),
     ];
     let part = |(name, unit, title): (&str, Unit, Text)| {
         also(name).map(|known| each(|lang| format!("{} {}", title.get(lang), value(known, unit, lang))))
@@ -262,16 +232,10 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Words> {
     let found = cases_to(run, "net.udp_bandwidth", peer).filter(is_it).find_map(CaseRecord::measured);
     let shown = |measured: &Measured| {
         let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value());
-        let lost = also("loss")
-            .map(|loss| Words { en: format!("{} lost", percent(loss)), zh: format!("丢失 {}", percent(loss)) });
-        let overrun = also("overrun").filter(|share| *share > 0.0).map(|share| Words {
-            en: format!("{} in the receiver's full buffer", percent(share)),
-            zh: format!("{} 因接收缓冲区已满", percent(share)),
-        });
-        let held = also("held_back").filter(|share| *share > 0.0).map(|share| Words {
-            en: format!("sender held back for {} of the time", percent(share)),
-            zh: format!("发送方 {} 的时间被阻塞", percent(share)),
-        });
+        let notable = |name: &str| also(name).filter(|share| *share > 0.0).map(percent);
+        let lost = also("loss").map(percent).map(|share| said!("{share} lost"));
+        let overrun = notable("overrun").map(|share| said!("{share} in the receiver's full buffer"));
+        let held = notable("held_back").map(|share| said!("sender held back for {share} of the time"));
         let rate = shown(&measured.estimate, Unit::BytesPerSecond, possible);
         joined(&[Some(rate), lost, overrun, held].into_iter().flatten().collect::<Vec<_>>(), COMMA)
     };
@@ -298,17 +262,12 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
     let shown = |case: &CaseRecord| {
         let measured = case.measured()?;
         let load: Text = match case.params.get("load") {
-            Some("send") => Text { en: "load there", zh: "去程负载" },
-            Some("both") => Text { en: "load both ways", zh: "双向负载" },
-            _ => Text { en: "load back", zh: "回程负载" },
+            Some("send") => term!("load there"),
+            Some("both") => term!("load both ways"),
+            _ => term!("load back"),
         };
         let idle = measured.also.get("idle").map(|also| also.estimate.value());
-        let idle = idle.map(|idle| {
-            each(|lang| match lang {
-                Lang::En => format!("idle {}", value(idle, Unit::Nanoseconds, lang)),
-                Lang::Zh => format!("空闲时 {}", value(idle, Unit::Nanoseconds, lang)),
-            })
-        });
+        let idle = idle.map(|idle| said!("idle {time}", time = amount(idle, Unit::Nanoseconds)));
         Some(joined(
             &[Some(fixed(load)), Some(with_percentiles(measured)), idle].into_iter().flatten().collect::<Vec<_>>(),
             COMMA,
@@ -319,13 +278,13 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
 
 /// What the findings name, in a word each.
 const LIMITS: [(&str, Text); 7] = [
-    ("net.rate_limit", Text { en: "a rate limit", zh: "限速" }),
-    ("net.link_full", Text { en: "the link itself", zh: "链路本身" }),
-    ("net.link_both_ways", Text { en: "both ways at once", zh: "双向同时" }),
+    ("net.rate_limit", term!("a rate limit")),
+    ("net.link_full", term!("the link itself")),
+    ("net.link_both_ways", term!("both ways at once")),
     ("net.link_cpu", Text { en: "a CPU", zh: "CPU" }),
-    ("net.link_window", Text { en: "a window or buffer", zh: "窗口或缓冲区" }),
-    ("net.link_loss", Text { en: "loss", zh: "丢包" }),
-    ("net.bufferbloat", Text { en: "a long queue", zh: "过长的队列" }),
+    ("net.link_window", term!("a window or buffer")),
+    ("net.link_loss", term!("loss")),
+    ("net.bufferbloat", term!("a long queue")),
 ];
 
 /// What the findings on this peer's cases name, with their numbers in the list.
@@ -335,10 +294,7 @@ fn limits(run: &Run, peer: &Peer, (first, findings): (usize, &[Finding])) -> Vec
     let is_of_peer = |finding: &Finding| finding.cases.iter().any(|case| of_peer.contains(case.as_str()));
     let named = |(place, finding): (usize, &Finding)| {
         let (_, word) = LIMITS.iter().find(|(id, _)| *id == finding.id)?;
-        is_of_peer(finding)
-            .then(|| Words {
-                en: format!("{} (finding {place})", word.en), zh: format!("{}（结论 {place}）", word.zh)
-            })
+        is_of_peer(finding).then(|| said!("{word} (finding {place})"))
     };
     (first..).zip(findings).filter_map(named).collect()
 }

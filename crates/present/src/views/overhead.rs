@@ -7,8 +7,8 @@ use hostmark_model::Text;
 
 use crate::document::{Align, Block, Chart, Column, Document, Drawing, Judged, Row, Table, TableLayout};
 
-const TITLE: Text = Text { en: "What each layer costs", zh: "各层的开销" };
-const CONCLUSIONS: Text = Text { en: "Conclusions", zh: "结论" };
+const TITLE: Text = term!("What each layer costs");
+const CONCLUSIONS: Text = term!("Conclusions");
 
 pub(crate) fn overhead(view: Overhead) -> Document {
     let mut blocks = vec![Block::Title(fixed(TITLE))];

@@ -16,17 +16,13 @@ use crate::estimators;
 use crate::runs::{Case, Probe, Runs, plus_minus};
 use crate::words;
 
-const DIFFER: Text = Text {
-    en: "The runs have this probe in different revisions: its values are not comparable.",
-    zh: "各次运行中该探针的修订版本不同，其数值不可比较。",
-};
-const EXPLAINED: Text =
-    Text { en: "What is measured, why, and how to read it", zh: "测量什么、为何测量、如何解读" };
-const STORED: Text = Text { en: "Stored in ", zh: "存储单位 " };
-const SAMPLES: Text = Text { en: "Samples", zh: "样本" };
-const RUN: Text = Text { en: "run", zh: "运行" };
-const BETWEEN: Text = Text { en: " · ", zh: " · " };
-const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
+const DIFFER: Text = term!("The runs have this probe in different revisions: its values are not comparable.");
+const EXPLAINED: Text = term!("What is measured, why, and how to read it");
+const STORED: Text = term!("Stored in ");
+const SAMPLES: Text = term!("Samples");
+const RUN: Text = term!("run");
+const BETWEEN: Text = Text::name(" · ");
+const DISTURBED: Text = term!("disturbed");
 
 /// A probe: what it measures, its charts, a row for each case and run, and its samples.
 pub(crate) fn probe(runs: &Runs, probe: &Probe, charts: Vec<Chart>, samples: Vec<Chart>) -> Document {
@@ -127,12 +123,12 @@ fn companion(measured: &Measured, quantity: &QuantityInfo) -> Words {
 fn explained(info: &ProbeInfo) -> Vec<NamedParty> {
     let explain = &info.explain;
     let shown = [
-        (Text { en: "What is executed", zh: "执行的操作" }, explain.what.clone()),
-        (Text { en: "Why it matters", zh: "意义" }, explain.why.clone()),
-        (Text { en: "How to read it", zh: "解读" }, explain.reading.clone()),
-        (Text { en: "Typical figures", zh: "典型数值" }, explain.typical.clone()),
-        (Text { en: "Usual causes of a bad value", zh: "数值不佳的常见原因" }, explain.causes.clone()),
-        (Text { en: "Takes the place of lmbench's", zh: "取代 lmbench 的" }, same(info.replaces.join(", "))),
+        (term!("What is executed", "page"), explain.what.clone()),
+        (term!("Why it matters", "page"), explain.why.clone()),
+        (term!("How to read it", "page"), explain.reading.clone()),
+        (term!("Typical figures"), explain.typical.clone()),
+        (term!("Usual causes of a bad value"), explain.causes.clone()),
+        (term!("Takes the place of lmbench's"), same(info.replaces.join(", "))),
     ];
     let shown = shown.into_iter().filter(|(_, text)| !text.en.is_empty());
     let named =
@@ -169,7 +165,7 @@ fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
         Some(Outcome::Measured(_)) => None,
         Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason), false)),
         Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason), true)),
-        None => Some((Words { en: "not in this run's plan".to_owned(), zh: "不在该次运行的计划中".to_owned() }, false)),
+        None => Some((fixed(term!("not in this run's plan")), false)),
     }
 }
 

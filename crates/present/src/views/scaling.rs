@@ -1,12 +1,13 @@
 //! By which law work grows with the number of CPUs, and from where on more of them do less.
 
-use hostmark_analysis::bilingual::{Words, each, fixed};
+use hostmark_analysis::bilingual::{SEMICOLON, Words, fixed};
 use hostmark_analysis::scaling::of_run;
-use hostmark_model::{Lang, Run, Text};
+use hostmark_model::{Message, Run, Text};
 
 use crate::document::{Align, Block, Cell, Column, Document, Row, Style, Table, TableLayout};
+use crate::words::said;
 
-const TITLE: Text = Text { en: "Scaling laws", zh: "扩展规律" };
+const TITLE: Text = term!("Scaling laws");
 
 /// Nothing where no work has enough numbers of CPUs; `all` says as well of which there are too few.
 pub(crate) fn scaling(run: &Run, all: bool) -> Document {
@@ -23,14 +24,8 @@ pub(crate) fn scaling(run: &Run, all: bool) -> Document {
     }
     // What has as few numbers has one sentence.
     for few in few.chunk_by(|one, other| one.points.len() == other.points.len()).filter(|_| all) {
-        let text = each(|lang| {
-            let labels: Vec<String> = few.iter().map(|scaling| scaling.label().get(lang).to_owned()).collect();
-            let words = few[0].in_words();
-            match lang {
-                Lang::En => format!("{}: {}", words.en, labels.join("; ")),
-                Lang::Zh => format!("{}：{}", words.zh, labels.join("；")),
-            }
-        });
+        let labels = Message::joined(few.iter().map(|scaling| scaling.label()), SEMICOLON);
+        let text = said!("{law}: {labels}", law = few[0].in_words());
         document.push(Block::Sentence(text, Style::Dim));
     }
     if !document.is_empty() {

@@ -2,12 +2,13 @@
 
 use hostmark_model::Unit;
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
 use crate::runs::{Probe, Runs};
+use crate::words::said;
 use hostmark_analysis::bilingual::{each, fixed};
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];
@@ -59,7 +60,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
         for (axis, by) in [("kernel", term!("by size and kernel")), ("threads", term!("by size and threads"))] {
             let lines = series_along(runs, probe, &Along { axis: "size", least: 2, but: &["size", axis] });
             if lines.len() > runs.all.len() {
-                let title = title(&format!("{} {}", name.en, by.en), &format!("{}：{}", name.zh, by.zh));
+                let title = said!("{probe} {by}", probe = name);
                 all.extend(figure(lines, title, vec![probe.id.to_owned()]));
             }
         }

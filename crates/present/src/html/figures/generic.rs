@@ -4,11 +4,12 @@ use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_model::{AxisKind, Unit};
 
-use super::{Figure, percentiles, title};
+use super::{Figure, percentiles};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Rows, Series, ValueRow};
 use crate::estimators;
 use crate::runs::{Case, Probe, Runs, distinct, interval, reading, value_and_interval};
+use crate::words::said;
 use hostmark_analysis::bilingual::{COMMA, Words, each, joined};
 
 /// Points of an axis of numbers from which a line says more than rows.
@@ -89,15 +90,15 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     // Of axes with as many points the first: it is the one that the probe is read along.
     let axis = probe.axes().into_iter().filter(is_number).rev().max_by_key(most)?;
     let x = if probe.labels.kind(axis) == AxisKind::Size { ScaleKind::Size } else { ScaleKind::Count };
-    let Words { en, zh } = match (x, axis_name(axis)) {
-        (ScaleKind::Size, name) => name,
-        (_, name) => Words { en: format!("{}, number", name.en), zh: format!("{}，个数", name.zh) },
+    let x_title = match (x, axis_name(axis)) {
+        (ScaleKind::Size, axis) => axis,
+        (_, axis) => said!("{axis}, number"),
     };
     let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
-    let line = LineChart::of((title(&en, &zh), x), (axis_title(probe), ScaleKind::Value(probe.unit())), series);
+    let line = LineChart::of((x_title, x), (axis_title(probe), ScaleKind::Value(probe.unit())), series);
     let name = probe.title();
     let by = by_axis(axis);
-    let name = title(&format!("{} {}", name.en, by.en), &format!("{}，{}", name.zh, by.zh));
+    let name = said!("{name} {by}");
     Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })
 }
 

@@ -14,8 +14,6 @@ mod switch;
 
 use std::collections::HashSet;
 
-use hostmark_model::Text;
-
 use super::bilingual::Words;
 use crate::chart::Chart;
 use crate::runs::Runs;
@@ -64,9 +62,4 @@ pub(super) fn figures(runs: &Runs) -> Figures {
     let shown = leading.iter().chain(&all).flat_map(|figure| figure.probes.iter().cloned()).collect();
     all.extend(percentiles::figures(runs));
     Figures { leading, all, shown }
-}
-
-/// A fixed title.
-fn title(en: &str, zh: &str) -> Words {
-    Text { en: en.to_owned(), zh: zh.to_owned() }
 }

@@ -1,11 +1,12 @@
 //! Heat maps over pairs: of CPUs, and of the nodes of CPU and memory.
 
-use hostmark_analysis::format::{in_scale, scale_for, value};
+use hostmark_analysis::format::{in_scale, scale_for};
 use hostmark_model::{AxisKind, Lang, Text, Unit};
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::{Heat, HeatCell};
 use crate::runs::{Case, Probe, Runs, reading, value_and_interval};
+use crate::words::{amount, said};
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
@@ -68,7 +69,7 @@ fn of_pairs(
         // The keyboard goes through cells as one reads.
         cells.sort_by_key(|cell| (cell.row, cell.column));
         let short: fn(f64) -> Words = match probe.unit() {
-            Unit::BytesPerSecond => |at| each(|lang| value(at, Unit::BytesPerSecond, lang)),
+            Unit::BytesPerSecond => |at| amount(at, Unit::BytesPerSecond),
             _ => |at| each(|_: Lang| format!("{} {}", in_scale(at, scale_for(at, Unit::Nanoseconds)), suffix(at))),
         };
         let heat = Heat { columns: columns.clone(), rows: rows.clone(), names, cells, short };
@@ -87,7 +88,7 @@ fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usiz
     let estimate = case.estimate(run)?;
     let point = case.params.get(axis)?;
     let before = match probe.labels.kind(axis) {
-        AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),
+        AxisKind::Nodes => said!("nodes {point}"),
         _ => same(format!("CPU {point}")),
     };
     let reading = reading(&before, &value_and_interval(estimate, probe.unit()));

@@ -3,10 +3,11 @@
 use hostmark_model::{Estimate, Histogram, Measured, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use super::{Figure, title};
+use super::Figure;
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Case, Probe, Runs, interval, value_and_interval};
+use crate::words::said;
 use hostmark_analysis::bilingual::{Words, each, fixed};
 
 /// A figure for each section with such probes.
@@ -27,7 +28,7 @@ pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
                 series.extend(one(probe, case, run, runs.of_run(run, probe.title())));
             }
         }
-        let name = title(&format!("Percentiles: {}", section.en), &format!("分位数：{}", section.zh));
+        let name = said!("Percentiles: {section}");
         let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
         Some(Figure { title: name, note: note(&series), chart: chart(series)?, probes })
     };

@@ -5,10 +5,11 @@ use hostmark_analysis::format::value;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS};
 use hostmark_model::{Estimate, Lang, Params, Text, Unit};
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Probe, Runs};
+use crate::words::{amount, said};
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";
@@ -37,7 +38,7 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     let mut series: Vec<Series> = Vec::new();
     for level in LEVELS {
         let Some(read) = level.also(&runs.all[run], "read").map(Estimate::value) else { continue };
-        series.extend(roof(title(&format!("one core, {}", level.name), &format!("单核，{}", level.name)), peak, read));
+        series.extend(roof(said!("one core, {level}", level = level.name), peak, read));
     }
     let stream = runs.probe(STREAM).and_then(|stream| {
         let triad = stream.cases.iter().filter(|case| case.params.get("kernel") == Some("triad"));
@@ -46,7 +47,7 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     if let (Some((threads, all)), Some(stream)) = (of_threads(flops, None), stream)
         && threads > 1.0
     {
-        let label = title(&format!("{threads} threads, STREAM triad"), &format!("{threads} 个线程，STREAM triad"));
+        let label = said!("{threads} threads, STREAM triad");
         series.extend(roof(label, all, stream));
     }
     let line = LineChart::of(
@@ -67,7 +68,7 @@ fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
     if !(ridge.is_finite() && peak > 0.0 && bandwidth > 0.0) {
         return None;
     }
-    let shown = |at: f64| each(|lang| value(at, Unit::OperationsPerSecond, lang));
+    let shown = |at: f64| amount(at, Unit::OperationsPerSecond);
     let from = value(bandwidth, Unit::BytesPerSecond, Lang::En);
     let point = |x: f64| {
         let y = (bandwidth * x).min(peak);

@@ -1,14 +1,15 @@
 //! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
 
-use hostmark_analysis::format::{interval_target, value};
-use hostmark_model::{DisturbanceFlags, Estimate, Lang, Measured, counted};
+use hostmark_analysis::bilingual::{Words, fixed};
+use hostmark_analysis::format::interval_target;
+use hostmark_model::{DisturbanceFlags, Estimate, Measured};
 
+use super::Figure;
 use super::generic::axis_title;
-use super::{Figure, title};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{Round, Strip};
 use crate::runs::{Case, Probe, Runs, plus_minus};
-use hostmark_analysis::bilingual::{Words, each};
+use crate::words::{amount, said};
 
 /// Samples of a case that the page shows at most; the run file has all.
 pub(in crate::html) const MOST_SAMPLES: usize = 150;
@@ -37,21 +38,13 @@ fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure>
     let strip = Strip { y_title: axis_title(probe), y: ScaleKind::Value(probe.unit()), rounds };
     let chart = strip.draw()?;
     let at = probe.all_named(case.params, &probe.varying());
-    let name = each(|lang| match (lang, at.get(lang)) {
-        (Lang::En, "") => "Samples".to_owned(),
-        (Lang::En, at) => format!("Samples at {at}"),
-        (Lang::Zh, "") => "样本".to_owned(),
-        (Lang::Zh, at) => format!("样本：{at}"),
-    });
+    let name = if at.en.is_empty() { fixed(term!("Samples")) } else { said!("Samples at {at}") };
     let wide = plus_minus(&measured.estimate);
     let note = match shown < count {
-        true => title(
-            &format!(
-                "{shown} of {count} samples are shown, evenly picked, every disturbed one as far as there is room; {wide}"
-            ),
-            &format!("均匀选取显示 {count} 个样本中的 {shown} 个，受扰样本尽量全部保留；{wide}"),
+        true => said!(
+            "{shown} of {count} samples are shown, evenly picked, every disturbed one as far as there is room; {wide}"
         ),
-        false => title(&format!("all {}; {wide}", counted(count, "sample")), &format!("全部 {count} 个样本；{wide}")),
+        false => said!("all {count:sample}; {wide}"),
     };
     Some(Figure { title: runs.of_run(run, name), note: Some(note), chart, probes: Vec::new() })
 }
@@ -88,12 +81,6 @@ fn picked(all: Vec<usize>, most: usize) -> Vec<usize> {
 }
 
 fn round_reading(probe: &Probe, index: usize, median: f64, count: usize, disturbed: usize) -> Words {
-    each(|lang| {
-        let shown = value(median, probe.unit(), lang);
-        let round = index + 1;
-        match lang {
-            Lang::En => format!("round {round}: median {shown}, {}, {disturbed} disturbed", counted(count, "sample")),
-            Lang::Zh => format!("第 {round} 轮：中位数 {shown}，{count} 个样本，{disturbed} 个受扰"),
-        }
-    })
+    let (round, median) = (index + 1, amount(median, probe.unit()));
+    said!("round {round}: median {median}, {count:sample}, {disturbed} disturbed")
 }

@@ -5,7 +5,9 @@ pub(crate) mod page;
 
 use hostmark_analysis::bilingual::{SEMICOLON, Words};
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::spoken;
 use hostmark_model::Lang;
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use self::grid::{Grid, GridRow};
@@ -175,10 +177,7 @@ impl Printer<'_> {
     /// How many are not shown.
     fn more(&mut self, count: usize) {
         if count > 0 {
-            let text = match self.lang {
-                Lang::En => format!("{count} more; show them by --verbose"),
-                Lang::Zh => format!("另有 {count} 项；用 --verbose 显示"),
-            };
+            let text = spoken(&say!("{count} more; show them by --verbose"), self.lang);
             self.page.paragraph("  ", &text, Style::Dim);
         }
     }
@@ -266,8 +265,8 @@ impl Printer<'_> {
             grid.write(self.page);
         }
         if let Some(rest) = table.rest.as_ref().filter(|_| !is_whole && table.rows.iter().any(|row| row.is_rest)) {
-            let hint = if self.lang == Lang::Zh { "；--verbose 可列出" } else { "; --verbose shows them" };
-            self.page.paragraph("  ", &format!("{}{hint}", rest.left_out.get(self.lang)), Style::Dim);
+            let text = say!("{left_out}; --verbose shows them", left_out = rest.left_out);
+            self.page.paragraph("  ", &spoken(&text, self.lang), Style::Dim);
         }
     }
 

@@ -3,7 +3,8 @@
 use hostmark_analysis::constants::{ConstantGroup, ConstantValue, Scarcity};
 use hostmark_analysis::format::UNSTEADY;
 use hostmark_analysis::references::{NearestReference, Tone};
-use hostmark_model::{Lang, Text};
+use hostmark_model::Text;
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, gap};
@@ -81,10 +82,9 @@ fn row(
 ) -> ConstantRow {
     let here = |constant: &&ConstantValue| {
         let value = constant.in_row(view.run, with.other, view.lang);
-        let text = match (constant.cycles(view.lang).filter(|_| with.cycles), view.lang) {
-            (Some(cycles), Lang::En) => format!("{value} ({cycles})"),
-            (Some(cycles), Lang::Zh) => format!("{value}（{cycles}）"),
-            (None, _) => value,
+        let text = match constant.cycles(view.lang).filter(|_| with.cycles) {
+            Some(cycles) => view.tell(&say!("{value} ({cycles})")),
+            None => value,
         };
         typeset(&text, view.lang).into_owned()
     };

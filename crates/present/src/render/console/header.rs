@@ -1,12 +1,13 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::bilingual::{Words, same};
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::value;
 use hostmark_analysis::guest;
 use hostmark_analysis::trust;
-use hostmark_model::{CaseRecord, Grade, Guest, Imported, Lang, Text, Trust, Unit, counted};
+use hostmark_model::{CaseRecord, Grade, Guest, Imported, Message, Text, Trust, Unit};
+use hostmark_say::say;
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -63,7 +64,7 @@ fn warn(warnings: &[Words], style: Style, page: &mut Page) {
 /// What a person wrote of the run.
 fn noted(view: &View, page: &mut Page) {
     if let Some(note) = &view.run.note {
-        page.paragraph(if view.lang == Lang::Zh { "备注：" } else { "note: " }, &visible(note), Style::Plain);
+        page.paragraph(view.say(term!("note: ")), &visible(note), Style::Plain);
     }
 }
 
@@ -95,10 +96,7 @@ fn virtual_machine(guest: &Guest, view: &View) -> Vec<Piece> {
 /// Where a run comes from that another tool measured.
 fn origin(view: &View, imported: &Imported) -> Vec<Piece> {
     let (file, values) = (&imported.file, view.run.cases.len());
-    let mut facts = vec![match view.lang {
-        Lang::En => format!("{} imported from {file}, without intervals", counted(values, "value")),
-        Lang::Zh => format!("从 {file} 导入 {values} 个值，没有区间"),
-    }];
+    let mut facts = vec![view.tell(&say!("{values:value} imported from {file}, without intervals"))];
     facts.extend(imported.date.clone());
     facts.extend(view.run.settings.set.iter().map(|(key, value)| format!("{key}={value}")));
     facts.into_iter().map(Piece::plain).collect()
@@ -112,60 +110,37 @@ fn settings(view: &View) -> Vec<Piece> {
     let (run, settings) = (view.run, &view.run.settings);
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
     let has_more = run.cases.iter().filter_map(CaseRecord::measured).any(|measured| measured.estimate.rounds > rounds);
-    let profile = view.say(views::profile(settings.profile));
+    let profile = views::profile(settings.profile);
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
     let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
-    let mut facts = vec![
-        match (view.lang, settings.limit_s == 0.0) {
-            (Lang::En, true) => format!("{profile}, no time limit"),
-            (Lang::Zh, true) => format!("{profile}，不限时"),
-            (Lang::En, false) => format!("{profile}, at most {limit}"),
-            (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
-        },
-        match view.lang {
-            Lang::En => {
-                let (cases, rounds) = (counted(cases, "case"), counted(rounds, "round"));
-                format!("{cases} × {rounds}{}", if has_more { " or more" } else { "" })
-            }
-            Lang::Zh => format!("{cases} 个用例 × {}{rounds} 轮", if has_more { "至少 " } else { "" }),
-        },
-    ];
-    if let Some(seconds) = duration_s(run) {
-        let took = whole_seconds(seconds).unwrap_or_default();
-        facts.push(match view.lang {
-            Lang::En => format!("{}, took {took}", run.started),
-            Lang::Zh => format!("{}，用时 {took}", run.started),
-        });
-    } else {
-        facts.push(run.started.clone());
-    }
-    facts.extend(run::place(run).map(|place| view.label(&place)));
-    facts.push(match view.lang {
-        Lang::En => format!("seed {:#x}", settings.seed),
-        Lang::Zh => format!("种子 {:#x}", settings.seed),
-    });
+    let started = &run.started;
     let clock = match settings.clock.source.as_str() {
         "tsc" => "TSC",
         "cntvct" => "CNTVCT",
         source => source,
     };
-    let rate = value(settings.clock.hz, Unit::Hertz, view.lang);
-    facts.push(match view.lang {
-        Lang::En => format!("clock {clock} {rate}"),
-        Lang::Zh => format!("时钟 {clock} {rate}"),
-    });
-    if let Some(table) = &settings.table {
-        facts.push(match view.lang {
-            Lang::En => format!("only table {table}"),
-            Lang::Zh => format!("仅表 {table}"),
-        });
-    }
+    let mut facts = vec![
+        match settings.limit_s == 0.0 {
+            true => say!("{profile}, no time limit"),
+            false => say!("{profile}, at most {limit}"),
+        },
+        match has_more {
+            true => say!("{cases:case} × {rounds:round} or more"),
+            false => say!("{cases:case} × {rounds:round}"),
+        },
+        match duration_s(run) {
+            Some(seconds) => say!("{started}, took {took}", took = whole_seconds(seconds).unwrap_or_default()),
+            None => Message::from(&same(started)),
+        },
+    ];
+    facts.extend(run::place(run).map(Message::from));
+    facts.push(say!("seed {seed:#x}", seed = settings.seed));
+    facts.push(say!("clock {clock} {rate}", rate = value(settings.clock.hz, Unit::Hertz, view.lang)));
+    facts.extend(settings.table.as_ref().map(|table| say!("only table {table}")));
     if !settings.filters.is_empty() {
-        facts.push(match view.lang {
-            Lang::En => format!("only {}", settings.filters.join(" ")),
-            Lang::Zh => format!("仅 {}", settings.filters.join(" ")),
-        });
+        facts.push(say!("only {filters}", filters = settings.filters.join(" ")));
     }
+    let mut facts: Vec<String> = facts.iter().map(|fact| view.tell(fact)).collect();
     facts.extend(settings.set.iter().map(|(key, value)| format!("{key}={value}")));
     facts.into_iter().map(Piece::plain).collect()
 }
@@ -180,9 +155,9 @@ fn brought_along(view: &View) -> Vec<String> {
             None => by.push((for_whom, vec![&probe.id])),
         }
     }
-    let line = |(for_whom, probes): (String, Vec<&str>)| match view.lang {
-        Lang::En => format!("also measured for {for_whom}, as far as needed: {}", probes.join(", ")),
-        Lang::Zh => format!("为 {for_whom} 附带测量（仅所需部分）：{}", probes.join("、")),
+    let line = |(for_whom, probes): (String, Vec<&str>)| {
+        let probes = Message::joined(probes.into_iter().map(same), term!(", ", "list"));
+        view.tell(&say!("also measured for {for_whom}, as far as needed: {probes}"))
     };
     by.into_iter().map(line).collect()
 }

@@ -6,6 +6,7 @@ use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{number, other_value, plus_minus, value};
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
+use hostmark_say::say;
 use hostmark_stats::capacity::Bracket;
 
 use super::grid::{Align, Grid, GridRow};
@@ -156,13 +157,8 @@ fn other_page_line<'a>(view: &View<'a>) -> Option<LevelRow<'a>> {
     let label = memory_label(view, case.params.get("page")?);
     let notes = remarks(view, case, measured);
     // The level above may stand on a larger buffer than this one.
-    let size = size_of(case).map_or("–".to_owned(), |bytes| {
-        let size = value(bytes, Unit::Bytes, view.lang);
-        match view.lang {
-            Lang::En => format!("at {size}"),
-            Lang::Zh => format!("{size} 处"),
-        }
-    });
+    let size = size_of(case)
+        .map_or("–".to_owned(), |bytes| view.tell(&say!("at {size}", size = value(bytes, Unit::Bytes, view.lang))));
     Some(LevelRow { label, size, case, measured, bandwidths: BANDWIDTHS.map(|(probe, _)| others(probe)), notes })
 }
 
@@ -175,10 +171,7 @@ fn memory_label(view: &View, page: &str) -> String {
         _ => None,
     };
     let name = bytes.map_or_else(|| page.to_owned(), size_text);
-    match view.lang {
-        Lang::En => format!("DRAM, {name} {}", words::PAGES.en),
-        Lang::Zh => format!("DRAM，{name} {}", words::PAGES.zh),
-    }
+    view.tell(&say!("DRAM, {name} pages"))
 }
 
 fn size_of(case: &CaseRecord) -> Option<f64> {
@@ -283,17 +276,11 @@ fn reported_caches(view: &View, page: &mut Page) {
         line_bytes = line_bytes.or(cache.line_bytes);
         let mut fact = format!("{} {}", level.name, size_text(cache.size_bytes));
         if let Some(ways) = cache.ways {
-            fact.push_str(&match view.lang {
-                Lang::En => format!(" {ways}-way"),
-                Lang::Zh => format!(" {ways} 路"),
-            });
+            fact = view.tell(&say!("{fact} {ways}-way"));
         }
         if cache.shared_cpus.len() > 1 {
             let cpus = cache.shared_cpus.len();
-            fact.push_str(&match view.lang {
-                Lang::En => format!(" for {cpus} CPUs"),
-                Lang::Zh => format!("（{cpus} 个 CPU 共享）"),
-            });
+            fact = view.tell(&say!("{fact} for {cpus} CPUs"));
         }
         facts.push(Piece::new(fact, Style::Dim));
     }

@@ -15,7 +15,8 @@ pub(crate) mod view;
 
 use hostmark_analysis::findings::{findings_and_kept, parted};
 use hostmark_analysis::format::{percent, value};
-use hostmark_model::{CaseRecord, Finding, Lang, Run, Unit};
+use hostmark_model::{CaseRecord, Finding, Run, Unit};
+use hostmark_say::say;
 use hostmark_stats::descriptive;
 
 pub use self::answer::{answer, is_answered};
@@ -99,29 +100,18 @@ fn legend(view: &View, page: &mut Page) {
     if !view.verbose && view.measured > 0 {
         let shown = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
         let runs = view.run.cases.iter().filter_map(shown).max();
-        facts.push(match (view.lang, runs.map(|runs| runs == 0)) {
-            (Lang::En, None) => format!("± half of the 95 % interval, shown where over {target}"),
-            (Lang::Zh, None) => format!("± 95% 区间的一半，超过 {target} 时显示"),
-            (Lang::En, Some(false)) => {
-                format!("± half of the interval for another run here (95 %), shown where over {target}")
+        facts.push(view.tell(&match runs {
+            None => say!("± half of the 95 % interval, shown where over {target}"),
+            Some(0) => {
+                say!("± half of the interval for another run here (95 %, scatter assumed), shown where over {target}")
             }
-            (Lang::En, Some(true)) => {
-                format!(
-                    "± half of the interval for another run here (95 %, scatter assumed), shown where over {target}"
-                )
-            }
-            (Lang::Zh, Some(false)) => format!("± 在本机再次运行的区间（95%）的一半，超过 {target} 时显示"),
-            (Lang::Zh, Some(true)) => {
-                format!("± 在本机再次运行的区间（95%，离散程度为假定值）的一半，超过 {target} 时显示")
-            }
-        });
+            Some(_) => say!("± half of the interval for another run here (95 %), shown where over {target}"),
+        }));
         let quiet = view.run.cases.iter().filter_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz);
         if let Some(hz) = descriptive::median(&quiet.collect::<Vec<f64>>()) {
             let clock = value(hz, Unit::Hertz, view.lang);
-            facts.push(match view.lang {
-                Lang::En => format!("core-bound values are for an undisturbed core at its median clock, about {clock}"),
-                Lang::Zh => format!("仅取决于核心的数值是核心不受干扰、频率为中位数（约 {clock}）时的值"),
-            });
+            let quiet = say!("core-bound values are for an undisturbed core at its median clock, about {clock}");
+            facts.push(view.tell(&quiet));
         }
     }
     let marks = [

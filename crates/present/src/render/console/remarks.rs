@@ -4,12 +4,13 @@ use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
 };
-use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
+use hostmark_analysis::{reasons, spoken};
 use hostmark_model::{
-    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit,
 };
+use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{descriptive, interval};
 
@@ -65,31 +66,22 @@ fn states(measured: &Measured, unit: Unit, lang: Lang) -> Option<String> {
     let half = interval::of_medians(&rounds[0], 0.0).map(|ends| (ends.high - ends.low) / 2.0 / alone.abs());
     let half = half.map(|half| format!(" {}", plus_minus_of(half))).unwrap_or_default();
     let (one, other) = (value(alone, unit, lang), value(shared, unit, lang));
-    Some(match (lang, rounds.map(|rounds| rounds.len())) {
-        (Lang::En, [few, rest]) => {
-            format!("core alone {one}{half} ({}), shared {other} ({})", counted(few, "round"), counted(rest, "round"))
-        }
-        (Lang::Zh, [few, rest]) => format!("独占核心 {one}{half}（{few} 轮），与他人共用核心 {other}（{rest} 轮）"),
-    })
+    let [few, rest] = rounds.map(|rounds| rounds.len());
+    Some(spoken(&say!("core alone {one}{half} ({few:round}), shared {other} ({rest:round})"), lang))
 }
 
 /// Both intervals: of this run, and of its repetition.
 fn intervals(estimate: &Estimate, unit: Unit, lang: Lang) -> Vec<String> {
     let of = |ends: (f64, f64)| between(ends, estimate.value(), unit);
-    let this = estimate.of_this_run().map(|ends| match lang {
-        Lang::En => format!("this run {}", of(ends)),
-        Lang::Zh => format!("本次运行 {}", of(ends)),
-    });
+    let this = estimate.of_this_run().map(|ends| say!("this run {ends}", ends = of(ends)));
     let next = estimate.repetition.map(|next| {
         let ends = of((next.low, next.high));
-        match (lang, next.runs) {
-            (Lang::En, 0) => format!("another run {ends} (scatter assumed)"),
-            (Lang::En, runs) => format!("another run {ends} (scatter of {})", counted(runs, "run")),
-            (Lang::Zh, 0) => format!("再次运行 {ends}（离散程度为假定值）"),
-            (Lang::Zh, runs) => format!("再次运行 {ends}（离散程度来自 {runs} 次运行）"),
+        match next.runs {
+            0 => say!("another run {ends} (scatter assumed)"),
+            runs => say!("another run {ends} (scatter of {runs:run})"),
         }
     });
-    this.into_iter().chain(next).collect()
+    this.into_iter().chain(next).map(|text| spoken(&text, lang)).collect()
 }
 
 /// The percentiles of a measurement, in one unit: `p50 52.1, p99 61.0, p99.9 188 µs`; with their intervals when all is to
@@ -133,10 +125,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
     let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyDisturbed);
     let share = noise.disturbed as f64 / samples as f64;
     if noise.disturbed > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_flagged)) {
-        texts.push(match view.lang {
-            Lang::En => format!("{} of {} disturbed", noise.disturbed, counted(samples, "sample")),
-            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.disturbed),
-        });
+        texts.push(view.tell(&say!("{disturbed} of {samples:sample} disturbed", disturbed = noise.disturbed)));
     }
     let mut pieces: Vec<Piece> =
         texts.into_iter().map(|text| Piece::new(format!("! {text}"), Style::Warning)).collect();
@@ -150,32 +139,23 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
 /// One flag in words, with what it stands on where that cannot be told in few words of our own.
 fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let estimate = &measured.estimate;
-    let label = view.say(words::flag(flag.kind));
     let text = match flag.kind {
         FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.typical > 0.0 => {
             let by = percent((1.0 - estimate.best_round / estimate.typical).abs());
-            match view.lang {
-                Lang::En => format!("best round typically {by} better"),
-                Lang::Zh => format!("最佳一轮的典型值好 {by}"),
-            }
+            Some(say!("best round typically {by} better"))
         }
-        FlagKind::RoundsLost => match view.lang {
-            Lang::En => format!("{} of {}", estimate.rounds, counted(view.run.settings.rounds, "round")),
-            Lang::Zh => format!("{} 轮只完成 {} 轮", view.run.settings.rounds, estimate.rounds),
-        },
-        FlagKind::Contended => match measured.noise.others_share.map(percent) {
-            Some(share) => match view.lang {
-                Lang::En => format!("others used {share} of its CPU"),
-                Lang::Zh => format!("CPU 有 {share} 被他人占用"),
-            },
-            None => label.to_owned(),
-        },
-        FlagKind::MostlyDisturbed if 2 * measured.noise.disturbed > measured.taken() => match view.lang {
-            Lang::En => "most samples disturbed".to_owned(),
-            Lang::Zh => "多数样本受扰".to_owned(),
-        },
-        _ => label.to_owned(),
+        FlagKind::RoundsLost => {
+            Some(say!("{done} of {rounds:round}", done = estimate.rounds, rounds = view.run.settings.rounds))
+        }
+        FlagKind::Contended => {
+            measured.noise.others_share.map(percent).map(|share| say!("others used {share} of its CPU"))
+        }
+        FlagKind::MostlyDisturbed if 2 * measured.noise.disturbed > measured.taken() => {
+            Some(say!("most samples disturbed"))
+        }
+        _ => None,
     };
+    let text = view.tell(&text.unwrap_or_else(|| words::flag(flag.kind).into()));
     let says_detail = needs_detail(flag.kind) || view.verbose;
     let detail = match (flag.kind, flag.detail.split_once(": ")) {
         // How many there are is said; why there are no more is not.

@@ -6,6 +6,7 @@ use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
 use hostmark_analysis::labels::{ProbeLabels, by_axis};
 use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
+use hostmark_say::say;
 
 use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
@@ -181,16 +182,11 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         let is_in_cycles = all.all(|measured| measured.in_cycles().is_some());
         let unit = if is_in_cycles { Unit::CoreCycles } else { view.unit_or(probe, Unit::Ratio) };
         let mut sweep = Sweep { title: String::new(), series: series.collect(), unit, points: at };
-        let title = view.label(&labels.title(&[]));
-        let unit = sweep.unit_name(view);
-        let by = by_axis(axis);
-        let by = by.get(view.lang);
-        sweep.title = match (view.lang, unit) {
-            (Lang::En, "") => format!("{title} {by}"),
-            (Lang::En, unit) => format!("{title} {by}, {unit}"),
-            (Lang::Zh, "") => format!("{title}，{by}"),
-            (Lang::Zh, unit) => format!("{title}，{by}，{unit}"),
-        };
+        let (name, by) = (labels.title(&[]), by_axis(axis));
+        sweep.title = view.tell(&match sweep.unit_name(view) {
+            "" => say!("{name} {by}"),
+            unit => say!("{name} {by}, {unit}"),
+        });
         sweeps.push(sweep);
         taken.extend(members.iter().map(|case| case.id.as_str()));
     }

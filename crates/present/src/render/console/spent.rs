@@ -1,7 +1,9 @@
 //! Where a run's time went: for who asks for everything.
 
 use hostmark_analysis::format::percent;
+use hostmark_analysis::spoken;
 use hostmark_model::{Lang, RunTime};
+use hostmark_say::say;
 
 /// A sentence on the time; none of a run that does not tell.
 pub(super) fn line(time: Option<&RunTime>, lang: Lang) -> Option<String> {
@@ -11,16 +13,11 @@ pub(super) fn line(time: Option<&RunTime>, lang: Lang) -> Option<String> {
     let [wall, samples, set_up, between, outside] = [wall_s, samples_s, set_up_s, between_s, outside_s].map(seconds);
     let [warm_up, facts, end, workers] = [warm_up_s, facts_s, end_s, workers_s].map(seconds);
     let share = percent(time.share());
-    Some(match lang {
-        Lang::En => format!(
-            "Of {wall}, {share} lie in samples ({samples}); set-up {set_up}, between samples {between}, warm-up {warm_up}, \
-             clock and counters {facts}, take-down {end}, processes and journal {workers}, outside rounds {outside}."
-        ),
-        Lang::Zh => format!(
-            "{wall} 中有 {share} 用于样本（{samples}）；准备 {set_up}，样本之间 {between}，预热 {warm_up}，时钟与计数器 {facts}，\
-             收尾 {end}，进程与日志 {workers}，各轮之外 {outside}。"
-        ),
-    })
+    let said = say!(
+        "Of {wall}, {share} lie in samples ({samples}); set-up {set_up}, between samples {between}, warm-up {warm_up}, \
+         clock and counters {facts}, take-down {end}, processes and journal {workers}, outside rounds {outside}."
+    );
+    Some(spoken(&said, lang))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::format::interval_target;
 use hostmark_analysis::labels::{Labels, ProbeLabels};
-use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, ProbeInfo, Run, Text, Unit};
+use hostmark_analysis::spoken;
+use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::flags::Flags;
@@ -44,6 +45,11 @@ impl<'a> View<'a> {
 
     pub(crate) fn say(&self, text: Text) -> &'static str {
         text.say(self.lang)
+    }
+
+    /// A sentence in the reader's language.
+    pub(crate) fn tell(&self, sentence: &Message) -> String {
+        spoken(sentence, self.lang)
     }
 
     /// A label in the reader's language.

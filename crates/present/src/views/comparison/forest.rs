@@ -1,12 +1,13 @@
 //! The forest plot of a comparison: the changes with their intervals.
 
-use hostmark_analysis::bilingual::{Words, each, fixed};
+use hostmark_analysis::bilingual::{each, fixed};
 use hostmark_analysis::compare::{Against, CaseComparison, Verdict};
 
 use super::{sign, words};
 use crate::chart::scale::{ScaleKind, change};
 use crate::chart::{Rows, ValueRow};
 use crate::document::{Chart, Drawing};
+use crate::words::said;
 
 /// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.
 const MOST_CHANGES: usize = 40;
@@ -57,15 +58,13 @@ pub(super) fn forest(against: &Against) -> Option<Chart> {
     };
     let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];
     let chart = Rows {
-        x_title: Words { en: "new against base, %".to_owned(), zh: "相对基准的变化，%".to_owned() },
+        x_title: fixed(term!("new against base, %")),
         x: ScaleKind::Change,
         rows: cases.iter().filter_map(row).collect(),
         styles: styles.into_iter().map(|verdict| fixed(words::verdict_word(verdict))).collect(),
     };
-    let note = (shown < all).then(|| Words {
-        en: format!("{shown} of {all} cases, the greatest changes first; all stand in the table below."),
-        zh: format!("显示 {all} 个用例中的 {shown} 个，变化最大者在前；全部见下表。"),
-    });
-    let title = Words { en: "Changes with their intervals".to_owned(), zh: "变化及其区间".to_owned() };
+    let note = (shown < all)
+        .then(|| said!("{shown} of {all} cases, the greatest changes first; all stand in the table below."));
+    let title = fixed(term!("Changes with their intervals"));
     (shown > 0).then_some(Chart { title, note, drawing: Drawing::Rows(chart) })
 }

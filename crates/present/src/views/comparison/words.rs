@@ -1,27 +1,29 @@
 //! The words of a comparison.
 
-use hostmark_analysis::bilingual::{SEMICOLON, Words, each, fixed, joined, same};
+use hostmark_analysis::bilingual::{COMMA, SEMICOLON, Words, each, fixed, joined, same};
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
-use hostmark_model::{Lang, Leading, Text, Unit, counted};
+use hostmark_analysis::words;
+use hostmark_model::{Leading, Message, Text, Unit};
+use hostmark_say::say;
 
 use crate::views::profile;
+use crate::words::said;
 
-const GROUPS: Text = Text { en: "Groups", zh: "各组" };
-const TABLES: Text = Text { en: "Tables", zh: "各表" };
-const ODD: Text = Text { en: "unlike the rest: ", zh: "与其余不同：" };
+const GROUPS: Text = term!("Groups");
+const TABLES: Text = term!("Tables");
 
 pub(super) const fn verdict_word(verdict: Verdict) -> Text {
     match verdict {
-        Verdict::Slower => Text { en: "slower", zh: "变慢" },
-        Verdict::Faster => Text { en: "faster", zh: "变快" },
-        Verdict::Changed => Text { en: "changed", zh: "有变化" },
-        Verdict::ChangedShape => Text { en: "changed shape", zh: "分布有变" },
-        Verdict::Inconclusive => Text { en: "inconclusive", zh: "无法判定" },
-        Verdict::Same => Text { en: "same", zh: "相同" },
-        Verdict::NotComparable => Text { en: "not comparable", zh: "不可比较" },
+        Verdict::Slower => term!("slower", "change"),
+        Verdict::Faster => term!("faster"),
+        Verdict::Changed => term!("changed"),
+        Verdict::ChangedShape => term!("changed shape"),
+        Verdict::Inconclusive => term!("inconclusive"),
+        Verdict::Same => term!("same"),
+        Verdict::NotComparable => term!("not comparable"),
     }
 }
 
@@ -29,12 +31,12 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
 /// value's.
 pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     match (case.verdict, case.decisive_test()) {
-        (Verdict::Inconclusive, Some(test)) => unclear_under(test.visible),
+        (Verdict::Inconclusive, Some(test)) => words(unclear_under(test.visible)),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
             let change = signed(test.ratio - 1.0);
-            let in_chinese = if name == "typical" { "典型值" } else { name };
-            Words { en: format!("{name} {change} %"), zh: format!("{in_chinese} {change} %") }
+            let name = if name == "typical" { fixed(term!("typical")) } else { same(name) };
+            said!("{name} {change} %")
         }
         (verdict, _) => fixed(verdict_word(verdict)),
     }
@@ -43,29 +45,21 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Words {
 /// Where half or twice as much would not have been seen, the runs cannot tell.
 const MOST_VISIBLE: f64 = 1.0;
 
-fn unclear_under(visible: f64) -> Words {
-    if visible > MOST_VISIBLE {
-        let times = 1.0 + visible;
-        let [en, zh] = match times {
-            0.0..=MOST_TIMES => [format!("cannot tell under {times:.1}x"), format!("{times:.1} 倍以下无法判定")],
-            _ => ["cannot tell".to_owned(), "无法判定".to_owned()],
-        };
-        return Words { en, zh };
+fn unclear_under(visible: f64) -> Message {
+    let times = 1.0 + visible;
+    match visible > MOST_VISIBLE {
+        true if times <= MOST_TIMES => say!("cannot tell under {times:.1}x"),
+        true => say!("cannot tell"),
+        false => say!("unclear under {visible}", visible = percent(visible)),
     }
-    let visible = percent(visible);
-    Words { en: format!("unclear under {visible}"), zh: format!("{visible} 以下看不出") }
 }
 
 /// Nobody looks for a change by more than so many times.
 const MOST_TIMES: f64 = 100.0;
 
 /// `same within 5 %`.
-fn same_word(same_within: f64, lang: Lang) -> String {
-    let within = limit(same_within);
-    match lang {
-        Lang::En => format!("same within {within}"),
-        Lang::Zh => format!("相差不超过 {within}"),
-    }
+fn same_word(same_within: f64) -> Message {
+    say!("same within {within}", within = limit(same_within))
 }
 
 /// A limit as it was typed: `5 %`, `2.5 %`.
@@ -82,7 +76,7 @@ pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group
 /// A group's change, the interval of that, and its verdict.
 pub(super) fn group_cells(group: &GroupChange) -> (String, String, Words) {
     let verdict = match group.verdict {
-        Verdict::Inconclusive => unclear_under(group.visible),
+        Verdict::Inconclusive => words(unclear_under(group.visible)),
         verdict => fixed(verdict_word(verdict)),
     };
     (format!("{} %", signed(group.ratio - 1.0)), interval(group.low, group.high), verdict)
@@ -97,16 +91,13 @@ pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Words
     let mut remarks = Vec::new();
     if group.heterogeneity > NOTABLE_SPREAD {
         let spread = percent(group.heterogeneity);
-        remarks.push(Words {
-            en: format!("its probes differ by {spread}"), zh: format!("各探针之间相差 {spread}")
-        });
+        remarks.push(said!("its probes differ by {spread}"));
     }
     let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
     let odd = group.odd.iter().filter_map(case);
     let odd: Vec<Words> = odd.map(|case| each(|lang| format!("{} {}", case.label.get(lang), change(case).0))).collect();
     if !odd.is_empty() {
-        let odd = joined(&odd, SEMICOLON);
-        remarks.push(each(|lang| format!("{}{}", ODD.say(lang), odd.get(lang))));
+        remarks.push(said!("unlike the rest: {odd}", odd = Message::joined(odd, SEMICOLON)));
     }
     remarks
 }
@@ -129,7 +120,7 @@ pub(super) fn of_side(side: &Side) -> Vec<Words> {
                 seen.push(text);
             }
         }
-        joined(&seen, Text { en: " | ", zh: " | " })
+        joined(&seen, Text::name(" | "))
     };
     let mut facts = vec![
         distinct(runs.iter().map(|run| same(&run.host)).collect()),
@@ -138,10 +129,9 @@ pub(super) fn of_side(side: &Side) -> Vec<Words> {
             runs.iter().map(|run| run.imported.as_ref().map_or_else(|| fixed(profile(run.profile)), same)).collect(),
         ),
     ];
-    let count = runs.len();
-    facts.push(match count {
-        1 => Words { en: "1 run".to_owned(), zh: "1 次运行".to_owned() },
-        _ => Words { en: format!("{count} runs, pooled"), zh: format!("{count} 次运行，合并") },
+    facts.push(match runs.len() {
+        1 => said!("{runs:run}", runs = 1),
+        runs => said!("{runs} runs, pooled"),
     });
     // In whatever order they were named.
     let started = || runs.iter().map(|run| run.started.as_str());
@@ -207,14 +197,11 @@ pub(super) fn grounds(case: &CaseComparison) -> Option<Words> {
         p => format!("p = {p:.4}"),
     };
     let (within, deviation) = (percent(test.within), percent(test.deviation));
-    let [en, zh] = match test.runs {
-        0 => ["assumed".to_owned(), "假定".to_owned()],
-        runs => [counted(runs, "run"), format!("{runs} 次运行")],
+    let by = match test.runs {
+        0 => say!("assumed"),
+        runs => say!("{runs:run}"),
     };
-    Some(Words {
-        en: format!("{p}, changed by {within} at most, runs differ by {deviation} ({en})"),
-        zh: format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{zh}）"),
-    })
+    Some(said!("{p}, changed by {within} at most, runs differ by {deviation} ({by})"))
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
@@ -232,23 +219,23 @@ pub(super) fn reasons(against: &Against) -> Vec<(&Words, Vec<&CaseComparison>)> 
 }
 
 /// Why a case has no verdict, in a summary: `failed on the new side`.
-fn without(one: &Without, lang: Lang) -> String {
+fn without(one: &Without) -> Message {
     let what = match one.kind {
-        ReasonKind::OneSide => Text { en: "missing", zh: "缺失" },
-        ReasonKind::Revision => Text { en: "of another revision", zh: "修订号不同" },
-        ReasonKind::Unit => Text { en: "in another unit", zh: "单位不同" },
-        ReasonKind::Failed => Text { en: "failed", zh: "失败" },
-        ReasonKind::Skipped => Text { en: "skipped", zh: "跳过" },
-        ReasonKind::Asked => Text { en: "asked for differently", zh: "测试要求不同" },
-        ReasonKind::PageSize => Text { en: "on other pages", zh: "页大小不同" },
-        ReasonKind::CacheLevel => Text { en: "in another cache", zh: "所在缓存不同" },
-        ReasonKind::ContradictsItself => Text { en: "contradicting itself", zh: "自相矛盾" },
-        ReasonKind::Implausible => Text { en: "implausible", zh: "不可信" },
-        ReasonKind::OneValue => Text { en: "one value alone", zh: "仅有单个数值" },
-        ReasonKind::Derived => Text { en: "computed from others", zh: "由其他用例算得" },
-        ReasonKind::TooFewRounds => Text { en: "too few rounds", zh: "轮数不足" },
-        ReasonKind::TooFewPairs => Text { en: "too few pairs", zh: "成对运行不足" },
-        ReasonKind::NotPositive => Text { en: "zero or negative", zh: "为零或为负" },
+        ReasonKind::OneSide => term!("missing"),
+        ReasonKind::Revision => term!("of another revision"),
+        ReasonKind::Unit => term!("in another unit"),
+        ReasonKind::Failed => term!("failed"),
+        ReasonKind::Skipped => term!("skipped", "comparison"),
+        ReasonKind::Asked => term!("asked for differently"),
+        ReasonKind::PageSize => term!("on other pages"),
+        ReasonKind::CacheLevel => term!("in another cache"),
+        ReasonKind::ContradictsItself => term!("contradicting itself"),
+        ReasonKind::Implausible => term!("implausible"),
+        ReasonKind::OneValue => term!("one value alone"),
+        ReasonKind::Derived => term!("computed from others"),
+        ReasonKind::TooFewRounds => term!("too few rounds"),
+        ReasonKind::TooFewPairs => term!("too few pairs"),
+        ReasonKind::NotPositive => term!("zero or negative"),
     };
     let is_of_the_pair = matches!(
         one.kind,
@@ -260,48 +247,38 @@ fn without(one: &Without, lang: Lang) -> String {
             | ReasonKind::Derived
             | ReasonKind::TooFewPairs
     );
-    let (count, what) = (one.cases, what.say(lang));
+    let count = one.cases;
     let on = match one.on {
-        _ if is_of_the_pair => {
-            return if lang == Lang::Zh { format!("{count} 个{what}") } else { format!("{count} {what}") };
-        }
-        On::Base => Text { en: "on the base", zh: "在基准一方" },
-        On::New => Text { en: "on the new side", zh: "在对比一方" },
-        On::Both => Text { en: "on both sides", zh: "在双方" },
+        _ if is_of_the_pair => return say!("{count} {what}"),
+        On::Base => term!("on the base"),
+        On::New => term!("on the new side"),
+        On::Both => term!("on both sides"),
     };
-    match lang {
-        Lang::En => format!("{count} {what} {}", on.en),
-        Lang::Zh => format!("{count} 个{}{what}", on.zh),
-    }
+    say!("{count} {what} {on}")
 }
 
 /// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (unclear under 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
 /// on the new side)`.
-pub(super) fn summary(against: &Against, lang: Lang) -> String {
+pub(super) fn summary(against: &Against) -> Words {
     let counts = against.counts;
-    let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
-    let undecided = match (lang, counts.visible.map(unclear_under)) {
-        (_, None) => word(Verdict::Inconclusive),
-        (Lang::En, Some(unclear)) => format!("inconclusive ({}, median)", unclear.en),
-        (Lang::Zh, Some(unclear)) => format!("无法判定（{}，中位数）", unclear.zh),
+    let word = |verdict: Verdict| Message::from(verdict_word(verdict));
+    let undecided = match counts.visible.map(unclear_under) {
+        None => word(Verdict::Inconclusive),
+        Some(unclear) => say!("inconclusive ({unclear}, median)"),
     };
-    let (comma, [open, close]) = if lang == Lang::Zh { ("，", ["（", "）"]) } else { (", ", [" (", ")"]) };
-    let why: Vec<String> = against.without.iter().map(|one| without(one, lang)).collect();
-    let uncompared = format!("{}{open}{}{close}", word(Verdict::NotComparable), why.join(comma));
-    let failed = Text { en: "failed in some runs", zh: "在部分运行中失败" }.say(lang).to_owned();
+    let why = Message::joined(against.without.iter().map(without), COMMA);
     let all = [
         (counts.slower, word(Verdict::Slower), true),
         (counts.faster, word(Verdict::Faster), true),
         (counts.changed, word(Verdict::Changed), false),
         (counts.changed_shape, word(Verdict::ChangedShape), false),
-        (counts.same, same_word(against.same_within, lang), true),
+        (counts.same, same_word(against.same_within), true),
         (counts.inconclusive, undecided, true),
-        (counts.not_comparable, uncompared, false),
-        (counts.partly_failed, failed, false),
+        (counts.not_comparable, say!("not comparable ({why})"), false),
+        (counts.partly_failed, say!("failed in some runs"), false),
     ];
     let named = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
-    let one = |(count, word, _): (usize, String, bool)| format!("{count} {word}");
-    named.map(one).collect::<Vec<_>>().join(comma)
+    words(Message::joined(named.map(|(count, word, _)| say!("{count} {word}")), COMMA))
 }
 
 /// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
@@ -309,66 +286,42 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let assumed = tests().filter(|test| test.runs == 0).count();
     let tests_of_runs: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
-    let mut said = Vec::new();
-    let mut add = |en: String, zh: String| said.push(Words { en, zh });
+    let mut told = Vec::new();
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
-        add(
-            "(quiet) values are of an undisturbed core, all others typical ones".to_owned(),
-            "标有“（空闲值）”的为核心未受干扰时的数值，其余为典型值".to_owned(),
-        );
+        told.push(said!("(quiet) values are of an undisturbed core, all others typical ones"));
     }
     if let Some(program) = &against.program {
-        add(
-            format!("one program measured both sides: SHA-256 {program}"),
-            format!("双方由同一程序测量：SHA-256 {program}"),
-        );
+        told.push(said!("one program measured both sides: SHA-256 {program}"));
     }
     if !tests_of_runs.is_empty() {
         let runs = tests_of_runs.iter().map(|test| test.runs);
         let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
         let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
-        let cases = tests_of_runs.len();
-        add(
-            format!(
-                "how much runs differ is told for {} by {}: of both sides, and earlier ones of their environments",
-                counted(cases, "case"),
-                counted(&runs, "run")
-            ),
-            format!("{cases} 个用例的运行间差异由 {runs} 次运行得出：双方的运行，以及同一环境早先的运行"),
-        );
+        told.push(said!(
+            "how much runs differ is told for {cases:case} by {runs:run}: of both sides, and earlier ones of their environments",
+            cases = tests_of_runs.len()
+        ));
     }
     if assumed > 0 {
-        add(
-            format!(
-                "how much runs differ is assumed for {}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more",
-                counted(assumed, "case")
-            ),
-            format!(
-                "{assumed} 个用例的运行间差异为假定值，取自其他主机的运行；同一环境三次以上的运行或 --interleave 更可靠"
-            ),
-        );
+        told.push(said!(
+            "how much runs differ is assumed for {assumed:case}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more"
+        ));
     }
     if !tests_of_runs.is_empty() || assumed > 0 {
-        let within = limit(against.same_within);
-        add(
-            format!(
-                "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five"
-            ),
-            format!(
-                "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5%；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
-            ),
-        );
+        told.push(said!(
+            "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five",
+            within = limit(against.same_within)
+        ));
     }
     let mut aspects = against.cases.iter().filter_map(|case| case.effect.as_ref()).flat_map(|effect| &effect.others);
     if against.counts.changed_shape > 0
         || aspects.any(|aspect| aspect.test.is_shown() && aspect.evidence != Evidence::Repeats)
     {
-        add(
-            "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark".to_owned(),
-            "分布有变：数值未变，而典型值或某个分位数移动，即部分操作变慢或变快；仅当双方均未受扰且每次如此（每一轮，或五对运行中有四对）时才如此判定，否则只作说明".to_owned(),
-        );
+        told.push(said!(
+            "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark"
+        ));
     }
-    said
+    told
 }
 
 #[cfg(test)]
@@ -377,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_twice_as_much_would_not_have_shown_cannot_be_told() {
-        let texts = [0.14, 1.0, 7.32, 150.0, f64::INFINITY].map(|visible| unclear_under(visible).en);
+        let texts = [0.14, 1.0, 7.32, 150.0, f64::INFINITY].map(|visible| unclear_under(visible).to_string());
         let expected =
             ["unclear under 14 %", "unclear under 100 %", "cannot tell under 8.3x", "cannot tell", "cannot tell"];
         assert_eq!(texts, expected);

@@ -2,93 +2,95 @@
 
 use std::collections::BTreeMap;
 
+use hostmark_analysis::bilingual::{COLON, COMMA, Words, each, fixed, joined, same};
 use hostmark_analysis::format::{number, value};
 use hostmark_analysis::network::queue_text;
 use hostmark_model::{
-    CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, LoopbackFacts, NetworkInterface, Purpose, Unit,
-    counted,
+    CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, Lang, LoopbackFacts, NetworkInterface, NodeFact,
+    Purpose, Text, Unit,
 };
 
-use super::{Block, id_list};
+use super::{Block, fact, id_list, switch};
+use crate::words::{amount, said};
 
 /// More devices would bury the rest; the file has all of them.
 const MOST_DEVICES: usize = 8;
 /// Mount options up to here; the first ones say most.
 const MOST_OPTIONS: usize = 6;
 
-pub(super) fn cpu(report: &HostReport, block: &mut Block) {
+pub(super) fn cpu(report: &HostReport) -> Block {
     let (host, cpu) = (&report.host, &report.host.cpu);
-    block.title("CPU", "CPU", &host.hostname);
-    block.row("model", "型号", &[cpu.named_model().unwrap_or_default(), cpu.architecture.clone()]);
+    let mut block = Block::new(Text::name("CPU"), &host.hostname);
+    block.row(term!("model"), [same(cpu.named_model().unwrap_or_default()), same(&cpu.architecture)]);
     let online: Vec<usize> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus();
     let mut counts = Vec::new();
     if !online.is_empty() {
-        let (cpus, packages) = (online.len(), cpu.packages);
-        counts.push(format!("{cpus} {} ({})", block.say("online", "个在线"), id_list(&online)));
+        counts.push(said!("{count} online ({cpus})", count = online.len(), cpus = id_list(&online)));
         if usable != online {
-            counts.push(format!("{} {} ({})", usable.len(), block.say("usable", "个可用"), id_list(&usable)));
+            counts.push(said!("{count} usable ({cpus})", count = usable.len(), cpus = id_list(&usable)));
         }
-        if packages > 0 {
-            let many = if packages == 1 { "package" } else { "packages" };
-            counts.push(format!("{packages} {}", block.say(many, "个封装")));
+        if cpu.packages > 0 {
+            counts.push(said!("{packages:package}", packages = cpu.packages));
         }
-        counts.extend(cpu.smt_active.map(|on| format!("SMT {}", switch(block, on))));
+        counts.extend(cpu.smt_active.map(|is_on| fact(Text::name("SMT"), switch(is_on))));
     }
-    block.row("CPUs", "CPU", &counts);
-    block.row("caches", "缓存", &caches(report, block));
+    block.row(Text { en: "CPUs", zh: "CPU" }, counts);
+    block.row(term!("caches"), caches(report));
     let max_hz = host.cpus.iter().filter_map(|cpu| cpu.max_hz).fold(0.0, f64::max);
     let mut clock = Vec::new();
     if max_hz > 0.0 {
-        clock.push(format!("{} {}", block.say("up to", "最高"), value(max_hz, Unit::Hertz, block.lang)));
+        clock.push(up_to(max_hz));
     }
-    clock.extend(cpu.governor.as_ref().map(|name| format!("{} {name}", block.say("governor", "调频策略"))));
-    clock.extend(cpu.frequency_driver.as_ref().map(|name| format!("{} {name}", block.say("driver", "驱动"))));
-    clock.extend(cpu.turbo.map(|on| format!("{} {}", block.say("turbo", "睿频"), switch(block, on))));
+    clock.extend(cpu.governor.as_ref().map(|name| said!("governor {name}")));
+    clock.extend(cpu.frequency_driver.as_ref().map(|name| said!("driver {name}")));
+    clock.extend(cpu.turbo.map(|is_on| fact(term!("turbo"), switch(is_on))));
     if clock.is_empty() {
-        clock.push(block.say("not visible from here", "从本机不可见").to_owned());
+        clock.push(fixed(term!("not visible from here")));
     }
-    block.row("frequency", "频率", &clock);
-    let kinds: Vec<String> = cpu.kinds.iter().map(|kind| of_kind(kind, block)).collect();
-    block.row("core kinds", "核心种类", &kinds);
+    block.row(term!("frequency"), clock);
+    block.row(term!("core kinds"), cpu.kinds.iter().map(of_kind));
     let kept = [("isolcpus", &cpu.isolated), ("nohz_full", &cpu.tickless), ("rcu_nocbs", &cpu.callback_free)];
     let kept = kept.iter().filter_map(|(name, ids)| {
-        ids.as_ref().filter(|ids| !ids.is_empty()).map(|ids| format!("{name} {}", id_list(ids)))
+        ids.as_ref().filter(|ids| !ids.is_empty()).map(|ids| same(format!("{name} {}", id_list(ids))))
     });
-    block.row("kept apart", "隔离", &kept.collect::<Vec<_>>());
-    let mut firmware: Vec<String> =
-        cpu.microcode.iter().map(|code| format!("{} {code}", block.say("microcode", "微码"))).collect();
+    block.row(term!("kept apart"), kept);
+    let mut firmware: Vec<Words> = cpu.microcode.iter().map(|code| said!("microcode {code}")).collect();
     let maker = [&host.firmware.vendor, &host.firmware.product].map(|part| part.clone().unwrap_or_default()).join(" ");
-    firmware.push(maker.trim().to_owned());
+    firmware.push(same(maker.trim()));
     firmware.extend(host.firmware.bios_version.as_ref().map(|version| {
         let date = host.firmware.bios_date.as_ref().map(|date| format!(" ({date})")).unwrap_or_default();
-        format!("{} {version}{date}", block.say("firmware", "固件"))
+        said!("firmware {version}{date}")
     }));
-    block.row("machine", "机器", &firmware);
+    block.row(term!("machine"), firmware);
+    block
+}
+
+fn up_to(hz: f64) -> Words {
+    said!("up to {clock}", clock = amount(hz, Unit::Hertz))
 }
 
 /// `performance 0-15: up to 5.70 GHz, governor performance`, with the limit where one is set below that.
-fn of_kind(kind: &CoreKindFact, block: &Block) -> String {
-    let hz = |hz: f64| value(hz, Unit::Hertz, block.lang);
+fn of_kind(kind: &CoreKindFact) -> Words {
     let limit = kind.limit_hz.filter(|&limit| kind.max_hz.is_none_or(|most| limit < most));
     let parts = [
-        kind.max_hz.map(|most| format!("{} {}", block.say("up to", "最高"), hz(most))),
-        limit.map(|limit| format!("{} {}", block.say("limited to", "限制在"), hz(limit))),
-        kind.governor.as_ref().map(|name| format!("{} {name}", block.say("governor", "调频策略"))),
+        kind.max_hz.map(up_to),
+        limit.map(|limit| said!("limited to {clock}", clock = amount(limit, Unit::Hertz))),
+        kind.governor.as_ref().map(|name| said!("governor {name}")),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let parts: Vec<Words> = parts.into_iter().flatten().collect();
     let name = match kind.name.as_str() {
-        "performance" => block.say("performance", "性能核"),
-        "efficiency" => block.say("efficiency", "能效核"),
-        "low_power" => block.say("low power", "低功耗核"),
-        other => other,
+        "performance" => fixed(term!("performance")),
+        "efficiency" => fixed(term!("efficiency")),
+        "low_power" => fixed(term!("low power")),
+        other => same(other),
     };
-    let cpus = format!("{name} {}", id_list(&kind.cpus));
-    if parts.is_empty() { cpus } else { [cpus, parts.join(block.say(", ", "，"))].join(block.say(": ", "：")) }
+    let cpus = each(|lang| format!("{} {}", name.get(lang), id_list(&kind.cpus)));
+    joined(&[cpus, joined(&parts, COMMA)], COLON)
 }
 
 /// `L2 1 MiB × 2`: each kind of cache once, with its number.
-fn caches(report: &HostReport, block: &Block) -> Vec<String> {
+fn caches(report: &HostReport) -> Vec<Words> {
     let mut counts: BTreeMap<(u8, u8, u64), usize> = BTreeMap::new();
     for cache in &report.host.caches {
         let kind = match cache.kind {
@@ -102,182 +104,162 @@ fn caches(report: &HostReport, block: &Block) -> Vec<String> {
         let letter = ["d", "i", ""][usize::from(*kind)];
         let times = if *count > 1 { format!(" × {count}") } else { String::new() };
         let size = match *size {
-            0 => block.say("of untold size", "大小未知").to_owned(),
-            bytes => value(bytes as f64, Unit::Bytes, block.lang),
+            0 => fixed(term!("of untold size")),
+            bytes => amount(bytes as f64, Unit::Bytes),
         };
-        format!("L{level}{letter} {size}{times}")
+        each(|lang| format!("L{level}{letter} {}{times}", size.get(lang)))
     };
     counts.iter().map(name).collect()
 }
 
-fn switch(block: &Block, on: bool) -> &'static str {
-    if on { block.say("on", "开启") } else { block.say("off", "关闭") }
+fn bytes(count: u64) -> String {
+    value(count as f64, Unit::Bytes, Lang::En)
 }
 
-pub(super) fn memory(report: &HostReport, block: &mut Block) {
+pub(super) fn memory(report: &HostReport) -> Block {
     let (host, memory) = (&report.host, &report.host.memory);
-    block.title("Memory", "内存", "");
-    let bytes = |count: u64| value(count as f64, Unit::Bytes, hostmark_model::Lang::En);
+    let mut block = Block::new(term!("Memory"), "");
     let mut size = Vec::new();
     if memory.total_bytes > 0 {
-        size.push(bytes(memory.total_bytes));
-        size.push(format!("{} {}", bytes(memory.available_bytes), block.say("available", "可用")));
+        size.push(same(bytes(memory.total_bytes)));
+        size.push(said!("{size} available", size = bytes(memory.available_bytes)));
         size.push(match memory.swap_total_bytes {
-            0 => block.say("no swap", "无交换区").to_owned(),
-            total if block.lang == hostmark_model::Lang::En => {
-                format!("swap {}, {} used", bytes(total), bytes(memory.swap_used_bytes))
-            }
-            total => format!("交换区 {}，已用 {}", bytes(total), bytes(memory.swap_used_bytes)),
+            0 => fixed(term!("no swap")),
+            total => said!("swap {total}, {used} used", total = bytes(total), used = bytes(memory.swap_used_bytes)),
         });
     }
-    block.row("size", "容量", &size);
-    let modules: Vec<String> = {
-        let mut kinds: BTreeMap<(String, u64, Option<u64>), usize> = BTreeMap::new();
-        for module in &host.firmware.memory_modules {
-            let kind = module.kind.clone().unwrap_or_default();
-            *kinds.entry((kind, module.size_bytes, module.transfers_per_s)).or_default() += 1;
-        }
-        let name = |((kind, size, rate), count): (&(String, u64, Option<u64>), &usize)| {
-            let rate = rate.map(|rate| format!(" {} MT/s", rate / 1_000_000)).unwrap_or_default();
-            format!("{count} × {} {kind}{rate}", bytes(*size))
-        };
-        kinds.iter().map(name).collect()
+    block.row(term!("size"), size);
+    let mut kinds: BTreeMap<(String, u64, Option<u64>), usize> = BTreeMap::new();
+    for module in &host.firmware.memory_modules {
+        let kind = module.kind.clone().unwrap_or_default();
+        *kinds.entry((kind, module.size_bytes, module.transfers_per_s)).or_default() += 1;
+    }
+    let module = |((kind, size, rate), count): (&(String, u64, Option<u64>), &usize)| {
+        let rate = rate.map(|rate| format!(" {} MT/s", rate / 1_000_000)).unwrap_or_default();
+        same(format!("{count} × {} {kind}{rate}", bytes(*size)))
     };
-    block.row("modules", "内存条", &modules);
-    let node = |node: &hostmark_model::NodeFact| {
+    block.row(term!("modules"), kinds.iter().map(module));
+    let node = |node: &NodeFact| {
         let cpus = if node.cpus.is_empty() { "–".to_owned() } else { id_list(&node.cpus) };
-        format!("{}: {}, CPU {cpus}{}", node.id, bytes(node.memory_bytes), pools(&node.huge_pages))
+        same(format!("{}: {}, CPU {cpus}{}", node.id, bytes(node.memory_bytes), pools(&node.huge_pages)))
     };
-    block.row("nodes", "节点", &host.nodes.iter().map(node).collect::<Vec<_>>());
+    block.row(term!("nodes"), host.nodes.iter().map(node));
     let mut pages = Vec::new();
     if memory.page_bytes > 0 {
-        pages.push(format!("{} {}", block.say("base", "基本页"), bytes(memory.page_bytes)));
+        pages.push(said!("base {size}", size = bytes(memory.page_bytes)));
     }
-    pages.extend(memory.pmd_page_bytes.map(|size| format!("{} {}", block.say("huge", "大页"), bytes(size))));
-    pages.extend(memory.transparent_huge_pages.as_ref().map(|mode| format!("THP {mode}")));
-    pages.extend(memory.transparent_huge_page_defrag.as_ref().map(|mode| format!("defrag {mode}")));
+    pages.extend(memory.pmd_page_bytes.map(|size| said!("huge {size}", size = bytes(size))));
+    pages.extend(memory.transparent_huge_pages.as_ref().map(|mode| same(format!("THP {mode}"))));
+    pages.extend(memory.transparent_huge_page_defrag.as_ref().map(|mode| same(format!("defrag {mode}"))));
     pages.extend(memory.huge_pages.as_ref().map(|all| match all.is_empty() {
-        true => block.say("none reserved", "未预留大页").to_owned(),
-        false => format!("{}{}", block.say("reserved", "已预留"), pools(all)),
+        true => fixed(term!("none reserved")),
+        false => said!("reserved{pools}", pools = pools(all)),
     }));
-    block.row("pages", "页", &pages);
+    block.row(term!("pages"), pages);
     let mut ways = Vec::new();
-    let merging =
-        memory.same_page_merging.map(|mode| if mode == 1 { block.say("on", "开启") } else { block.say("off", "关闭") });
-    ways.extend(merging.map(|state| format!("KSM {state}")));
+    ways.extend(memory.same_page_merging.map(|mode| fact(Text::name("KSM"), switch(mode == 1))));
     let plain = [
-        ("NUMA balancing", "NUMA 均衡", memory.numa_balancing),
-        ("zone_reclaim", "zone_reclaim", memory.zone_reclaim_mode),
-        ("swappiness", "swappiness", memory.swappiness),
-        ("overcommit", "overcommit", memory.overcommit),
+        (term!("NUMA balancing"), memory.numa_balancing),
+        (Text::name("zone_reclaim"), memory.zone_reclaim_mode),
+        (Text::name("swappiness"), memory.swappiness),
+        (Text::name("overcommit"), memory.overcommit),
     ];
-    ways.extend(plain.iter().filter_map(|(en, zh, mode)| Some(format!("{} {}", block.say(en, zh), (*mode)?))));
-    block.row("policies", "策略", &ways);
+    ways.extend(plain.iter().filter_map(|(name, mode)| Some(fact(*name, same((*mode)?.to_string())))));
+    block.row(term!("policies"), ways);
+    block
 }
 
 fn pools(pools: &[HugePages]) -> String {
-    let one = |pool: &HugePages| {
-        format!(" {} × {}", pool.count, value(pool.page_bytes as f64, Unit::Bytes, hostmark_model::Lang::En))
-    };
-    pools.iter().map(one).collect()
+    pools.iter().map(|pool| format!(" {} × {}", pool.count, bytes(pool.page_bytes))).collect()
 }
 
-pub(super) fn devices(report: &HostReport, block: &mut Block) {
+pub(super) fn devices(report: &HostReport) -> Block {
     let host = &report.host;
-    block.title("Storage and network", "存储与网络", "");
+    let mut block = Block::new(term!("Storage and network"), "");
     for directory in &host.storage.directories {
-        let (en, zh) = match directory.purpose {
-            Purpose::Scratch => ("scratch", "临时目录"),
-            Purpose::Data => ("runs", "运行目录"),
+        let label = match directory.purpose {
+            Purpose::Scratch => term!("scratch"),
+            Purpose::Data => term!("runs"),
         };
-        block.row(en, zh, &place(directory, block));
+        block.row(label, place(directory));
     }
     let devices = host.storage.devices.iter().map(|device| {
-        let mut words = vec![format!("{} {}", device.name, value(device.size_bytes as f64, Unit::Bytes, block.lang))];
-        words.extend(device.model.clone());
-        words.extend(rotation(&device.name, device.rotational, block));
-        words.extend(device.scheduler.clone());
-        words.join(", ")
+        let size = amount(device.size_bytes as f64, Unit::Bytes);
+        let mut words = vec![each(|lang| format!("{} {}", device.name, size.get(lang)))];
+        words.extend(device.model.as_ref().map(same));
+        words.extend(device.rotational.map(|rotational| fixed(rotation(&device.name, rotational))));
+        words.extend(device.scheduler.as_ref().map(same));
+        joined(&words, Text::name(", "))
     });
-    let devices: Vec<String> = devices.collect();
-    block.row("disks", "磁盘", &few(block, devices));
-    let links: Vec<String> = host.network.iter().map(|link| interface(link, block)).collect();
-    block.row("network", "网络", &few(block, links));
-    block.row("loopback", "环回接口", &loopback(&host.loopback, block));
+    block.row(term!("disks"), few(devices.collect()));
+    block.row(term!("network"), few(host.network.iter().map(interface).collect()));
+    block.row(term!("loopback"), loopback(&host.loopback));
+    block
 }
 
-fn loopback(lo: &LoopbackFacts, block: &Block) -> Vec<String> {
-    let mut words: Vec<String> = lo.mtu_bytes.map(|mtu| format!("MTU {mtu}")).into_iter().collect();
-    words.extend(lo.queue.as_ref().map(queue_text));
+fn loopback(lo: &LoopbackFacts) -> Vec<Words> {
+    let mut words: Vec<Words> = lo.mtu_bytes.map(|mtu| same(format!("MTU {mtu}"))).into_iter().collect();
+    words.extend(lo.queue.as_ref().map(|queue| same(queue_text(queue))));
     match lo.filter_rules {
-        Some(0) => words.push(block.say("no packet-filter rules", "无包过滤规则").to_owned()),
-        Some(rules) if block.lang == hostmark_model::Lang::Zh => words.push(format!("{rules} 条包过滤规则")),
-        Some(rules) => words.push(counted(rules, "packet-filter rule")),
+        Some(0) => words.push(fixed(term!("no packet-filter rules"))),
+        Some(1) => words.push(said!("{rules} packet-filter rule", rules = 1)),
+        Some(rules) => words.push(said!("{rules} packet-filter rules")),
         None if lo.is_unknown() => {}
-        None => words.push(block.say("packet-filter rules unknown", "包过滤规则未知").to_owned()),
+        None => words.push(fixed(term!("packet-filter rules unknown"))),
     }
-    words.extend(lo.programs.iter().flatten().cloned());
+    words.extend(lo.programs.iter().flatten().map(same));
     words
 }
 
 /// Virtual disks do not say what they are, and the kernel takes silence for rotation.
-fn rotation(name: &str, rotational: Option<bool>, block: &Block) -> Option<String> {
+fn rotation(name: &str, is_rotational: bool) -> Text {
     let is_virtual = name.starts_with("vd") || name.starts_with("xvd");
-    let word = match rotational? {
-        true if is_virtual => block.say("virtual", "虚拟"),
-        true => block.say("rotational", "旋转"),
-        false => block.say("non-rotational", "非旋转"),
-    };
-    Some(word.to_owned())
+    match is_rotational {
+        true if is_virtual => term!("virtual"),
+        true => term!("rotational"),
+        false => term!("non-rotational"),
+    }
 }
 
 /// The first ones, and how many more there are.
-fn few(block: &Block, mut all: Vec<String>) -> Vec<String> {
+fn few(mut all: Vec<Words>) -> Vec<Words> {
     let more = all.len().saturating_sub(MOST_DEVICES);
     if more > 0 {
         all.truncate(MOST_DEVICES);
-        all.push(if block.lang == hostmark_model::Lang::Zh {
-            format!("另有 {more} 个")
-        } else {
-            format!("{more} more")
-        });
+        all.push(said!("{devices} more", devices = more));
     }
     all
 }
 
-fn place(directory: &DirectoryFact, block: &Block) -> Vec<String> {
-    let mut facts = vec![directory.path.clone()];
+fn place(directory: &DirectoryFact) -> Vec<Words> {
+    let mut facts = vec![same(&directory.path)];
     if let (Some(filesystem), Some(device)) = (&directory.filesystem, &directory.device) {
-        facts.push(if filesystem == device { filesystem.clone() } else { format!("{filesystem} {device}") });
+        facts.push(same(if filesystem == device { filesystem.clone() } else { format!("{filesystem} {device}") }));
     }
     // The mount names its own device.
     if directory.stack.len() > 2 || directory.filesystem.as_deref() == Some("overlay") {
-        facts.push(directory.stack.join(block.say(" on ", " ← ")));
+        let stack: Vec<Words> = directory.stack.iter().map(same).collect();
+        facts.push(joined(&stack, Text { en: " on ", zh: " ← " }));
     }
-    facts.extend(
-        directory
-            .available_bytes
-            .map(|room| format!("{} {}", value(room as f64, Unit::Bytes, block.lang), block.say("free", "空闲"))),
-    );
+    facts.extend(directory.available_bytes.map(|room| said!("{room} free", room = amount(room as f64, Unit::Bytes))));
     let options: Vec<&str> = directory.options.iter().take(MOST_OPTIONS).map(String::as_str).collect();
-    facts.push(options.join(",") + if directory.options.len() > MOST_OPTIONS { ",…" } else { "" });
+    facts.push(same(options.join(",") + if directory.options.len() > MOST_OPTIONS { ",…" } else { "" }));
     facts
 }
 
-fn interface(link: &NetworkInterface, block: &Block) -> String {
-    let mut words = vec![link.name.clone()];
-    words.extend(link.driver.clone());
+fn interface(link: &NetworkInterface) -> Words {
+    let mut words = vec![same(&link.name)];
+    words.extend(link.driver.as_ref().map(same));
     words.extend(link.bits_per_s.map(|rate| match rate {
-        rate if rate >= 1_000_000_000 => format!("{} Gbit/s", number(rate as f64 / 1e9)),
-        rate => format!("{} Mbit/s", number(rate as f64 / 1e6)),
+        rate if rate >= 1_000_000_000 => same(format!("{} Gbit/s", number(rate as f64 / 1e9))),
+        rate => same(format!("{} Mbit/s", number(rate as f64 / 1e6))),
     }));
-    words.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}")));
-    let state = link.state.as_deref().map(|state| match state {
-        "up" => block.say("up", "已连接").to_owned(),
-        "down" => block.say("down", "未连接").to_owned(),
-        "unknown" => String::new(),
-        other => other.to_owned(),
-    });
-    words.extend(state.filter(|state| !state.is_empty()));
-    words.join(" ")
+    words.extend(link.mtu_bytes.map(|mtu| same(format!("MTU {mtu}"))));
+    words.extend(link.state.as_deref().map(|state| match state {
+        "up" => fixed(term!("up")),
+        "down" => fixed(term!("down")),
+        "unknown" => Words::default(),
+        other => same(other),
+    }));
+    joined(&words, Text::name(" "))
 }

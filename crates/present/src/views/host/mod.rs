@@ -3,59 +3,42 @@
 mod hardware;
 mod system;
 
-use hostmark_analysis::bilingual::{Words, fixed, same};
-use hostmark_model::{HostReport, Lang, Text};
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_model::{HostReport, Text};
 
 use crate::document::{Cell, Row, Table, TableLayout};
 
 /// A label in front of facts a row; what nobody tells has no facts.
 pub(crate) fn facts(report: &HostReport) -> Vec<Table> {
     let parts = [hardware::cpu, hardware::memory, system::kernel, system::limits, hardware::devices];
-    let table = |fill: fn(&HostReport, &mut Block)| {
-        let [en, zh] = [Lang::En, Lang::Zh].map(|lang| {
-            let mut block = Block { lang, title: Text::default(), remark: String::new(), rows: Vec::new() };
-            fill(report, &mut block);
-            block
-        });
-        let row = |((label, en), (_, zh)): ((Text, Vec<String>), (Text, Vec<String>))| {
-            let lines = en.into_iter().zip(zh).map(|(en, zh)| Words { en, zh }).filter(|fact| !fact.en.is_empty());
-            let facts = Cell { lines: lines.collect(), ..Cell::default() };
-            Row { cells: vec![fixed(label).into(), facts], ..Row::default() }
-        };
-        let rows = en.rows.into_iter().zip(zh.rows).map(row).collect();
-        Table {
-            title: fixed(en.title),
-            caption: same(en.remark),
-            rows,
-            layout: TableLayout::Labels,
-            ..Table::default()
-        }
-    };
-    parts.into_iter().map(table).collect()
+    parts.into_iter().map(|part| part(report).0).collect()
 }
 
-/// A table in one language, while it is filled.
-struct Block {
-    lang: Lang,
-    title: Text,
-    remark: String,
-    rows: Vec<(Text, Vec<String>)>,
-}
+/// A table while it is filled.
+struct Block(Table);
 
 impl Block {
-    fn title(&mut self, en: &'static str, zh: &'static str, remark: &str) {
-        self.title = Text { en, zh };
-        remark.clone_into(&mut self.remark);
+    fn new(title: Text, remark: &str) -> Block {
+        let (title, caption) = (fixed(title), same(remark));
+        Block(Table { title, caption, layout: TableLayout::Labels, ..Table::default() })
     }
 
-    /// One of two words.
-    fn say<'t>(&self, en: &'t str, zh: &'t str) -> &'t str {
-        if self.lang == Lang::Zh { zh } else { en }
+    /// Adds a row. A fact without words is none.
+    fn row(&mut self, label: Text, facts: impl IntoIterator<Item = Words>) {
+        let facts = facts.into_iter().filter(|fact| !fact.en.is_empty());
+        let facts = Cell { lines: facts.collect(), ..Cell::default() };
+        self.0.rows.push(Row { cells: vec![fixed(label).into(), facts], ..Row::default() });
     }
+}
 
-    fn row(&mut self, en: &'static str, zh: &'static str, facts: &[String]) {
-        self.rows.push((Text { en, zh }, facts.to_vec()));
-    }
+/// A fact with a space before its value: `turbo on`.
+fn fact(name: Text, value: impl Into<Words>) -> Words {
+    let value = value.into();
+    each(|lang| format!("{} {}", name.get(lang), value.get(lang)))
+}
+
+const fn switch(is_on: bool) -> Text {
+    if is_on { term!("on") } else { term!("off") }
 }
 
 /// A list of ids as the kernel writes it: `0-3,8`.

@@ -2,7 +2,8 @@
 
 use hostmark_analysis::format::{agreement, value};
 use hostmark_analysis::levels::{LEVELS, Level};
-use hostmark_model::{Estimate, Lang, Unit};
+use hostmark_model::{Estimate, Unit};
+use hostmark_say::say;
 
 use crate::render::console::page::{Page, Piece};
 use crate::render::console::view::View;
@@ -34,19 +35,17 @@ fn facts(view: &View) -> Vec<String> {
         let pages = counted(view, reach, Unit::Count);
         let miss = of(level, "tlb_miss").map(|miss| value(miss.value(), Unit::Nanoseconds, view.lang));
         let name = level.name;
-        facts.push(match (view.lang, miss) {
-            (Lang::En, Some(miss)) => format!("{name} TLB {pages} pages, miss +{miss}"),
-            (Lang::En, None) => format!("{name} TLB {pages} pages"),
-            (Lang::Zh, Some(miss)) => format!("{name} TLB {pages} 页，未命中 +{miss}"),
-            (Lang::Zh, None) => format!("{name} TLB {pages} 页"),
-        });
+        facts.push(view.tell(&match miss {
+            Some(miss) => say!("{name} TLB {pages} pages, miss +{miss}"),
+            None => say!("{name} TLB {pages} pages"),
+        }));
     }
     for level in LEVELS {
         let line = of(level, "line").map(|line| counted(view, line, Unit::Bytes));
         facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
-        let ways = |ways: &Estimate| match view.lang {
-            Lang::En => format!("{} ways ({})", counted(view, ways, Unit::Count), level.name),
-            Lang::Zh => format!("{} 路（{}）", counted(view, ways, Unit::Count), level.name),
+        let ways = |ways: &Estimate| {
+            let (ways, name) = (counted(view, ways, Unit::Count), level.name);
+            view.tell(&say!("{ways} ways ({name})"))
         };
         facts.extend(of(level, "ways").map(ways));
     }
