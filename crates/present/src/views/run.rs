@@ -10,7 +10,7 @@ use hostmark_analysis::format::{number, percent, value};
 use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
 use hostmark_model::{
-    CaseRecord, Event, FlagKind, Gap, Lang, LostRound, Measured, OUT_OF_MEMORY, Outcome, Run, Text, Unit, counted,
+    CaseRecord, Event, FlagKind, Gap, Lang, LostRound, Measured, Outcome, Run, Text, Unit, counted, out_of_memory,
 };
 
 use crate::flags::Flags;
@@ -169,10 +169,10 @@ fn first_failed(run: &Run) -> Option<Words> {
 pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
     let (host, clock) = (&run.host, &run.settings.clock);
     let mut all = Vec::new();
-    if let Some(why) = &clock.reason {
+    if let Some(why) = clock.why() {
         all.push(Words {
             en: format!("the clock is {} and not the CPU's counter: {why}", clock.source),
-            zh: format!("时钟为 {}，未使用 CPU 计数器：{}", clock.source, reasons::localized(why, Lang::Zh)),
+            zh: format!("时钟为 {}，未使用 CPU 计数器：{}", clock.source, reasons::localized(&why, Lang::Zh)),
         });
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
@@ -190,7 +190,7 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
         });
     }
     all.extend([yields(host), limits_unseen(host)].iter().flatten().map(shown));
-    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(OUT_OF_MEMORY));
+    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(&out_of_memory().to_string()));
     let killed = run.lost_rounds.iter().filter(is_killed).count();
     if killed > 0 {
         let rounds = counted(killed, "round");
