@@ -1,5 +1,7 @@
 //! What of a text is a name, and what only looks like one.
 
+use hostmark_model::{Message, MessageArgument, ReasonCode};
+
 use super::*;
 
 #[test]
@@ -108,5 +110,21 @@ fn of_command_lines_and_mounts_what_explains_figures_stays() {
     ];
     for (option, wanted) in cases {
         assert_eq!(mount_option(option), wanted);
+    }
+}
+
+#[test]
+fn a_reason_keeps_its_message_where_that_is_redacted_alike() {
+    let reason = |path: &str| {
+        let path = MessageArgument::Text(path.to_owned());
+        ReasonCode::Internal.because(Message::new("'{path}' cannot be read", vec![("path", path)]))
+    };
+    for (path, is_kept) in [("/srv/acme", true), ("/srv/x y", false)] {
+        let (mut names, mut reason) = (RedactedNames::default(), reason(path));
+        reason.each("", &mut |field, leaf| {
+            let Leaf::Text(text) = leaf else { panic!() };
+            *text = names.text(field, text);
+        });
+        assert_eq!((&*reason, reason.message.is_some()), ("'path-1' cannot be read", is_kept));
     }
 }

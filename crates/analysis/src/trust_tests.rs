@@ -89,7 +89,7 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
         (FlagKind::Unsettled, "did not settle"),
     ] {
         let mut flagged = quiet();
-        let flag = hostmark_model::Flag { kind, detail: String::new() };
+        let flag = hostmark_model::Flag::new(kind, "");
         (0..2).for_each(|index| estimate(&mut flagged, index).flags.push(flag.clone()));
         assert_doubt(&flagged, word);
     }
@@ -143,7 +143,7 @@ fn what_a_reader_can_end_stands_before_what_others_do_however_much_that_weighs()
         (measured.estimate.ci_low, measured.estimate.ci_high) = (Some(60.0), Some(140.0));
         measured.estimate.range = Some([60.0, 140.0]);
     }
-    let flag = hostmark_model::Flag { kind: FlagKind::Contended, detail: String::new() };
+    let flag = hostmark_model::Flag::new(FlagKind::Contended, "");
     (0..2).for_each(|index| estimate(&mut all, index).flags.push(flag.clone()));
     let trust = trust(&all).unwrap();
     let words = ["other processes used", "others use it", "disagree by over 25 %"];

@@ -48,8 +48,8 @@ pub fn spoken(message: &Message) -> String {
 }
 
 /// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
-pub fn of_launch(error: &impl std::fmt::Display) -> String {
-    reasons::localized(Message::plain(error), current())
+pub fn of_launch(error: impl Into<Message>) -> String {
+    reasons::localized(error, current())
 }
 
 /// A sentence in the language of the command: `said!("{file} is empty")`, whose Chinese is in `zh.po` of `hostmark-analysis`.

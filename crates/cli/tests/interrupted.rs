@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, FlagKind, OUT_OF_MEMORY, Outcome, ReasonCode, load_run};
+use hostmark_model::{CaseRecord, FlagKind, Outcome, ReasonCode, load_run, out_of_memory};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 // Runs are timed: one at a time.
@@ -179,7 +179,7 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
 fn a_worker_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
     let cost = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::KILL)).expect("a worker was hit");
-    assert_eq!(cost, Cost::Case(format!("the worker {OUT_OF_MEMORY}")));
+    assert_eq!(cost, Cost::Case(format!("the worker {}", out_of_memory())));
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
     let hit = || run_with_one_hit_by("net.tcp", "service", Signal::KILL);
     let Cost::Case(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("a case fails") };
-    assert!(reason.starts_with(&format!("the far end {OUT_OF_MEMORY}")), "{reason}");
+    assert!(reason.starts_with(&format!("the far end {}", out_of_memory())), "{reason}");
 }
 
 #[test]

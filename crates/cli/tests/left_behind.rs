@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{OUT_OF_MEMORY, Outcome, Run, load_run};
+use hostmark_model::{Outcome, Run, load_run, out_of_memory};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -368,7 +368,7 @@ fn a_killed_worker_costs_its_case_and_leaves_nothing() {
         assert!(matches!(ended.status.code(), Some(130 | 3)), "{load:?} {}", ended.status);
         for case in &kept.cases {
             if let Outcome::Failed { reason } = &case.outcome {
-                assert_eq!(**reason, format!("the worker {OUT_OF_MEMORY}"), "{}", case.id);
+                assert_eq!(**reason, format!("the worker {}", out_of_memory()), "{}", case.id);
             }
         }
     }

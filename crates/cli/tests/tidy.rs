@@ -144,16 +144,6 @@ fn every_text_file_has_its_chinese() {
 }
 
 #[test]
-fn every_reason_is_reported_in_chinese() {
-    nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_analysis::reasons::is_known));
-}
-
-#[test]
-fn every_template_of_a_reason_is_said_somewhere() {
-    nothing(reasons::said_nowhere(Tree::of_repository()));
-}
-
-#[test]
 fn every_reason_has_a_code_and_every_code_a_reason() {
     nothing(reasons::without_a_code(Tree::of_repository()));
 }

@@ -54,6 +54,7 @@ use std::collections::BTreeMap;
 
 use hostmark_host::{CorePmu, EnergyMeter, Root};
 use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase, ReasonCode};
+use hostmark_say::say;
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::copies::Copies;
@@ -230,7 +231,9 @@ impl Case {
         self.look_before();
         match self.copies {
             Copies::Alone => Ok(()),
-            _ => Err(RoundError::skipped(ReasonCode::NotApplicable, "copies of several threads are not measured")),
+            _ => {
+                Err(RoundError::skipped(ReasonCode::NotApplicable, say!("copies of several threads are not measured")))
+            }
         }
     }
 
@@ -247,7 +250,7 @@ impl Case {
 
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
-            return Err(RoundError::failed(ReasonCode::Internal, "the probe measured twice in one round"));
+            return Err(RoundError::failed(ReasonCode::Internal, say!("the probe measured twice in one round")));
         }
         self.look_around();
         self.copies.end_barrier()?;
@@ -279,7 +282,7 @@ impl Case {
             if !value.is_finite() {
                 return Err(RoundError::failed(
                     ReasonCode::NoValue,
-                    format!("the quantity '{name}' came to {value}, which is no finite number"),
+                    say!("the quantity '{name}' came to {value}, which is no finite number"),
                 ));
             }
             of_name.push(value);

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, DisturbanceFlags, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise,
-    Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord, counted,
+    Also, Better, DisturbanceFlags, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Message,
+    Noise, Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord,
 };
+use hostmark_say::say;
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval;
@@ -99,7 +100,7 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
     }
     // What was available, and later was not, has been measured; a round that found no step abstains.
     if measured.is_empty() {
-        let without = || Outcome::Failed { reason: ReasonCode::NoValue.because("no round gave a finite value") };
+        let without = || Outcome::Failed { reason: ReasonCode::NoValue.because(say!("no round gave a finite value")) };
         return skipped.map_or_else(without, |reason| Outcome::Skipped { reason });
     }
     let mut result = combine(entry, place, &measured);
@@ -107,16 +108,16 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
         return Outcome::Skipped { reason };
     }
     if !is_finite(&result) {
-        return Outcome::Failed { reason: ReasonCode::NoValue.because("the rounds came to no finite value") };
+        return Outcome::Failed { reason: ReasonCode::NoValue.because(say!("the rounds came to no finite value")) };
     }
     if measured.len() < planned as usize || passed.is_some() {
         let of = rounds.len().max(planned as usize);
-        let have = format!("{} of {}", measured.len(), counted(of, "round"));
+        let have = measured.len();
         let detail = match passed.or(skipped.filter(|_| !is_voted)) {
-            Some(reason) => format!("{have}: {reason}"),
-            None => have,
+            Some(reason) => say!("{have} of {of:round}: {reason}"),
+            None => say!("{have} of {of:round}"),
         };
-        result.flags.push(Flag { kind: FlagKind::RoundsLost, detail });
+        result.flags.push(Flag::new(FlagKind::RoundsLost, detail));
     }
     Outcome::Measured(Box::new(result))
 }
@@ -310,40 +311,40 @@ pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better) -
 
 fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f64, leave_out: bool) -> Vec<Flag> {
     let mut flags = Vec::new();
-    let mut flag = |kind, detail: String| flags.push(Flag { kind, detail });
+    let mut flag = |kind, detail: Message| flags.push(Flag::new(kind, detail));
     if estimate.rounds < interval::LEAST_ROUNDS as u32 {
         let (have, least) = (estimate.rounds, interval::LEAST_ROUNDS);
         flag(
             FlagKind::FewRounds,
             match have {
-                1 => format!("an interval takes {least} rounds, and there is {have}"),
-                _ => format!("an interval takes {least} rounds, and there are {have}"),
+                1 => say!("an interval takes {least} rounds, and there is {have}"),
+                _ => say!("an interval takes {least} rounds, and there are {have}"),
             },
         );
     }
     if relative_resolution >= 1.0 {
-        flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
+        flag(FlagKind::UnderResolution, say!("a sample is shorter than the clock's smallest step"));
     } else if estimate.typical < 0.0 || estimate.typical == 0.0 && rounds.iter().any(RoundValues::is_below_resolution) {
-        flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
+        flag(FlagKind::UnderResolution, say!("the value does not stand out from the noise"));
     }
-    let all = counted(rounds.len(), "round");
+    let all = rounds.len();
     let mostly = rounds.iter().filter(|round| round.is_mostly_disturbed()).count();
     if leave_out && mostly > 0 {
-        let detail = format!("in {mostly} of {all} over half of the samples were disturbed, and stay");
+        let detail = say!("in {mostly} of {all:round} over half of the samples were disturbed, and stay");
         flag(FlagKind::MostlyDisturbed, detail);
     }
     let unsettled = rounds.iter().filter(|round| !round.noise.settled).count();
     if unsettled > 0 {
-        flag(FlagKind::Unsettled, format!("in {unsettled} of {all} the core's frequency did not settle"));
+        flag(FlagKind::Unsettled, say!("in {unsettled} of {all:round} the core's frequency did not settle"));
     }
     let throttled = rounds.iter().filter(|round| is_throttled(round)).count();
     if throttled > 0 {
-        let detail = format!("in {throttled} of {all} a CPU quota stopped the process");
+        let detail = say!("in {throttled} of {all:round} a CPU quota stopped the process");
         flag(FlagKind::Throttled, detail);
     }
     if let Some(share) = others_share(rounds) {
         let (count, percent) = (contended(rounds).count(), share * 100.0);
-        let detail = format!("in {count} of {all} others used {percent:.0} % of the time of a CPU");
+        let detail = say!("in {count} of {all:round} others used {percent:.0} % of the time of a CPU");
         flag(FlagKind::Contended, detail);
     }
     flags
@@ -351,8 +352,8 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
 
 /// What says of a disk that it did little of what was asked.
 fn from_cache(device_share: f64) -> Option<Flag> {
-    let detail = || format!("the device did {:.0} % of what was asked of it", device_share * 100.0);
-    (device_share < LEAST_OF_DEVICE).then(|| Flag { kind: FlagKind::FromCache, detail: detail() })
+    let detail = || say!("the device did {percent:.0} % of what was asked of it", percent = device_share * 100.0);
+    (device_share < LEAST_OF_DEVICE).then(|| Flag::new(FlagKind::FromCache, detail()))
 }
 
 /// What others used in each round that they disturbed.

@@ -7,6 +7,7 @@ use hostmark_model::{
     Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Inputs, Measured, MemoryFacts, NodeFact,
     Outcome, Params, Profile, ReasonCode, RoundRecord, Text, Unit,
 };
+use hostmark_say::say;
 
 use crate::case::Case;
 use crate::estimate::estimate;
@@ -27,7 +28,7 @@ pub const PLAIN: Probe = Probe {
 };
 
 fn never(_: &mut Case) -> Result<()> {
-    Err(RoundError::failed(ReasonCode::Internal, "no worker measures in these tests"))
+    Err(RoundError::failed(ReasonCode::Internal, say!("no worker measures in these tests")))
 }
 
 const fn listed(

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use hostmark_model::{PathBytes, Scratch};
+use hostmark_say::say;
 use serde::{Deserialize, Serialize};
 
 use crate::resource_limits::reason_of;
@@ -116,7 +117,7 @@ fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
         let base = base.display();
         Scratch::Missing(reason_of(
             &error,
-            format_args!("no directory can be made in {base} ({error}); name another by --scratch"),
+            say!("no directory can be made in {base} ({error}); name another by --scratch"),
         ))
     };
     match Private::make_as(base, name) {

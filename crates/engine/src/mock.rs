@@ -8,6 +8,7 @@ use std::time::Duration;
 use hostmark_host::CpuTimes;
 use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{Environment, Event, HostFacts, Job, JsonLine, PROTOCOL, ReasonCode, RoundNoise};
+use hostmark_say::say;
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes::{self, Outcomes};
@@ -114,7 +115,7 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
         self.jobs.borrow_mut().push(job.clone());
         let script: VecDeque<_> = (self.script)(job).into();
         if script.is_empty() {
-            return Err(fault(ReasonCode::ResourceLimit, "no processes left"));
+            return Err(fault(ReasonCode::ResourceLimit, say!("no processes left")));
         }
         let is_starved = job.case() == STARVED;
         let (wall, ended) = (self.wall.clone(), self.ended.clone());

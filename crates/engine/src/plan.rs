@@ -29,7 +29,7 @@ use crate::sys::affinity::MOST_CPUS;
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
 pub(crate) use priority::no_time;
-pub use priority::{Priority, TIME_BUDGET, TableCell};
+pub use priority::{Priority, TableCell};
 pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;

@@ -2,9 +2,11 @@
 
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, FarEnd, Flag, FlagKind,
-    Histogram, HostFacts, Leading, Measured, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile, Quiet,
-    Reason, ReasonCode, RoundRecord, Sampled, Text, Unit, size_text,
+    Histogram, HostFacts, Leading, Measured, Message, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile,
+    Quiet, Reason, ReasonCode, RoundRecord, Sampled, Text, Unit, size_text,
 };
+
+pub use hostmark_say::say;
 
 pub use hostmark_host::{
     DeviceWork, Root, device_work, domains, is_memory, nurseries, of_caches, single, storage_stack,

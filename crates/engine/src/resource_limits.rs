@@ -2,7 +2,8 @@
 
 use std::io;
 
-use hostmark_model::{Reason, ReasonCode, errno_name};
+use hostmark_model::{Message, Reason, ReasonCode, errno_name};
+use hostmark_say::say;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -21,42 +22,44 @@ const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
 
 /// What helps, where the error can only mean that the host has, or lets this user have, no more of something. None where it
 /// may as well be a fault of what is measured, or of the program.
-pub(crate) fn remedy(error: &io::Error) -> Option<String> {
+pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
     let raw = call::errno(error)?;
     let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));
     let limit = |resource| getrlimit(resource).current;
     match Errno::from_raw_os_error(raw) {
         Errno::FBIG => {
-            limit(Resource::Fsize).map(|bytes| format!("files are limited to {bytes} bytes here; raise ulimit -f"))
+            limit(Resource::Fsize).map(|bytes| say!("files are limited to {bytes} bytes here; raise ulimit -f"))
         }
         Errno::MFILE => limit(Resource::Nofile)
             .filter(|&files| files < USUAL_OPEN_FILES)
-            .map(|files| format!("{files} files may be open here; raise ulimit -n")),
-        Errno::NFILE => Some("the machine may open no further files; raise fs.file-max".into()),
+            .map(|files| say!("{files} files may be open here; raise ulimit -n")),
+        Errno::NFILE => Some(say!("the machine may open no further files; raise fs.file-max")),
         // A read that waited in vain says the same.
         Errno::AGAIN if is_one_of(&FORKS) => {
-            Some("no further process may be started here; raise ulimit -u, or pids.max of the control group".into())
+            Some(say!("no further process may be started here; raise ulimit -u, or pids.max of the control group"))
         }
         Errno::NOMEM if !is_one_of(&AT_ADDRESSES) => Some(match limit(Resource::As) {
-            Some(bytes) => format!("a process may have {} MiB of addresses here; raise ulimit -v", bytes >> 20),
-            None => "free memory, or raise the limit of the control group".into(),
+            Some(bytes) => {
+                say!("a process may have {bytes} MiB of addresses here; raise ulimit -v", bytes = bytes >> 20)
+            }
+            None => say!("free memory, or raise the limit of the control group"),
         }),
-        Errno::NOSPC if is_one_of(&OBJECTS) => Some("the system has no more of them; look at ipcs -l".into()),
-        Errno::NOSPC => Some("the file system is full; make room, or name another directory by --scratch".into()),
-        Errno::DQUOT => Some("the quota is used up; make room, or name another directory by --scratch".into()),
+        Errno::NOSPC if is_one_of(&OBJECTS) => Some(say!("the system has no more of them; look at ipcs -l")),
+        Errno::NOSPC => Some(say!("the file system is full; make room, or name another directory by --scratch")),
+        Errno::DQUOT => Some(say!("the quota is used up; make room, or name another directory by --scratch")),
         // Nothing but loopback is ever sent to.
         Errno::NETUNREACH | Errno::NETDOWN => {
-            Some("the loopback interface is down; bring it up by: ip link set lo up".into())
+            Some(say!("the loopback interface is down; bring it up by: ip link set lo up"))
         }
         _ => None,
     }
 }
 
 /// A reason that this error is the cause of: its code follows from the error, and the error's name is an argument.
-pub fn reason_of(error: &io::Error, text: impl std::fmt::Display) -> Reason {
+pub fn reason_of(error: &io::Error, message: impl Into<Message>) -> Reason {
     match call::errno(error).and_then(errno_name) {
-        Some(name) => code_of_errno(error, name).because(text).with("errno", name),
-        None => code_without_errno(error).because(text),
+        Some(name) => code_of_errno(error, name).because(message).with("errno", name),
+        None => code_without_errno(error).because(message),
     }
 }
 
@@ -84,27 +87,33 @@ fn code_without_errno(error: &io::Error) -> ReasonCode {
 }
 
 /// Why a case in huge pages cannot be measured in a process that may have none.
-pub(crate) const HUGE_PAGES_FORBIDDEN: &str = "huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)";
+pub(crate) fn huge_pages_forbidden() -> Message {
+    say!("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)")
+}
 
 /// What an error of the system mostly means here, and what to look at; none of an error that has no number of the system's.
-pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
+pub(crate) fn hint(error: &io::Error) -> Option<Message> {
     Some(match Errno::from_raw_os_error(call::errno(error)?) {
         Errno::TIMEDOUT | Errno::AGAIN => {
-            "nobody answered in time; look for a packet filter, a full queue or a machine that stands still"
+            say!("nobody answered in time; look for a packet filter, a full queue or a machine that stands still")
         }
         Errno::CONNREFUSED | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE | Errno::NOTCONN => {
-            "the other end is gone; look for who ends processes, and for a packet filter"
+            say!("the other end is gone; look for who ends processes, and for a packet filter")
         }
         Errno::HOSTUNREACH | Errno::HOSTDOWN | Errno::ADDRNOTAVAIL => {
-            "the address cannot be reached; look at the addresses and routes of this network namespace"
+            say!("the address cannot be reached; look at the addresses and routes of this network namespace")
         }
-        Errno::PERM | Errno::ACCESS => "this process may not; look at its user, capabilities and system call filter",
-        Errno::NOSYS | Errno::OPNOTSUPP => "this kernel or filesystem cannot; look at its version and configuration",
-        Errno::IO | Errno::ROFS | Errno::STALE => "the device or filesystem fails; look at dmesg",
+        Errno::PERM | Errno::ACCESS => {
+            say!("this process may not; look at its user, capabilities and system call filter")
+        }
+        Errno::NOSYS | Errno::OPNOTSUPP => {
+            say!("this kernel or filesystem cannot; look at its version and configuration")
+        }
+        Errno::IO | Errno::ROFS | Errno::STALE => say!("the device or filesystem fails; look at dmesg"),
         Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::NOTDIR => {
-            "a file or device is missing; look for who removes or unmounts it"
+            say!("a file or device is missing; look for who removes or unmounts it")
         }
-        _ => "not expected here; measure the case alone, and look at dmesg",
+        _ => say!("not expected here; measure the case alone, and look at dmesg"),
     })
 }
 

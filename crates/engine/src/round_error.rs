@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::io;
 use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
 
-use hostmark_model::{Event, Reason, ReasonCode};
+use hostmark_model::{Event, Message, MessageArgument, Nested, Reason, ReasonCode};
+use hostmark_say::say;
 
 use crate::resource_limits::{self, reason_of};
 use crate::sys::exit_message;
@@ -21,22 +22,23 @@ pub enum RoundError {
 
 impl RoundError {
     /// Skipped, with the reason.
-    pub fn skipped(code: ReasonCode, text: impl Display) -> RoundError {
+    pub fn skipped(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Skipped(code.because(text))
     }
 
     /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
-    pub fn lacking(what: impl Display, error: &io::Error) -> RoundError {
+    pub fn lacking(what: impl Into<Message>, error: &io::Error) -> RoundError {
         exit_message::settle();
+        let what = what.into();
         match resource_limits::remedy(error) {
-            Some(remedy) => RoundError::Skipped(reason_of(error, format_args!("{what}: {error}: {remedy}"))),
-            None => RoundError::Skipped(reason_of(error, format_args!("{what}: {error}"))),
+            Some(remedy) => RoundError::Skipped(reason_of(error, say!("{what}: {error}: {remedy}"))),
+            None => RoundError::Skipped(reason_of(error, say!("{what}: {error}"))),
         }
     }
 
     /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
     /// is the reason, with what helps.
-    pub fn unable(code: ReasonCode, what: impl Display, error: io::Error) -> RoundError {
+    pub fn unable(code: ReasonCode, what: impl Into<Message>, error: io::Error) -> RoundError {
         if resource_limits::remedy(&error).is_some() {
             return RoundError::from(error);
         }
@@ -49,9 +51,10 @@ impl RoundError {
     }
 
     /// The same, of this step.
-    pub(crate) fn within(self, step: &str) -> RoundError {
+    pub(crate) fn within(self, step: impl Into<Message>) -> RoundError {
+        let step = step.into();
         self.map(|reason| {
-            let text = format!("{step}: {reason}");
+            let text = say!("{step}: {reason}");
             reason.with_text(text)
         })
     }
@@ -65,7 +68,7 @@ impl RoundError {
     }
 
     /// Failed, with what went wrong.
-    pub fn failed(code: ReasonCode, text: impl Display) -> RoundError {
+    pub fn failed(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Failed(code.because(text))
     }
 
@@ -85,6 +88,25 @@ impl Display for RoundError {
 
 impl std::error::Error for RoundError {}
 
+impl From<&RoundError> for Message {
+    fn from(error: &RoundError) -> Message {
+        let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = error;
+        reason.into()
+    }
+}
+
+impl From<RoundError> for Message {
+    fn from(error: RoundError) -> Message {
+        error.into_reason().into()
+    }
+}
+
+impl Nested for RoundError {
+    fn nested(&self) -> MessageArgument {
+        MessageArgument::Message(self.into())
+    }
+}
+
 impl From<RoundError> for Event {
     /// The last of a round.
     fn from(error: RoundError) -> Event {
@@ -99,8 +121,8 @@ impl From<io::Error> for RoundError {
     fn from(error: io::Error) -> RoundError {
         exit_message::settle();
         match (resource_limits::remedy(&error), resource_limits::hint(&error)) {
-            (Some(remedy), _) => RoundError::Skipped(reason_of(&error, format_args!("{error}: {remedy}"))),
-            (None, Some(hint)) => RoundError::Failed(reason_of(&error, format_args!("{error}: {hint}"))),
+            (Some(remedy), _) => RoundError::Skipped(reason_of(&error, say!("{error}: {remedy}"))),
+            (None, Some(hint)) => RoundError::Failed(reason_of(&error, say!("{error}: {hint}"))),
             (None, None) => RoundError::Failed(reason_of(&error, &error)),
         }
     }
@@ -160,5 +182,6 @@ impl<T, E: Into<RoundError>> Checked for std::result::Result<T, E> {
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    ReasonCode::Internal.because(format_args!("panicked: {}", text.unwrap_or("without a word")))
+    ReasonCode::Internal
+        .because(say!("panicked: {text}", text = text.map_or_else(|| say!("without a word"), Message::from)))
 }

@@ -18,6 +18,7 @@ use hostmark_model::{
     CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Profile,
     Reason, ReasonCode, RunTime,
 };
+use hostmark_say::say;
 
 use crate::clock::wall::Wall;
 use crate::estimate::core_width::{self, CoreWidths};
@@ -402,7 +403,7 @@ impl Runner<'_> {
     fn case_rounds(&self, index: usize) -> CaseRounds {
         let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
         let stopped = self.interrupted && !state.dropped;
-        let without = || if stopped { ReasonCode::Interrupted.because("interrupted") } else { no_time() };
+        let without = || if stopped { ReasonCode::Interrupted.because(say!("interrupted")) } else { no_time() };
         // What takes long to fill has all rounds of a glance, or is left out by name.
         let is_glance = self.setting.plan.request.profile == Profile::Glance && !self.interrupted;
         let has_all_or_none = is_glance && case.has_long_set_up() && !state.ended;

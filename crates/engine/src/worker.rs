@@ -15,6 +15,7 @@ use hostmark_model::{
     AxisKind, CaseId, Choice, Event, Job, JobCase, JsonLine, PROTOCOL, Params, Reason, ReasonCode, RoundNoise,
     RoundTime,
 };
+use hostmark_say::say;
 
 use crate::case::arena;
 use crate::case::copies::{self, Copies};
@@ -45,7 +46,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     if !process::die_with_parent(environment.parent) {
         return match process::has_parent(environment.parent) {
             true => {
-                let reason = ReasonCode::SystemCall.because("prctl: the worker cannot ask to die with the run");
+                let reason = ReasonCode::SystemCall.because(say!("prctl: the worker cannot ask to die with the run"));
                 greet(output)?;
                 write_events(&[Event::Failed { reason }], output)
             }
@@ -97,7 +98,8 @@ fn respond(
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
 fn answer_with_last_words() {
     const WORDS: &str = "@@";
-    let lines = lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::as_reason(WORDS)) }]);
+    let lines =
+        lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::as_reason(WORDS).to_string()) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
         exit_message::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
@@ -143,7 +145,7 @@ fn for_each_case(
 ) -> std::io::Result<()> {
     let protocol = job.environment.protocol;
     if protocol != PROTOCOL {
-        let text = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
+        let text = say!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
         let reason = ReasonCode::Protocol.because(text);
         return done(vec![Event::Failed { reason }]);
     }
@@ -202,7 +204,7 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
 fn with_last_words(reason: Reason) -> Reason {
     match exit_message::received() {
         Some(words) if !reason.contains(&words) => {
-            ReasonCode::ProcessDied.because(format_args!("{} ({reason})", exit_message::as_reason(&words)))
+            ReasonCode::ProcessDied.because(say!("{words} ({reason})", words = exit_message::as_reason(&words)))
         }
         _ => reason,
     }
@@ -211,8 +213,7 @@ fn with_last_words(reason: Reason) -> Reason {
 fn bind(cpus: &[usize]) -> Result<()> {
     match cpus {
         [] => Ok(()),
-        _ => affinity::bind(cpus)
-            .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPUs {cpus:?}"), &error)),
+        _ => affinity::bind(cpus).map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}"), &error)),
     }
 }
 
@@ -286,10 +287,10 @@ fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) 
 fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<Vec<Event>> {
     let begun_ns = monotonic_ns();
     let entry = find(catalogue, &id.probe).ok_or_else(|| {
-        RoundError::failed(ReasonCode::UnknownProbe, format!("the worker knows no probe '{}'", id.probe))
+        RoundError::failed(ReasonCode::UnknownProbe, say!("the worker knows no probe '{probe}'", probe = id.probe))
     })?;
     let Some(measure) = entry.probe.measure.in_worker() else {
-        return Err(RoundError::failed(ReasonCode::Internal, "a derived probe has no rounds"));
+        return Err(RoundError::failed(ReasonCode::Internal, say!("a derived probe has no rounds")));
     };
     let cpus = cpus_of(job, own).to_vec();
     job::check_case(&entry, &id, &cpus)?;
@@ -366,11 +367,10 @@ fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
 
 /// The events of a round that measured, in these surroundings.
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
-    let mut samples = case
-        .yielded
-        .samples
-        .take()
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "the probe ended without measuring anything"))?;
+    let mut samples =
+        case.yielded.samples.take().ok_or_else(|| {
+            RoundError::failed(ReasonCode::Internal, say!("the probe ended without measuring anything"))
+        })?;
     if entry.probe.unit.is_time_or_rate() {
         samples.mark_below_zero()?;
     }
@@ -378,7 +378,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
         return Err(RoundError::failed(
             ReasonCode::Internal,
-            format!("the probe declares no quantity '{name}' that it measures itself"),
+            say!("the probe declares no quantity '{name}' that it measures itself"),
         ));
     }
     let whole = |quantity: &Quantity| {

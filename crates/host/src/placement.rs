@@ -11,7 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
-use hostmark_model::{CpuFact, HostFacts};
+use hostmark_model::{CpuFact, HostFacts, Message};
+use hostmark_say::say;
 
 pub use kinds::{CoreKind, core_kinds};
 pub use node_pairs::node_pairs;
@@ -72,13 +73,12 @@ impl fmt::Display for Placement {
 }
 
 impl FromStr for Placement {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        Placement::ALL
-            .into_iter()
-            .find(|placement| placement.name() == text)
-            .ok_or_else(|| format!("'{text}' is no placement; use {}", Placement::ALL.map(Placement::name).join(", ")))
+    fn from_str(text: &str) -> Result<Self, Message> {
+        Placement::ALL.into_iter().find(|placement| placement.name() == text).ok_or_else(|| {
+            say!("'{text}' is no placement; use {names}", names = Placement::ALL.map(Placement::name).join(", "))
+        })
     }
 }
 
@@ -92,14 +92,14 @@ pub fn single(host: &HostFacts) -> Option<usize> {
 ///
 /// `OtherNode` takes another package where there is one (that is what a second node means to most), else the nearest
 /// other node.
-pub fn pair(host: &HostFacts, placement: Placement) -> Result<[usize; 2], String> {
+pub fn pair(host: &HostFacts, placement: Placement) -> Result<[usize; 2], Message> {
     let map = Map::of(host);
-    let Some(first) = map.seats.first() else { return Err("no CPU is usable".to_owned()) };
+    let Some(first) = map.seats.first() else { return Err(say!("no CPU is usable")) };
     if placement == Placement::SameCpu {
         return Ok([first.id, first.id]);
     }
     if map.seats.len() == 1 {
-        return Err("only one CPU is usable".to_owned());
+        return Err(say!("only one CPU is usable"));
     }
     map.lacks(placement)?;
     map.seats
@@ -198,7 +198,7 @@ impl<'a> Map<'a> {
     }
 
     /// Says at once what no pair of CPUs can have, so that no pairs need be tried.
-    fn lacks(&self, placement: Placement) -> Result<(), String> {
+    fn lacks(&self, placement: Placement) -> Result<(), Message> {
         let distinct = |of: fn(&Seat) -> Option<usize>| self.seats.iter().filter_map(of).collect::<BTreeSet<_>>().len();
         let has = match placement {
             Placement::SameCpu => true,
@@ -211,20 +211,19 @@ impl<'a> Map<'a> {
         if has { Ok(()) } else { Err(self.reason(placement)) }
     }
 
-    fn reason(&self, placement: Placement) -> String {
+    fn reason(&self, placement: Placement) -> Message {
         let no_caches = self.seats.iter().all(|seat| seat.cache.is_none());
         match placement {
-            Placement::SameCpu => "no CPU is usable",
-            Placement::SmtSibling => "no two usable CPUs are threads of one core",
+            Placement::SameCpu => say!("no CPU is usable"),
+            Placement::SmtSibling => say!("no two usable CPUs are threads of one core"),
             Placement::SameCache | Placement::OtherCache if no_caches => {
-                "the host does not tell which CPUs share a cache"
+                say!("the host does not tell which CPUs share a cache")
             }
-            Placement::SameCache => "no two usable cores share a last-level cache",
-            Placement::OtherCache => "the usable CPUs of a node share one last-level cache",
-            Placement::SamePackageOtherNode => "no package has usable CPUs on two memory nodes",
-            Placement::OtherNode => "the usable CPUs are all on one memory node",
+            Placement::SameCache => say!("no two usable cores share a last-level cache"),
+            Placement::OtherCache => say!("the usable CPUs of a node share one last-level cache"),
+            Placement::SamePackageOtherNode => say!("no package has usable CPUs on two memory nodes"),
+            Placement::OtherNode => say!("the usable CPUs are all on one memory node"),
         }
-        .to_owned()
     }
 
     /// The kernel's distance between the nodes of two CPUs; the local one where it is not told.

@@ -1,6 +1,7 @@
 //! Memory that can be spared at this moment: by the machine, by the control groups of this process, by a node.
 
-use std::fmt;
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 
 use crate::cgroups::{Groups, Version};
 use crate::limits;
@@ -20,15 +21,17 @@ pub enum Holder {
     Node(usize),
 }
 
-impl fmt::Display for Holder {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Holder::Machine => write!(to, "the machine"),
-            Holder::Group(directory) => write!(to, "the control group {directory}"),
-            Holder::Node(id) => write!(to, "node {id}"),
+impl From<&Holder> for Message {
+    fn from(holder: &Holder) -> Message {
+        match holder {
+            Holder::Machine => say!("the machine"),
+            Holder::Group(directory) => say!("the control group {directory}"),
+            Holder::Node(id) => Message::plain(format_args!("node {id}")),
         }
     }
 }
+
+displays_its_message!(Holder);
 
 /// What can be spared, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq)]

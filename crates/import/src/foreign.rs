@@ -264,7 +264,7 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
         table: None,
         rounds: 1,
         limit_s: 0.0,
-        clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, drift: None },
+        clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, message: None, drift: None },
         cpu: 0,
         set,
         inputs: Default::default(),
@@ -293,7 +293,7 @@ fn record(source: &Source, id: CaseId, value: ImportedValue) -> CaseRecord {
                 }
             }
             let also = also.into_iter().filter_map(|(name, numbers)| Some((name, Also { estimate: of(&numbers)? })));
-            let flag = |detail| Flag { kind: FlagKind::Unconfirmed, detail };
+            let flag = |detail: String| Flag::new(FlagKind::Unconfirmed, detail);
             Outcome::Measured(Box::new(Measured {
                 estimate,
                 also: also.collect(),

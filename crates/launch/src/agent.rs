@@ -6,6 +6,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, LONGEST_AGENT_LINE};
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 
 use crate::link_speed::SLOWEST_LINK;
 use crate::program::Programs;
@@ -21,10 +23,12 @@ pub const SERVED: &str = "--served";
 /// An agent may ask for no longer lease: that of a command of which nobody knows how long it takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
 /// What helps where a program that is not static does not start.
-const STATIC_REMEDY: &str = concat!(
-    "put a static program beside this one: hostmark-x86_64-linux-musl, made by cargo build --release --target ",
-    "x86_64-unknown-linux-musl, or the same for aarch64"
-);
+fn static_remedy() -> Message {
+    say!(
+        "put a static program beside this one: hostmark-x86_64-linux-musl, made by cargo build --release --target \
+         x86_64-unknown-linux-musl, or the same for aarch64"
+    )
+}
 /// What a line has of these at most, far more than a run has of each but the numbers. A few bytes of JSON become dozens in memory:
 /// all together no more than 400 MB, of which a line of numbers alone makes 300.
 const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 << 19), (b'{', 1 << 19)];
@@ -39,36 +43,31 @@ const LONGEST_QUOTE: usize = 1000;
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The program did not come to run there.
-    #[error(transparent)]
     Transport(TransportError),
     /// It has ended, or the link to it has.
-    #[error("'{name}' broke off ({how}); look at that host and at the way there")]
     Ended {
         /// The place.
         name: String,
         /// What is known of it.
-        how: String,
+        how: Message,
     },
     /// It has ended before it said anything.
-    #[error("'{name}' took the program and could not start it ({how}); {remedy}")]
     NotBegun {
         /// The place.
         name: String,
         /// What is known of it.
-        how: String,
+        how: Message,
         /// What to do.
-        remedy: String,
+        remedy: Message,
     },
     /// Its server let nobody in, or could not be dialled.
-    #[error("'{name}' gives no agent: {how}")]
     NotLetIn {
         /// The place.
         name: String,
         /// Why, which ends with what to do.
-        how: String,
+        how: Message,
     },
     /// It has said nothing for too long.
-    #[error("'{name}' has said nothing for {seconds} s, longer than it may; look at that host and at the way there")]
     Silent {
         /// The place.
         name: String,
@@ -76,7 +75,6 @@ pub enum AgentError {
         seconds: u64,
     },
     /// It speaks on and on.
-    #[error("'{name}' has not ended after {seconds} s; look at that host")]
     Endless {
         /// The place.
         name: String,
@@ -84,17 +82,13 @@ pub enum AgentError {
         seconds: u64,
     },
     /// It said what no agent says.
-    #[error("'{name}' said what no hostmark says ({what}); look at what runs there")]
     Garbled {
         /// The place.
         name: String,
         /// What is wrong with it.
-        what: String,
+        what: Message,
     },
     /// It speaks otherwise.
-    #[error(
-        "the hostmark behind '{name}' speaks version {theirs} of the protocol, this one {AGENT_PROTOCOL}; take the same version of both"
-    )]
     Version {
         /// The place.
         name: String,
@@ -102,15 +96,11 @@ pub enum AgentError {
         theirs: u32,
     },
     /// It is another program than the one that was sent.
-    #[error(
-        "the program behind '{name}' has another digest than the one that was sent; send it anew, and look at the way there"
-    )]
     DigestDiffers {
         /// The place.
         name: String,
     },
     /// It told an error of its own.
-    #[error("{sentence}")]
     Reported {
         /// Its sentence, with the place before it.
         sentence: String,
@@ -118,10 +108,8 @@ pub enum AgentError {
         exit: u8,
     },
     /// The person asked to stop.
-    #[error("stopped")]
     Stopped,
     /// The system refused.
-    #[error("'{name}' cannot be heard or told ({error}); try again")]
     Io {
         /// The place.
         name: String,
@@ -129,6 +117,41 @@ pub enum AgentError {
         error: io::Error,
     },
 }
+
+impl From<&AgentError> for Message {
+    fn from(error: &AgentError) -> Message {
+        match error {
+            AgentError::Transport(value) => value.into(),
+            AgentError::Ended { name, how } => {
+                say!("'{name}' broke off ({how}); look at that host and at the way there")
+            }
+            AgentError::NotBegun { name, how, remedy } => {
+                say!("'{name}' took the program and could not start it ({how}); {remedy}")
+            }
+            AgentError::NotLetIn { name, how } => say!("'{name}' gives no agent: {how}"),
+            AgentError::Silent { name, seconds } => say!(
+                "'{name}' has said nothing for {seconds} s, longer than it may; look at that host and at the way there"
+            ),
+            AgentError::Endless { name, seconds } => {
+                say!("'{name}' has not ended after {seconds} s; look at that host")
+            }
+            AgentError::Garbled { name, what } => {
+                say!("'{name}' said what no hostmark says ({what}); look at what runs there")
+            }
+            AgentError::Version { name, theirs } => say!(
+                "the hostmark behind '{name}' speaks version {theirs} of the protocol, this one {AGENT_PROTOCOL}; take the same version of both"
+            ),
+            AgentError::DigestDiffers { name } => say!(
+                "the program behind '{name}' has another digest than the one that was sent; send it anew, and look at the way there"
+            ),
+            AgentError::Reported { sentence, .. } => sentence.into(),
+            AgentError::Stopped => say!("stopped"),
+            AgentError::Io { name, error } => say!("'{name}' cannot be heard or told ({error}); try again"),
+        }
+    }
+}
+
+displays_its_message!(AgentError);
 
 /// An agent that has said what it is.
 #[derive(Debug)]
@@ -178,12 +201,12 @@ impl AgentLink {
         let hello = link.receive().map_err(|error| match error {
             AgentError::Ended { name, how } if is_served => {
                 let word = link.process.last_word().map(|word| quoted(word.trim_start_matches(OURS)));
-                AgentError::NotLetIn { name, how: word.unwrap_or(how) }
+                AgentError::NotLetIn { name, how: word.map_or(how, Message::from) }
             }
             AgentError::Ended { name, how } => {
                 let remedy = match begun.is_static {
-                    true => "look at that host's limits of processes and memory".to_owned(),
-                    false => STATIC_REMEDY.to_owned(),
+                    true => say!("look at that host's limits of processes and memory"),
+                    false => static_remedy(),
                 };
                 AgentError::NotBegun { name, how, remedy }
             }
@@ -196,13 +219,13 @@ impl AgentLink {
             // The server's own program, of whatever build: what it is goes into the run.
             AgentAnswer::Hello { digest, .. } if is_served => match digest.filter(|digest| is_digest(digest)) {
                 Some(digest) => Ok(AgentLink { digest, ..link }),
-                None => Err(link.garbled("it does not say which program it is")),
+                None => Err(link.garbled(say!("it does not say which program it is"))),
             },
             AgentAnswer::Hello { digest: Some(digest), .. } if digest != link.digest => {
                 Err(AgentError::DigestDiffers { name: link.name.clone() })
             }
             AgentAnswer::Hello { .. } => Ok(link),
-            _ => Err(link.garbled("it does not begin with a greeting")),
+            _ => Err(link.garbled(say!("it does not begin with a greeting"))),
         }
     }
 
@@ -253,14 +276,14 @@ impl AgentLink {
                 // A long line on a slow link is no silence.
                 ReadOutcome::TimedOut if self.has_come(begun, patience) => continue,
                 ReadOutcome::TimedOut => return Err(self.silent()),
-                ReadOutcome::TooLong => return Err(self.garbled("a line without an end")),
+                ReadOutcome::TooLong => return Err(self.garbled(say!("a line without an end"))),
                 ReadOutcome::Stopped => return Err(AgentError::Stopped),
             };
             self.taken += line.len() as u64 + 1;
             if self.taken > MOST_RECEIVED {
-                return Err(self.garbled("more than a run has"));
+                return Err(self.garbled(say!("more than a run has")));
             }
-            let answer = parse(&line).map_err(|what| self.garbled(&what))?;
+            let answer = parse(&line).map_err(|what| self.garbled(what))?;
             if let Some(answer) = self.take(answer)? {
                 return Ok(answer);
             }
@@ -295,7 +318,7 @@ impl AgentLink {
     /// Counts and acknowledges an answer; none where it is for this end alone.
     fn take(&mut self, answer: AgentAnswer) -> Result<Option<AgentAnswer>, AgentError> {
         match (&answer, self.lines_taken) {
-            (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled("a second plan")),
+            (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled(say!("a second plan"))),
             (AgentAnswer::Plan { .. }, None) => self.lines_taken = Some(0),
             (
                 AgentAnswer::Silent { .. }
@@ -304,7 +327,7 @@ impl AgentLink {
                 | AgentAnswer::Round(_),
                 None,
             ) => {
-                return Err(self.garbled("what follows a plan, and no plan"));
+                return Err(self.garbled(say!("what follows a plan, and no plan")));
             }
             (AgentAnswer::Error { sentence, exit }, _) => {
                 let sentence = format!("'{}': {}", self.name, quoted(sentence));
@@ -341,23 +364,27 @@ impl AgentLink {
         self.process.kill().is_ok()
     }
 
-    fn garbled(&self, what: &str) -> AgentError {
-        AgentError::Garbled { name: self.name.clone(), what: quoted(what) }
+    fn garbled(&self, what: Message) -> AgentError {
+        AgentError::Garbled { name: self.name.clone(), what }
     }
 
     fn ended(&mut self) -> AgentError {
         // Its last word may still be under way.
         self.process.ends_within(timing().end);
-        let status = self.process.kill().map_or_else(|error| error.to_string(), |status| status.to_string());
-        let word = self.process.last_word().map(|word| format!(": {}", quoted(&word))).unwrap_or_default();
-        AgentError::Ended { name: self.name.clone(), how: format!("{status}{word}") }
+        let how = self.process.kill().map_or_else(Message::from, Message::from);
+        let how = match self.process.last_word() {
+            Some(word) => say!("{how}: {word}", word = quoted(&word)),
+            None => how,
+        };
+        AgentError::Ended { name: self.name.clone(), how }
     }
 }
 
 /// An answer, if the line is one and makes no more of memory than it may.
-pub fn parse(line: &str) -> Result<AgentAnswer, String> {
+pub fn parse(line: &str) -> Result<AgentAnswer, Message> {
     bounded(line)?;
-    AgentAnswer::from_line(line).map_err(|error| format!("{error}: {}", line.chars().take(80).collect::<String>()))
+    AgentAnswer::from_line(line)
+        .map_err(|error| quoted(&format!("{error}: {}", line.chars().take(80).collect::<String>())).into())
 }
 
 /// Whether a text is a SHA-256 as programs write it.
@@ -366,16 +393,16 @@ fn is_digest(text: &str) -> bool {
 }
 
 /// A request, if the line is one and makes no more of memory than it may.
-pub fn parse_request(line: &str) -> Result<AgentRequest, String> {
+pub fn parse_request(line: &str) -> Result<AgentRequest, Message> {
     bounded(line)?;
-    AgentRequest::from_line(line).map_err(|error| error.to_string())
+    AgentRequest::from_line(line).map_err(Message::plain)
 }
 
-fn bounded(line: &str) -> Result<(), String> {
+fn bounded(line: &str) -> Result<(), Message> {
     let mut counts = [0_usize; 256];
     line.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
     match MOST_OF.iter().any(|&(byte, most)| counts[usize::from(byte)] > most) {
-        true => Err("a line of more values than a run has".into()),
+        true => Err(say!("a line of more values than a run has")),
         false => Ok(()),
     }
 }

@@ -6,6 +6,8 @@
 //! Then come the two messages of the handshake, and then the stream: the first record of who dialled is empty and shows that the
 //! handshake was no forwarded one. A later empty record ends a direction.
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 use snow::{Builder, HandshakeState, TransportState};
 
 use crate::token::{Token, random};
@@ -36,21 +38,30 @@ pub const GREETING: usize = MAGIC.len() + 1 + NONCE;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// A greeting that no server of ours gives.
-    #[error("it does not greet as hostmark serve does")]
     Strange,
     /// A greeting of another version.
-    #[error("it speaks version {0} of the channel")]
     Version(u8),
     /// A message that was not made with this token, for this connection.
-    #[error("the token is another one")]
     Token,
     /// A record that was not made at the other end, or not now.
-    #[error("a record was altered on the way")]
     Altered,
     /// The kernel gives no random bytes, or no key can be made.
-    #[error("no key can be made")]
     NoKey,
 }
+
+impl From<&ChannelError> for Message {
+    fn from(error: &ChannelError) -> Message {
+        match error {
+            ChannelError::Strange => say!("it does not greet as hostmark serve does"),
+            ChannelError::Version(value) => say!("it speaks version {value} of the channel"),
+            ChannelError::Token => say!("the token is another one"),
+            ChannelError::Altered => say!("a record was altered on the way"),
+            ChannelError::NoKey => say!("no key can be made"),
+        }
+    }
+}
+
+displays_its_message!(ChannelError);
 
 /// What a server says first.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use hostmark_model::Message;
+use hostmark_say::say;
+
 use crate::link_speed::on_the_way;
 use crate::program::{Program, Programs, nonce};
 use crate::supervise::{ReadOutcome, Supervised, WriteOutcome, left, now};
@@ -39,7 +42,7 @@ pub(crate) struct RemoteShell {
     process: Supervised,
     patience: Duration,
     /// What is under way, for errors.
-    step: &'static str,
+    step: Message,
     /// The last line that was not for us: some commands complain there.
     noise: String,
 }
@@ -51,7 +54,7 @@ fn quoted(word: &str) -> String {
 
 impl RemoteShell {
     pub(crate) fn new(name: Name, process: Supervised, patience: Duration) -> io::Result<RemoteShell> {
-        let step = "before its shell had begun";
+        let step = say!("before its shell had begun");
         Ok(RemoteShell { name, nonce: nonce()?, process, patience, step, noise: String::new() })
     }
 
@@ -85,15 +88,15 @@ impl RemoteShell {
         self.process.forget_words();
         let program = programs.for_place(machine.trim(), &self.name)?;
         if installed == program.digest {
-            self.step = "before it started the program that is installed there";
+            self.step = say!("before it started the program that is installed there");
             self.feed(b"use\n")?;
             return Ok((program, false));
         }
-        self.step = "while it looked for a directory";
+        self.step = say!("while it looked for a directory");
         let size = program.bytes.len();
         self.feed(format!("take {size} {}\n", program.digest).as_bytes())?;
         self.find_room()?;
-        self.step = "while the program was copied";
+        self.step = say!("while the program was copied");
         self.feed(&program.bytes)?;
         let answer = self.answer(self.patience + on_the_way(size))?;
         let place = self.name.clone();
@@ -179,8 +182,9 @@ impl RemoteShell {
             // A question ends without a line.
             self.noise = String::from_utf8_lossy(&unended).into_owned();
         }
-        let (seconds, word) = (patience.as_secs(), after(": ", &self.last_word()));
-        TransportError::Silent { place: self.name.clone(), seconds, step: self.step, word }
+        let (seconds, word) = (patience.as_secs(), self.last_word());
+        let word = if word.is_empty() { Message::plain("") } else { say!(": {word}") };
+        TransportError::Silent { place: self.name.clone(), seconds, step: self.step.clone(), word }
     }
 
     fn ended(&mut self) -> TransportError {
@@ -189,20 +193,21 @@ impl RemoteShell {
         let status = self.process.kill();
         let has_no_shell = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(126 | 127)));
         let how = match status {
-            Ok(status) if has_ended => status.to_string(),
-            Ok(_) => "its output was closed".to_owned(),
-            Err(error) => error.to_string(),
+            Ok(status) if has_ended => status.into(),
+            Ok(_) => say!("its output was closed"),
+            Err(error) => error.into(),
         };
-        let how = format!("{how}{}", after(": ", &self.last_word()));
+        let word = self.last_word();
+        let how = if word.is_empty() { how } else { say!("{how}: {word}") };
         let place = self.name.clone();
         match has_no_shell {
             true => TransportError::NoShell { place, how },
-            false => TransportError::Ended { place, step: self.step, how },
+            false => TransportError::Ended { place, step: self.step.clone(), how },
         }
     }
 
     fn strange(&self, answer: &str) -> TransportError {
-        TransportError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
+        TransportError::Strange { place: self.name.clone(), step: self.step.clone(), answer: shown(answer) }
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 use rustix::event::poll;
 
 use crate::channel::{CHANNEL, Channel, ChannelError, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, Records};
@@ -25,7 +27,6 @@ const LONGEST_GREETING: usize = 1 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// Nobody listens there, or the name means no address.
-    #[error("nobody answers at {address} ({error}); start hostmark serve there, or correct the address")]
     Unreached {
         /// What was dialled.
         address: String,
@@ -33,15 +34,11 @@ pub enum DialError {
         error: io::Error,
     },
     /// Who answers is no server of ours.
-    #[error("what answers at {address} is no hostmark serve; correct the address")]
     Strange {
         /// What was dialled.
         address: String,
     },
     /// It speaks otherwise.
-    #[error(
-        "the hostmark serve at {address} speaks version {theirs} of the channel, this one {CHANNEL}; take the same version of both"
-    )]
     Version {
         /// What was dialled.
         address: String,
@@ -49,31 +46,26 @@ pub enum DialError {
         theirs: u8,
     },
     /// It ended the handshake.
-    #[error("the hostmark serve at {address} refuses this token; give the file that holds the token of that server")]
     Refused {
         /// What was dialled.
         address: String,
     },
     /// It says nothing.
-    #[error("the server at {address} was silent for {} s; it may be overrun: try again later", timing().dial.as_secs())]
     Silent {
         /// What was dialled.
         address: String,
     },
     /// The connection has ended in the middle.
-    #[error("the connection to {address} broke off; look at that host and at the way there")]
     Lost {
         /// What was dialled.
         address: String,
     },
     /// Somebody on the way changes what passes.
-    #[error("what came from {address} was altered on the way; look at the way there")]
     Altered {
         /// What was dialled.
         address: String,
     },
     /// The system refused.
-    #[error("the system refuses a connection to {address} ({error}); try again")]
     Io {
         /// What was dialled.
         address: String,
@@ -81,6 +73,40 @@ pub enum DialError {
         error: io::Error,
     },
 }
+
+impl From<&DialError> for Message {
+    fn from(error: &DialError) -> Message {
+        match error {
+            DialError::Unreached { address, error } => {
+                say!("nobody answers at {address} ({error}); start hostmark serve there, or correct the address")
+            }
+            DialError::Strange { address } => {
+                say!("what answers at {address} is no hostmark serve; correct the address")
+            }
+            DialError::Version { address, theirs } => say!(
+                "the hostmark serve at {address} speaks version {theirs} of the channel, this one {CHANNEL}; take the same version of both"
+            ),
+            DialError::Refused { address } => say!(
+                "the hostmark serve at {address} refuses this token; give the file that holds the token of that server"
+            ),
+            DialError::Silent { address } => say!(
+                "the server at {address} was silent for {dial} s; it may be overrun: try again later",
+                dial = timing().dial.as_secs()
+            ),
+            DialError::Lost { address } => {
+                say!("the connection to {address} broke off; look at that host and at the way there")
+            }
+            DialError::Altered { address } => {
+                say!("what came from {address} was altered on the way; look at the way there")
+            }
+            DialError::Io { address, error } => {
+                say!("the system refuses a connection to {address} ({error}); try again")
+            }
+        }
+    }
+}
+
+displays_its_message!(DialError);
 
 /// Dials a server at `HOST:PORT`, and carries `input` there and what comes from there to `output`, until the other end has said
 /// its last.
@@ -94,7 +120,7 @@ pub fn dial(address: &str, token: &Token, input: File, output: File) -> Result<(
 fn connect(address: &str, shown: &str) -> Result<TcpStream, DialError> {
     let unreached = |error| DialError::Unreached { address: shown.to_owned(), error };
     let until = now().checked_add(timing().dial);
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, say!("the name has no address"));
     let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(unreached)?.take(MOST_ADDRESSES).collect();
     for (tried, address) in addresses.iter().enumerate() {
         // One that does not answer leaves the others their time.

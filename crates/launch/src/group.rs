@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use hostmark_say::say;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
@@ -108,14 +109,14 @@ pub fn null() -> io::Result<Stdio> {
     opened.map(Stdio::from).map_err(|error| {
         let number = error.raw_os_error().map(Errno::from_raw_os_error);
         let is_limit = matches!(number, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM));
-        let text = || format!("/dev/null cannot be opened: {error}; make it by: mknod -m 666 /dev/null c 1 3");
+        let text = || say!("/dev/null cannot be opened: {error}; make it by: mknod -m 666 /dev/null c 1 3");
         if is_limit { error } else { io::Error::new(error.kind(), text()) }
     })
 }
 
 /// An error with the name of the call that failed; its kind stays what it was.
 pub(crate) fn named(call: &str, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{call}: {error}"))
+    io::Error::new(error.kind(), say!("{what}: {error}", what = call))
 }
 
 /// A look at a child that leaves it as it is.

@@ -4,6 +4,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -36,39 +38,56 @@ const FINE: &str = "exit status: 0";
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Nobody answers.
-    #[error("the guest answers no knock in {} s{}; boot it anew", timing().boot.as_secs(), console(.0))]
     Silent(Vec<String>),
     /// It says too much.
-    #[error("the guest floods its channel{}; look at what writes there", console(.0))]
     Floods(Vec<String>),
     /// It runs no longer.
-    #[error("the guest has stopped: {how}{}; boot it anew", console(lines))]
     Stopped {
         /// Why.
-        how: &'static str,
+        how: Message,
         /// The end of its console.
         lines: Vec<String>,
     },
     /// Its agent has failed.
-    #[error(
-        "the agent in the guest ended by {how}{}; give the guest more memory, or look at its console",
-        console(lines)
-    )]
     Agent {
-        how: String,
+        how: Message,
         /// The end of its console.
         lines: Vec<String>,
     },
     /// A stream here has failed.
-    #[error("the guest's channel fails ({0}); boot it anew")]
     Io(#[from] io::Error),
 }
 
+impl From<&SessionError> for Message {
+    fn from(error: &SessionError) -> Message {
+        match error {
+            SessionError::Silent(value) => say!(
+                "the guest answers no knock in {boot} s{value}; boot it anew",
+                boot = timing().boot.as_secs(),
+                value = console(value)
+            ),
+            SessionError::Floods(value) => {
+                say!("the guest floods its channel{value}; look at what writes there", value = console(value))
+            }
+            SessionError::Stopped { how, lines } => {
+                say!("the guest has stopped: {how}{lines}; boot it anew", lines = console(lines))
+            }
+            SessionError::Agent { how, lines } => say!(
+                "the agent in the guest ended by {how}{lines}; give the guest more memory, or look at its console",
+                lines = console(lines)
+            ),
+            SessionError::Io(value) => say!("the guest's channel fails ({value}); boot it anew"),
+        }
+    }
+}
+
+displays_its_message!(SessionError);
+
 /// The end of a console as a part of a sentence.
-pub fn console(lines: &[String]) -> String {
+pub fn console(lines: &[String]) -> Message {
     match lines {
-        [] => "; its console is empty".to_owned(),
-        lines => format!("; its console ends with: {}", lines.join(" | ")),
+        [] => say!("; its console is empty"),
+        lines => say!("; its console ends with: {lines}", lines = lines.join(" | ")),
     }
 }
 
@@ -133,7 +152,7 @@ pub fn carry(channel: OwnedFd, monitor: Monitor, input: OwnedFd, output: OwnedFd
     match session.how.as_str() {
         FINE => Ok(()),
         _ => Err(SessionError::Agent {
-            how: crate::transport_error::shown(&session.how),
+            how: crate::transport_error::shown(&session.how).into(),
             lines: session.monitor.last_lines(),
         }),
     }

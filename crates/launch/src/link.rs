@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use hostmark_model::Message;
+
 /// A way to one worker. It is always a process of the machine on which the run is: what goes elsewhere is a whole run.
 pub trait WorkerLink {
     /// The next line, or why there is none.
@@ -29,9 +31,9 @@ pub enum Received {
     /// A line, without its end.
     Line(String),
     /// The worker ended; how, as a fragment that fits after "the worker".
-    Ended(String),
+    Ended(Message),
     /// The same of one that somebody else killed.
-    Killed(String),
+    Killed(Message),
     /// Nothing came in the time given.
     TimedOut,
     /// The person asked to stop.

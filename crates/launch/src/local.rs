@@ -7,7 +7,8 @@ use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_model::OUT_OF_MEMORY;
+use hostmark_model::{Message, out_of_memory};
+use hostmark_say::say;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -80,15 +81,15 @@ impl LocalWorker {
     fn how(&mut self) -> Received {
         // Its output has ended: it is about to end by itself, or must be made to.
         let ended_by_itself = self.process.ends_within(GRACE);
-        let (ended, how): (fn(String) -> Received, _) = match self.process.end() {
+        let (ended, how): (fn(Message) -> Received, _) = match self.process.end() {
             Ok(status) if ended_by_itself && status.signal() == Some(Signal::KILL.as_raw()) => {
-                (Received::Killed, OUT_OF_MEMORY.to_owned())
+                (Received::Killed, out_of_memory())
             }
             Ok(status) => (Received::Ended, describe(status)),
-            Err(error) => (Received::Ended, format!("cannot be waited for: {error}")),
+            Err(error) => (Received::Ended, say!("cannot be waited for: {error}")),
         };
         ended(match self.process.last_word() {
-            Some(word) => format!("{how}: {word}"),
+            Some(word) => say!("{how}: {word}"),
             None => how,
         })
     }
@@ -100,9 +101,9 @@ impl WorkerLink for LocalWorker {
             Ok(ReadOutcome::Line(line)) => Received::Line(line),
             Ok(ReadOutcome::TimedOut) => Received::TimedOut,
             Ok(ReadOutcome::Stopped) => Received::Interrupted,
-            Ok(ReadOutcome::TooLong) => Received::Ended(format!("wrote a line of over {LONGEST_LINE} bytes")),
+            Ok(ReadOutcome::TooLong) => Received::Ended(say!("wrote a line of over {LONGEST_LINE} bytes")),
             Ok(ReadOutcome::Closed) => self.how(),
-            Err(error) => Received::Ended(format!("cannot be heard: {error}")),
+            Err(error) => Received::Ended(say!("cannot be heard: {error}")),
         }
     }
 
@@ -166,11 +167,11 @@ impl Drop for LocalWorker {
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+fn describe(status: ExitStatus) -> Message {
     match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("was ended by signal {signal}"),
-        (_, Some(code)) => format!("ended with status {code} before it was done"),
-        _ => "ended before it was done".into(),
+        (Some(signal), _) => say!("was ended by signal {signal}"),
+        (_, Some(code)) => say!("ended with status {code} before it was done"),
+        _ => say!("ended before it was done"),
     }
 }
 
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(worker.receive(SOON), Received::Line("got order".into()));
         assert_eq!(worker.receive(SOON), Received::Line("two".into()));
         let Received::Ended(how) = worker.receive(SOON) else { panic!() };
-        assert_eq!(how, "ended with status 3 before it was done");
+        assert_eq!(how.to_string(), "ended with status 3 before it was done");
     }
 
     #[test]
@@ -247,7 +248,7 @@ mod tests {
         let script = r"echo first >&2; printf 'cannot load \033[1mlibc\n\n' >&2; exit 127";
         let mut worker = shell(script, None);
         let Received::Ended(how) = worker.receive(SOON) else { panic!() };
-        assert_eq!(how, "ended with status 127 before it was done: cannot load [1mlibc");
+        assert_eq!(how.to_string(), "ended with status 127 before it was done: cannot load [1mlibc");
     }
 
     #[test]
@@ -256,13 +257,13 @@ mod tests {
         let mut worker = shell(script, None);
         assert_eq!(worker.receive(SOON), Received::Line("done".into()));
         let Received::Killed(how) = worker.receive(SOON) else { panic!() };
-        assert!(how.starts_with(&format!("{OUT_OF_MEMORY}: n")), "{how}");
+        assert!(how.to_string().starts_with(&format!("{}: n", out_of_memory())), "{how}");
     }
 
     #[test]
     fn a_worker_that_was_killed_says_by_what() {
         let mut worker = shell("kill -9 $$", None);
-        assert_eq!(worker.receive(SOON), Received::Killed(OUT_OF_MEMORY.into()));
+        assert_eq!(worker.receive(SOON), Received::Killed(out_of_memory()));
     }
 
     #[test]
@@ -291,7 +292,7 @@ mod tests {
     fn a_line_without_an_end_is_not_kept_for_ever() {
         let mut worker = shell("exec cat /dev/zero", None);
         let Received::Ended(how) = worker.receive(Duration::from_secs(60)) else { panic!() };
-        assert_eq!(how, "wrote a line of over 67108864 bytes");
+        assert_eq!(how.to_string(), "wrote a line of over 67108864 bytes");
     }
 
     #[test]

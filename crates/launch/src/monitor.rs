@@ -3,6 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use hostmark_model::Message;
+use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{RecvFlags, SendFlags};
@@ -44,13 +46,13 @@ pub enum Stopped {
 
 impl Stopped {
     /// As a part of a sentence.
-    pub fn text(self) -> &'static str {
+    pub fn text(self) -> Message {
         match self {
-            Stopped::Reset => "it restarted itself, as a kernel does after a panic",
-            Stopped::PoweredOff => "it switched itself off",
-            Stopped::ByQemu => "QEMU stopped it, as it does where KVM cannot carry an instruction out",
-            Stopped::NoRoom => "this host has no room for what it wrote to its disk",
-            Stopped::Gone => "QEMU has ended",
+            Stopped::Reset => say!("it restarted itself, as a kernel does after a panic"),
+            Stopped::PoweredOff => say!("it switched itself off"),
+            Stopped::ByQemu => say!("QEMU stopped it, as it does where KVM cannot carry an instruction out"),
+            Stopped::NoRoom => say!("this host has no room for what it wrote to its disk"),
+            Stopped::Gone => say!("QEMU has ended"),
         }
     }
 }
@@ -115,7 +117,10 @@ impl Monitor {
                 continue;
             }
             return match line.get("error") {
-                Some(error) => Err(io::Error::other(shown(error["desc"].as_str().unwrap_or("it refuses")))),
+                Some(error) => Err(io::Error::other(match error["desc"].as_str() {
+                    Some(why) => Message::plain(shown(why)),
+                    None => say!("it refuses"),
+                })),
                 None => Ok(line["return"].take()),
             };
         }
@@ -177,7 +182,7 @@ impl Monitor {
                 return Ok(Some(line));
             }
             if self.unread.len() > LONGEST_LINE {
-                return Err(io::Error::other("a line without an end"));
+                return Err(io::Error::other(say!("a line without an end")));
             }
             let mut part = [0; PART];
             match rustix::net::recv(&self.socket, &mut part[..], RecvFlags::DONTWAIT) {
@@ -209,7 +214,7 @@ impl Monitor {
         let at_most = left(until).unwrap_or(timing().monitor);
         let time = Timespec::try_from(at_most).ok();
         match poll(&mut [PollFd::new(&self.socket, what)], time.as_ref()) {
-            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")),
+            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, say!("it does not answer"))),
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hostmark_say::say;
+
 use sha2::{Digest, Sha256};
 
 use crate::transport_error::{Name, TransportError, shown};
@@ -85,11 +87,10 @@ impl Programs {
         match self.beside.as_ref().map(|directory| fs::read(directory.join(&file))) {
             Some(Ok(bytes)) if is_for(&bytes, number) => Ok(Program::of(bytes, true)),
             Some(Ok(_)) => Err(TransportError::WrongFile { file: named, machine }),
-            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(io::Error::new(
-                error.kind(),
-                format!("cannot read {named}: {error}; make it readable or remove it"),
-            )
-            .into()),
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+                Err(io::Error::new(error.kind(), say!("cannot read {named}: {error}; make it readable or remove it"))
+                    .into())
+            }
             _ if is_ours => Ok(self.ours()?),
             _ => Err(TransportError::WrongMachine { place: place.clone(), machine, file: named }),
         }
@@ -104,7 +105,7 @@ impl Programs {
     pub(crate) fn ours(&self) -> io::Result<Program> {
         let unread = |error: io::Error| {
             let own = shown(&self.own.to_string_lossy());
-            io::Error::new(error.kind(), format!("cannot read {own}, the program's own file: {error}; mount /proc"))
+            io::Error::new(error.kind(), say!("cannot read {own}, the program's own file: {error}; mount /proc"))
         };
         Ok(Program::of(fs::read(&self.own).map_err(unread)?, self.is_static))
     }

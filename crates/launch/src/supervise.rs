@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -343,7 +344,7 @@ impl Supervised {
             watched.len() - 1
         };
         let Some(stdout) = self.group.streams().stdout.as_ref() else {
-            return Err(io::Error::other("there is no standard output"));
+            return Err(io::Error::other(say!("there is no standard output")));
         };
         let output = wants_output.then(|| watch(PollFd::new(stdout, PollFlags::IN)));
         let stop = self.stop.as_ref().map(|stop| watch(PollFd::new(&**stop, PollFlags::IN)));

@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 use rustix::fs::OFlags;
 
 use crate::program::hex;
@@ -31,25 +33,42 @@ impl fmt::Debug for Token {
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// It cannot be read.
-    #[error("the token file {file} cannot be read ({error}); name one that is there and yours")]
     Unread {
         file: String,
         /// Why.
         error: io::Error,
     },
     /// It is a directory, a pipe or a device.
-    #[error("the token file {file} is no regular file; write the token to one")]
     NoFile { file: String },
     /// It belongs to somebody else, who could change it.
-    #[error("the token file {file} belongs to another user; use one of your own")]
     OfAnother { file: String },
     /// Others may read or write it.
-    #[error("the token file {file} is open to others (mode {mode:03o}); run chmod 600 on it, and make a new token")]
     Open { file: String, mode: u32 },
     /// Its contents are no token.
-    #[error("the token file {file} holds no token; write the 64 hexadecimal digits to it that hostmark serve prints")]
     NoToken { file: String },
 }
+
+impl From<&TokenError> for Message {
+    fn from(error: &TokenError) -> Message {
+        match error {
+            TokenError::Unread { file, error } => {
+                say!("the token file {file} cannot be read ({error}); name one that is there and yours")
+            }
+            TokenError::NoFile { file } => say!("the token file {file} is no regular file; write the token to one"),
+            TokenError::OfAnother { file } => {
+                say!("the token file {file} belongs to another user; use one of your own")
+            }
+            TokenError::Open { file, mode } => say!(
+                "the token file {file} is open to others (mode {mode:03o}); run chmod 600 on it, and make a new token"
+            ),
+            TokenError::NoToken { file } => say!(
+                "the token file {file} holds no token; write the 64 hexadecimal digits to it that hostmark serve prints"
+            ),
+        }
+    }
+}
+
+displays_its_message!(TokenError);
 
 impl Token {
     /// A new one.

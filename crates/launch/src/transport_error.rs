@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io;
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
+
 /// Characters at most of what is shown of a text that came from elsewhere.
 const LONGEST: usize = 300;
 
@@ -10,7 +13,6 @@ const LONGEST: usize = 300;
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The first word of the place is no program that can be started here.
-    #[error("cannot start {word} to reach {place}: {error}; install it or correct the place")]
     NotStarted {
         place: Name,
         /// What was to be started.
@@ -20,45 +22,34 @@ pub enum TransportError {
         error: io::Error,
     },
     /// It says too much before its shell does.
-    #[error("{place} prints more than 64 KiB before its shell starts; use an account that prints no greeting")]
     Banner { place: Name },
     /// It says that there is no shell.
-    #[error("{place} has no shell ({how}); it must lead to where there is sh")]
     NoShell {
         place: Name,
         /// How it ended, and its last word.
-        how: String,
+        how: Message,
     },
     /// It repeats what it is told.
-    #[error("{place} opens a terminal, which repeats its input; leave out -t")]
     Terminal { place: Name },
     /// It stands still.
-    #[error(
-        "{place} was silent for {seconds} s {step}{word}; try `{place:#} sh` by hand: it must not ask for anything"
-    )]
     Silent {
         place: Name,
         /// How long it was.
         seconds: u64,
         /// When it was.
-        step: &'static str,
+        step: Message,
         /// Its last word, or nothing.
-        word: String,
+        word: Message,
     },
     /// It ended, and did not say why in our terms.
-    #[error("{place} ended {step} ({how}); try `{place:#} sh` by hand")]
     Ended {
         place: Name,
         /// When it was.
-        step: &'static str,
+        step: Message,
         /// How it ended, and its last word.
-        how: String,
+        how: Message,
     },
     /// A machine of another architecture, and its program is not here.
-    #[error(
-        "{place} is a {machine} machine, and there is no {file} here; build it by \
-         `cargo build --release --target {machine}-unknown-linux-musl` and copy it to that name"
-    )]
     WrongMachine {
         place: Name,
         /// Its architecture.
@@ -67,41 +58,30 @@ pub enum TransportError {
         file: String,
     },
     /// A machine of an architecture that this program is not made for.
-    #[error("{place} is a machine of '{machine}'; hostmark runs on x86_64 and aarch64: choose one of these")]
     UnknownMachine {
         place: Name,
         /// What it calls its architecture.
         machine: String,
     },
     /// What lies where its program should is none.
-    #[error(
-        "{file} is no program for {machine}; build it by `cargo build --release --target {machine}-unknown-linux-musl`"
-    )]
     WrongFile {
         file: String,
         /// The architecture.
         machine: &'static str,
     },
     /// It lacks something that the copying takes.
-    #[error("{place} lacks {what}, without which no program can be copied there; {}", if what == "/proc" { "mount it" } else { "install it" })]
     Lacks {
         place: Name,
         /// What it lacks.
         what: String,
     },
     /// No directory takes a program that can be executed.
-    #[error(
-        "{place} has no directory that takes a program and executes it; set TMPDIR there to one that has room, is not \
-         mounted noexec, and in which and above which nobody else may rename files. Tried: {}",
-        if tried.is_empty() { "none".to_owned() } else { tried.join(", ") }
-    )]
     Nowhere {
         place: Name,
         /// Each directory that was tried, and why it does not do.
         tried: Vec<String>,
     },
     /// Only a part of the program arrived.
-    #[error("{place} took {taken} of {size} bytes of the program{why}; free space there or set TMPDIR")]
     Short {
         place: Name,
         /// How much of it arrived.
@@ -111,9 +91,6 @@ pub enum TransportError {
         why: String,
     },
     /// What arrived is not what was sent.
-    #[error(
-        "{place} received another program than was sent (SHA-256 {there}, sent {here}); the connection alters data: repair it"
-    )]
     DigestDiffers {
         place: Name,
         /// Of what was sent.
@@ -122,21 +99,76 @@ pub enum TransportError {
         there: String,
     },
     /// What it says is not what our script says.
-    #[error("{place} answers '{answer}' {step}; check that it leads to a shell of its own")]
     Strange {
         place: Name,
         /// When it was.
-        step: &'static str,
+        step: Message,
         /// What it says.
         answer: String,
     },
     /// The person asked to stop.
-    #[error("stopped on request; start again when you like")]
     Stopped,
     /// A call of the system failed here.
-    #[error(transparent)]
     Io(#[from] io::Error),
 }
+
+impl From<&TransportError> for Message {
+    fn from(error: &TransportError) -> Message {
+        match error {
+            TransportError::NotStarted { place, word, error } => {
+                say!("cannot start {word} to reach {place}: {error}; install it or correct the place")
+            }
+            TransportError::Banner { place } => {
+                say!("{place} prints more than 64 KiB before its shell starts; use an account that prints no greeting")
+            }
+            TransportError::NoShell { place, how } => {
+                say!("{place} has no shell ({how}); it must lead to where there is sh")
+            }
+            TransportError::Terminal { place } => {
+                say!("{place} opens a terminal, which repeats its input; leave out -t")
+            }
+            TransportError::Silent { place, seconds, step, word } => say!(
+                "{place} was silent for {seconds} s {step}{word}; try `{words} sh` by hand: it must not ask for anything",
+                words = format!("{place:#}")
+            ),
+            TransportError::Ended { place, step, how } => {
+                say!("{place} ended {step} ({how}); try `{words} sh` by hand", words = format!("{place:#}"))
+            }
+            TransportError::WrongMachine { place, machine, file } => say!(
+                "{place} is a {machine} machine, and there is no {file} here; build it by \
+         `cargo build --release --target {machine}-unknown-linux-musl` and copy it to that name"
+            ),
+            TransportError::UnknownMachine { place, machine } => {
+                say!("{place} is a machine of '{machine}'; hostmark runs on x86_64 and aarch64: choose one of these")
+            }
+            TransportError::WrongFile { file, machine } => say!(
+                "{file} is no program for {machine}; build it by `cargo build --release --target {machine}-unknown-linux-musl`"
+            ),
+            TransportError::Lacks { place, what } => say!(
+                "{place} lacks {what}, without which no program can be copied there; {remedy}",
+                remedy = if what == "/proc" { say!("mount it") } else { say!("install it") }
+            ),
+            TransportError::Nowhere { place, tried } => say!(
+                "{place} has no directory that takes a program and executes it; set TMPDIR there to one that has room, is not \
+         mounted noexec, and in which and above which nobody else may rename files. Tried: {tried}",
+                tried = if tried.is_empty() { "none".to_owned() } else { tried.join(", ") }
+            ),
+            TransportError::Short { place, taken, size, why } => {
+                say!("{place} took {taken} of {size} bytes of the program{why}; free space there or set TMPDIR")
+            }
+            TransportError::DigestDiffers { place, here, there } => say!(
+                "{place} received another program than was sent (SHA-256 {there}, sent {here}); the connection alters data: repair it"
+            ),
+            TransportError::Strange { place, step, answer } => {
+                say!("{place} answers '{answer}' {step}; check that it leads to a shell of its own")
+            }
+            TransportError::Stopped => say!("stopped on request; start again when you like"),
+            TransportError::Io(value) => value.into(),
+        }
+    }
+}
+
+displays_its_message!(TransportError);
 
 /// A place as it is shown: in quotes, or bare as `{:#}`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -81,12 +83,23 @@ pub const EACH_POINT: &str = "*";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseIdError {
     /// The part before `@` is not `group.name`.
-    #[error("'{0}' is not of the form group.probe")]
     Probe(String),
     /// A part behind `@` is not `axis=value`.
-    #[error("'{0}' is not of the form axis=value, with a value of a-z 0-9 _ . + -")]
     Axis(String),
 }
+
+impl From<&CaseIdError> for Message {
+    fn from(error: &CaseIdError) -> Message {
+        match error {
+            CaseIdError::Probe(value) => say!("'{value}' is not of the form group.probe"),
+            CaseIdError::Axis(value) => {
+                say!("'{value}' is not of the form axis=value, with a value of a-z 0-9 _ . + -")
+            }
+        }
+    }
+}
+
+displays_its_message!(CaseIdError);
 
 /// Whether `value` may stand in a case id: one or more of `a-z 0-9 _ . + -`.
 pub fn is_axis_value(value: &str) -> bool {

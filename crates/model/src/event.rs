@@ -1,11 +1,14 @@
 //! What a worker says: JSON-line events, of which the last of each case ends its round.
 
+use hostmark_say::say;
 use serde::{Deserialize, Serialize};
 
-use crate::{FarUsage, Histogram, MemoryLook, Reason, RoundTime, Throttling};
+use crate::{FarUsage, Histogram, MemoryLook, Message, Reason, RoundTime, Throttling};
 
 /// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
-pub const OUT_OF_MEMORY: &str = "was killed (SIGKILL) and not by hostmark: probably out of memory";
+pub fn out_of_memory() -> Message {
+    say!("was killed (SIGKILL) and not by hostmark: probably out of memory")
+}
 
 /// What disturbed a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -51,7 +51,7 @@ pub use agent::{
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use chinese::append_in_chinese;
 pub use estimate::{Estimate, IntervalMethod, Leading, Quiet, Repetition, Stated};
-pub use event::{DisturbanceFlags, Event, OUT_OF_MEMORY, RoundNoise};
+pub use event::{DisturbanceFlags, Event, RoundNoise, out_of_memory};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};

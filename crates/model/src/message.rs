@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
+use std::process::ExitStatus;
 
+use hostmark_say::say;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -78,6 +80,14 @@ impl Message {
     pub fn as_plain(&self) -> Option<&str> {
         match self.arguments.get("text") {
             Some(MessageArgument::Text(text)) if self.template == BARE => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The sentence that stands within this one, by the name of its placeholder.
+    pub fn part(&self, name: &str) -> Option<&Message> {
+        match self.arguments.get(name) {
+            Some(MessageArgument::Message(message)) => Some(message),
             _ => None,
         }
     }
@@ -199,6 +209,30 @@ impl fmt::Display for Message {
 
 impl std::error::Error for Message {}
 
+/// An error of which a `Message` can be made: it displays in English, and stands in a sentence in the language of the whole.
+#[macro_export]
+macro_rules! displays_its_message {
+    ($type:ty) => {
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, to: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&$crate::Message::from(self), to)
+            }
+        }
+
+        impl From<$type> for $crate::Message {
+            fn from(error: $type) -> $crate::Message {
+                $crate::Message::from(&error)
+            }
+        }
+
+        impl $crate::Nested for $type {
+            fn nested(&self) -> $crate::MessageArgument {
+                $crate::MessageArgument::Message(self.into())
+            }
+        }
+    };
+}
+
 macro_rules! plain_from {
     ($($type:ty)*) => {$(
         impl From<$type> for Message {
@@ -209,7 +243,7 @@ macro_rules! plain_from {
     )*};
 }
 
-plain_from!(&str String &String fmt::Arguments<'_>);
+plain_from!(&str String &String fmt::Arguments<'_> std::num::ParseIntError std::num::ParseFloatError std::num::TryFromIntError);
 
 impl From<&Message> for Message {
     fn from(message: &Message) -> Message {
@@ -232,9 +266,47 @@ impl<S: AsRef<str>> From<Text<S>> for Message {
 impl From<&io::Error> for Message {
     /// The message that the error was made of: `io::Error::other(say!(…))`.
     fn from(error: &io::Error) -> Message {
-        let own = error.get_ref().and_then(|inner| inner.downcast_ref::<Message>());
-        own.cloned().unwrap_or_else(|| Message::plain(error))
+        error.get_ref().map_or_else(|| Message::plain(error), |inner| of_error(inner))
     }
+}
+
+impl From<io::Error> for Message {
+    fn from(error: io::Error) -> Message {
+        Message::from(&error)
+    }
+}
+
+/// The message of an error, also of one with words before that of its source: `open: it is a directory`.
+fn of_error(error: &(dyn std::error::Error + 'static)) -> Message {
+    if let Some(message) = error.downcast_ref::<Message>() {
+        return message.clone();
+    }
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        return Message::from(error);
+    }
+    let text = error.to_string();
+    let before = error.source().and_then(|source| Some((text.strip_suffix(&source.to_string())?, source)));
+    match before.map(|(before, source)| (before, before.strip_suffix(": "), source)) {
+        Some(("", _, source)) => of_error(source),
+        Some((_, Some(what), source)) => say!("{what}: {error}", error = of_error(source)),
+        _ => Message::plain(text),
+    }
+}
+
+/// The English sentence of a message for a file, and the message beside it; none of a text that is the same in every language.
+pub(crate) fn beside(message: Message) -> (String, Option<Message>) {
+    (message.to_string(), Some(message).filter(|message| message.as_plain().is_none()))
+}
+
+/// The sentence of a file. A message beside it that says something else is not its own.
+pub(crate) fn sentence(text: &str, message: Option<&Message>) -> Message {
+    message.filter(|message| message.to_string() == text).map_or_else(|| Message::plain(text), Message::clone)
+}
+
+/// The message beside a sentence of a file: none where a later hostmark wrote what this one does not read.
+pub(crate) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Message>, D::Error> {
+    let value = Option::<Value>::deserialize(from)?;
+    Ok(value.and_then(|value| serde_json::from_value(value).ok()))
 }
 
 /// A value that stands in a sentence in the sentence's language. All others are displayed.
@@ -252,6 +324,23 @@ impl Nested for Message {
 impl Nested for io::Error {
     fn nested(&self) -> MessageArgument {
         MessageArgument::Message(self.into())
+    }
+}
+
+impl From<ExitStatus> for Message {
+    fn from(status: ExitStatus) -> Message {
+        let text = status.to_string();
+        match (text.strip_prefix("exit status: "), text.strip_prefix("signal: ")) {
+            (Some(code), _) => say!("exit status: {code}"),
+            (_, Some(signal)) => say!("signal: {signal}"),
+            _ => Message::plain(text),
+        }
+    }
+}
+
+impl Nested for ExitStatus {
+    fn nested(&self) -> MessageArgument {
+        MessageArgument::Message((*self).into())
     }
 }
 
@@ -345,8 +434,6 @@ fn pieces(template: &str) -> Vec<Piece<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use hostmark_say::say;
-
     use super::*;
 
     /// Chinese as a catalogue would have it.

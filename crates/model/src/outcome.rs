@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Raw, Reason, Repetition, Throttling};
+use crate::message::{beside, sentence};
+use crate::{Estimate, FarUsage, Histogram, Message, Noise, Others, Params, Raw, Reason, Repetition, Throttling};
 
 /// A further quantity of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,6 +75,22 @@ pub struct Flag {
     pub kind: FlagKind,
     /// What was seen, one sentence.
     pub detail: String,
+    /// The sentence as other languages look it up; absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::message::known")]
+    pub message: Option<Message>,
+}
+
+impl Flag {
+    /// A remark of this kind, and what was seen.
+    pub fn new(kind: FlagKind, detail: impl Into<Message>) -> Flag {
+        let (detail, message) = beside(detail.into());
+        Flag { kind, detail, message }
+    }
+
+    /// What was seen.
+    pub fn sentence(&self) -> Message {
+        sentence(&self.detail, self.message.as_ref())
+    }
 }
 
 /// One round as the run file keeps it.

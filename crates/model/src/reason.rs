@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::message::{beside, sentence};
 use crate::{Message, MessageArgument, Nested};
 
 /// The kinds of cause, a closed list: programs branch on them (docs/schema.md).
@@ -99,7 +100,7 @@ pub enum Argument {
 }
 
 /// Why a case has no value. It reads as its sentence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// One fragment that says why.
@@ -111,6 +112,9 @@ pub struct Reason {
     /// What it stands on: `errno`, `needed`, `available`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, Argument>,
+    /// The sentence as other languages look it up; absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::message::known")]
+    pub message: Option<Message>,
 }
 
 /// A later hostmark may know more of them.
@@ -121,8 +125,9 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReasonCode>, D::Er
 
 impl ReasonCode {
     /// A reason of this kind.
-    pub fn because(self, text: impl fmt::Display) -> Reason {
-        Reason { text: text.to_string(), code: Some(self), arguments: BTreeMap::new() }
+    pub fn because(self, message: impl Into<Message>) -> Reason {
+        let (text, message) = beside(message.into());
+        Reason { text, code: Some(self), arguments: BTreeMap::new(), message }
     }
 
     /// The kind of an error of the system, by its name.
@@ -184,8 +189,9 @@ impl Reason {
     }
 
     /// The same cause in other words.
-    pub fn with_text(self, text: impl fmt::Display) -> Reason {
-        Reason { text: text.to_string(), ..self }
+    pub fn with_text(self, message: impl Into<Message>) -> Reason {
+        let (text, message) = beside(message.into());
+        Reason { text, message, ..self }
     }
 
     /// The same as of another kind.
@@ -201,13 +207,26 @@ impl Reason {
 
 impl From<&Reason> for Message {
     fn from(reason: &Reason) -> Message {
-        Message::plain(reason)
+        sentence(&reason.text, reason.message.as_ref())
+    }
+}
+
+impl From<Reason> for Message {
+    fn from(reason: Reason) -> Message {
+        Message::from(&reason)
     }
 }
 
 impl Nested for Reason {
     fn nested(&self) -> MessageArgument {
         MessageArgument::Message(self.into())
+    }
+}
+
+impl PartialEq for Reason {
+    /// Whether both say the same, with or without its template.
+    fn eq(&self, other: &Reason) -> bool {
+        (&self.text, self.code, &self.arguments) == (&other.text, other.code, &other.arguments)
     }
 }
 
@@ -247,6 +266,8 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use hostmark_say::say;
+
     use super::*;
     use crate::{Event, Outcome};
 
@@ -263,6 +284,22 @@ mod tests {
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(text, format!(r#"{{"event":"failed",{}"#, &wanted[1..]));
         assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+    }
+
+    #[test]
+    fn a_sentence_has_its_template_beside_it_and_that_of_another_is_not_believed() {
+        let said = say!("needs {needed} CPUs", needed = 2);
+        let reason = ReasonCode::TooFewCpus.because(&said);
+        let wanted = r#"{"reason":"needs 2 CPUs","code":"too_few_cpus","message":{"template":"needs {needed} CPUs","arguments":{"needed":"2"}}}"#;
+        assert_eq!(serde_json::to_string(&reason).unwrap(), wanted);
+        let read = |text: &str| Message::from(&serde_json::from_str::<Reason>(text).unwrap());
+        assert_eq!(read(wanted), said);
+        for (ours, other) in
+            [("needs 2", "needs 3"), ("template", "of_tomorrow"), (r#":{"needed""#, r#":7,"a":{"needed""#)]
+        {
+            let text = wanted.replace(ours, other);
+            assert!(read(&text).as_plain().is_some(), "{text}");
+        }
     }
 
     #[test]

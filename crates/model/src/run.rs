@@ -8,6 +8,7 @@ use hostmark_say::say;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
+use crate::message::sentence;
 use crate::{
     Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Message, Neighbours, NetworkPath, ProbeInfo, RunTime,
     SeriesTurn, Text, Trust,
@@ -71,8 +72,18 @@ pub struct ClockFacts {
     pub hz: f64,
     /// Why the CPU's counter is not used, when it is not.
     pub reason: Option<String>,
+    /// The reason as other languages look it up; absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::message::known")]
+    pub message: Option<Message>,
     /// How far the rate at the end of the run was from the rate at its start, as a fraction; none when not checked.
     pub drift: Option<f64>,
+}
+
+impl ClockFacts {
+    /// Why the CPU's counter is not used, when it is not.
+    pub fn why(&self) -> Option<Message> {
+        self.reason.as_ref().map(|text| sentence(text, self.message.as_ref()))
+    }
 }
 
 /// What the run was asked to do.

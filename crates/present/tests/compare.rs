@@ -226,12 +226,12 @@ fn what_cannot_be_compared_says_why() {
     let pages = |pages: &str| with(good.clone(), |measured| drop(measured.notes.insert("pages".into(), pages.into())));
     assert_eq!(kind(one_case(pages("pmd"), pages("base"))), (ReasonKind::PageSize, Some(false)));
     let implausible = with(good.clone(), |measured| {
-        measured.flags.push(Flag { kind: FlagKind::Implausible, detail: "too good".into() });
+        measured.flags.push(Flag::new(FlagKind::Implausible, "too good"));
     });
     assert_eq!(kind(one_case(good.clone(), implausible)), (ReasonKind::Implausible, Some(false)));
     // A short run's memory may lie in the last cache in part; beside another such one it is the same question.
     let small = with(good.clone(), |measured| {
-        measured.flags.push(Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() });
+        measured.flags.push(Flag::new(FlagKind::SmallBuffer, "256 MiB"));
     });
     assert_eq!(kind(one_case(good.clone(), small.clone())), (ReasonKind::CacheLevel, Some(false)));
     assert_ne!(one_case(small.clone(), small).verdict, Verdict::NotComparable);

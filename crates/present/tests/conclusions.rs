@@ -124,7 +124,7 @@ fn a_value_in_doubt_proves_nothing() {
     let mut run = planted(X220, stairs(&[(32, 1.22), (ALL, 3.66)]));
     for case in &mut run.cases {
         let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-        measured.flags.push(Flag { kind: FlagKind::Contended, detail: "others used 46 % of its CPU".into() });
+        measured.flags.push(Flag::new(FlagKind::Contended, "others used 46 % of its CPU"));
     }
     assert_eq!(said(&run, 64), Vec::<String>::new());
     // Intervals that overlap are no step either.

@@ -35,8 +35,8 @@ fn a_run() -> Run {
     let mut derived = rounds("ipc.x@n=1", &[7.0, 8.0, 9.0]);
     measured(&mut derived).rounds.clear();
     let mut negative = rounds("ipc.x@n=2", &[-7.0, -8.0, -9.0]);
-    let detail = "the value does not stand out from the noise".into();
-    measured(&mut negative).flags.push(Flag { kind: FlagKind::UnderResolution, detail });
+    let detail = "the value does not stand out from the noise";
+    measured(&mut negative).flags.push(Flag::new(FlagKind::UnderResolution, detail));
     let mut run = made::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
     run.started = "2026-11-22T05:00:00Z".into();
     run.finished = Some("2026-11-22T05:01:00Z".into());

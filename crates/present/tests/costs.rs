@@ -86,7 +86,7 @@ fn unsure(run: &Run) -> [Run; 4] {
         measured.also.values_mut().for_each(|also| also.estimate.ci_high = None);
     });
     let doubted = change(|measured| {
-        measured.flags.push(Flag { kind: FlagKind::Implausible, detail: "physics".into() });
+        measured.flags.push(Flag::new(FlagKind::Implausible, "physics"));
     });
     [wide, open, doubted, Run { cases: Vec::new(), ..run.clone() }]
 }
@@ -191,7 +191,7 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
         measured.noise.contended_rounds = Some(hit);
         if hit > 0 {
             measured.noise.others_share = Some(share);
-            measured.flags.push(Flag { kind: FlagKind::Contended, detail: "others".into() });
+            measured.flags.push(Flag::new(FlagKind::Contended, "others"));
         }
         case
     };

@@ -287,7 +287,7 @@ fn a_single_stage_that_was_not_measured_is_named() {
 #[test]
 fn a_single_stage_that_cannot_be_believed_is_none() {
     let mut run = one_cpu();
-    let flag = Flag { kind: FlagKind::Implausible, detail: "over what memory moves".into() };
+    let flag = Flag::new(FlagKind::Implausible, "over what memory moves");
     change(&mut run, "memory_pipe_memory", |measured| measured.flags.push(flag));
     let text = en(&run);
     assert!(text.contains("not measured or not believed: memory_pipe_memory\n"), "{text}");
@@ -389,7 +389,7 @@ fn what_was_measured_with_one_thing_changed_stands_beside() {
     two_ways.cases.push(splice);
     assert!(!section(&en(&two_ways), "file_splice_socket_null").contains("Changed here"));
     let mut doubted = one_cpu();
-    let flag = Flag { kind: FlagKind::Implausible, detail: "too fast".into() };
+    let flag = Flag::new(FlagKind::Implausible, "too fast");
     change(&mut doubted, "zero_pipe_splice_socket_null", |measured| measured.flags.push(flag));
     assert!(!section(&en(&doubted), "zero_pipe_socket_null").contains("(zero_pipe_splice_socket_null)"));
     let file = section(&text, "file_socket_null");
@@ -480,7 +480,7 @@ fn runs_with_few_paths_none_or_failed_ones_are_reported_as_they_are() {
     assert!(section(&text, "zero_pipe_socket_null").contains("[3]") && !text.contains("Slowest"), "{text}");
     // A remark on a value stands with it.
     let mut flagged = one_cpu();
-    let flag = Flag { kind: FlagKind::Contended, detail: "in 2 of 3 rounds".into() };
+    let flag = Flag::new(FlagKind::Contended, "in 2 of 3 rounds");
     change(&mut flagged, "zero_pipe_socket_null", |measured| measured.flags.push(flag));
     assert!(
         section(&en(&flagged), "zero_pipe_socket_null").contains("! other programs used its CPUs: in 2 of 3 rounds")

@@ -42,7 +42,7 @@ fn every_rule_is_silent_beside_each_of_its_rivals_and_of_each_case_that_a_flag_s
         for &kind in rule.doubt.spoiled_by {
             let mut run = run.clone();
             let Outcome::Measured(measured) = &mut run.cases[at].outcome else { unreachable!() };
-            measured.flags.push(Flag { kind, detail: "planted".into() });
+            measured.flags.push(Flag::new(kind, "planted"));
             assert!(!is_cited(&run) && !cited(&run).is_empty(), "{} stands on a case with {kind:?}", rule.id);
         }
         for rival in rule.doubt.rivals {
@@ -61,7 +61,7 @@ fn a_sync_of_rounds_that_others_disturbed_condemns_no_filesystem_and_one_such_ro
         let mut sync = synthetic::measured(1e6, 0.01);
         sync.also.insert("p99".into(), Also { estimate: synthetic::estimate(25e6, 0.1) });
         sync.noise.contended_rounds = Some(contended);
-        sync.flags.push(Flag { kind: FlagKind::Contended, detail: "others".into() });
+        sync.flags.push(Flag::new(FlagKind::Contended, "others"));
         let outcome = Outcome::Measured(Box::new(sync));
         run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
         findings(&run).iter().any(|finding| finding.id == "disk.slow_sync")

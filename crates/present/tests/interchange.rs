@@ -42,7 +42,7 @@ fn hostile() -> Run {
         match &mut case.outcome {
             Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text = HOSTILE.into(),
             Outcome::Measured(measured) => {
-                measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: HOSTILE.into() });
+                measured.flags.push(Flag::new(FlagKind::Unconfirmed, HOSTILE));
                 measured.notes.insert(HOSTILE.into(), HOSTILE.into());
             }
         }

@@ -39,7 +39,7 @@ fn a_loop_of_a_cpu_and_one_of_which_that_is_not_sure_are_no_finding() {
     let mut doubted = run(740.0, 0.1);
     for case in &mut doubted.cases {
         let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-        measured.flags.push(Flag { kind: FlagKind::Implausible, detail: "x".into() });
+        measured.flags.push(Flag::new(FlagKind::Implausible, "x"));
     }
     assert_eq!(found(&doubted), None);
     assert_eq!(found(&synthetic::empty()), None);

@@ -388,7 +388,7 @@ fn a_value_that_is_only_a_lower_bound_says_so_under_its_table() {
     let case = run.cases.iter_mut().find(|case| case.probe == "memory.parallelism").unwrap();
     let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
     let detail = "at least this: 32 chains are the most that were measured, and it still rises there";
-    measured.flags.push(hostmark_model::Flag { kind: hostmark_model::FlagKind::Unconfirmed, detail: detail.into() });
+    measured.flags.push(hostmark_model::Flag::new(hostmark_model::FlagKind::Unconfirmed, detail));
     for (lang, word) in [(Lang::En, "unconfirmed: at least this"), (Lang::Zh, "未证实：这是下限：chains=32")] {
         let text = tables(std::slice::from_ref(&run), lang).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(word), "{text}");

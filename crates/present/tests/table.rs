@@ -257,7 +257,7 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     let case = run.cases.iter_mut().find(|case| case.id.starts_with("syscall.")).unwrap();
     let Outcome::Measured(measured) = &mut case.outcome else { panic!("it was measured") };
     measured.noise.others_share = Some(0.463);
-    measured.flags.push(hostmark_model::Flag { kind: FlagKind::Contended, detail: "in 3 of 3 rounds".into() });
+    measured.flags.push(hostmark_model::Flag::new(FlagKind::Contended, "in 3 of 3 rounds"));
     assert!(table(&run, &options(100, Lang::En)).contains("! others used 46 % of its CPU"));
     assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被他人占用"));
 }
@@ -296,7 +296,7 @@ fn disturbed() -> Run {
         measured.noise.steal_ns = Some(7e7);
         measured.noise.unsettled_rounds = u32::from(index % 3 == 0);
         measured.estimate.best_round = measured.estimate.typical * 0.8;
-        let flag = |kind, detail: &str| hostmark_model::Flag { kind, detail: detail.into() };
+        let flag = |kind, detail: &str| hostmark_model::Flag::new(kind, detail);
         if index % 3 != 2 {
             measured.flags.push(flag(FlagKind::BestRoundGap, ""));
         }

@@ -103,8 +103,7 @@ fn incomplete(table: &str) -> Run {
     run.cases.remove(3);
     let few = measured(&mut run.cases[3]);
     (few.estimate.ci_low, few.estimate.ci_high, few.estimate.range) = (None, None, range_of(few));
-    measured(&mut run.cases[4]).flags =
-        vec![Flag { kind: FlagKind::Implausible, detail: "over what ports move".into() }];
+    measured(&mut run.cases[4]).flags = vec![Flag::new(FlagKind::Implausible, "over what ports move")];
     run
 }
 
@@ -218,7 +217,7 @@ fn what_others_took_is_said_below() {
     let mut run = run_of("pipe");
     run.disturbances
         .push(Text { en: "others used 14 % of CPU 1".into(), zh: "其他程序占用了 CPU 1 的 14%".into() });
-    let flag = Flag { kind: FlagKind::Contended, detail: "others used 46 % of its CPU".into() };
+    let flag = Flag::new(FlagKind::Contended, "others used 46 % of its CPU");
     measured(&mut run.cases[2]).flags.push(flag);
     let text = shown(&run, "pipe", Lang::En);
     let said = "\nothers used 14 % of CPU 1\n1 of 32 rows were measured while other programs used their CPUs\n";

@@ -123,7 +123,7 @@ fn memory_that_the_last_cache_may_hold_in_part_is_no_more_than_about_as_slow() {
     assert_eq!(verdict_of(&run, "DRAM").unwrap().tone, Tone::Bad);
     for case in run.cases.iter_mut().filter(|case| case.id.ends_with("level=dram")) {
         let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
-        measured.flags.push(Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() });
+        measured.flags.push(Flag::new(FlagKind::SmallBuffer, "256 MiB"));
     }
     let said = verdict_of(&run, "DRAM").unwrap();
     assert_eq!((said.words.en.starts_with('~'), said.tone), (true, Tone::Plain), "{said:?}");
@@ -388,7 +388,7 @@ fn screen_base_and_fleet_say_the_same() {
     let [low, high] = ends(&run);
     let dram = |ns: f64, half: f64| with_latency(run.clone(), "dram", ns, half);
     let flagged = |kind, mut run: Run| {
-        let flag = Flag { kind, detail: "256 MiB".into() };
+        let flag = Flag::new(kind, "256 MiB");
         measured_of(&mut run, "memory.hierarchy", Some("dram")).flags.push(flag);
         run
     };

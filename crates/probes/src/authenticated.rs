@@ -19,7 +19,7 @@ const NONCE_BYTES: usize = Nonce::BYTES;
 
 fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     let at: Vec<String> = at.iter().map(IpAddr::to_string).collect();
-    RoundError::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
+    RoundError::lacking(say!("cannot open a socket at {at}", at = at.join(" or ")), error)
 }
 
 /// Somebody who has connected, and has not yet told the whole nonce.
@@ -284,10 +284,10 @@ pub fn unanswered(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RoundError::failed(
             ReasonCode::TimedOut,
-            format!("the far end did not answer within {} s", PATIENCE.as_secs()),
+            say!("the far end did not answer within {patience} s", patience = PATIENCE.as_secs()),
         ),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
-            RoundError::failed(ReasonCode::ConnectionLost, format!("the far end is gone: {error}"))
+            RoundError::failed(ReasonCode::ConnectionLost, say!("the far end is gone: {error}"))
         }
         _ => error.into(),
     }
@@ -295,7 +295,7 @@ pub fn unanswered(error: io::Error) -> RoundError {
 
 /// The answer was not the one to the question.
 pub fn wrong_answer() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the far end answered something else")
+    io::Error::new(io::ErrorKind::InvalidData, say!("the far end answered something else"))
 }
 
 #[cfg(test)]

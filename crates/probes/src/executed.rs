@@ -52,7 +52,7 @@ pub(crate) fn asked_value(case: &mut Case) -> Result<()> {
             let is_wrong = |what: &str| {
                 RoundError::failed(
                     ReasonCode::Internal,
-                    format!("--{what}, which was checked when it was typed, is not understood here"),
+                    say!("--{what}, which was checked when it was typed, is not understood here"),
                 )
             };
             let pattern = Regex::new(&pattern).map_err(|_| is_wrong("value"))?;
@@ -65,7 +65,12 @@ pub(crate) fn asked_value(case: &mut Case) -> Result<()> {
             .value()?;
             case.also(WALL.name, [wall_ns])?;
         }
-        None => return Err(RoundError::failed(ReasonCode::Internal, "nothing was asked of the command but its time")),
+        None => {
+            return Err(RoundError::failed(
+                ReasonCode::Internal,
+                say!("nothing was asked of the command but its time"),
+            ));
+        }
     }
     used(case, &program)
 }
@@ -105,11 +110,12 @@ impl PreparedCommand {
                 Ok(Ticks(ticks))
             }
             Err(how) => {
-                let last = self.exit_message();
-                {
-                    let text = format!("{} {how}{last}", self.name);
-                    Err(RoundError::Failed(how.with_text(text)))
-                }
+                let name = &self.name;
+                let text = match self.command.last_line() {
+                    Some(line) => say!("{name} {how}: {line}"),
+                    None => say!("{name} {how}"),
+                };
+                Err(RoundError::Failed(how.with_text(text)))
             }
         }
     }
@@ -119,22 +125,20 @@ impl PreparedCommand {
         let text = self.command.written()?;
         printed::number(pattern, &text).map_err(|error| match error {
             RoundError::Failed(reason) => {
-                let text = format!("{reason}{}", self.exit_message());
-                RoundError::Failed(reason.with_text(text))
+                let word = self.command.last_line();
+                RoundError::Failed(match word {
+                    Some(word) => reason.clone().with_text(say!("{how}: {word}", how = reason)),
+                    None => reason,
+                })
             }
             other => other,
         })
-    }
-
-    /// The last line that it wrote, behind a colon.
-    fn exit_message(&mut self) -> String {
-        self.command.last_line().map(|line| format!(": {line}")).unwrap_or_default()
     }
 }
 
 fn used(case: &mut Case, program: &PreparedCommand) -> Result<()> {
     let Some((used, floor_bytes)) = program.used else {
-        return Err(RoundError::failed(ReasonCode::Internal, "it was not run"));
+        return Err(RoundError::failed(ReasonCode::Internal, say!("it was not run")));
     };
     case.also(USER.name, [used.user_ns])?;
     case.also(SYSTEM.name, [used.system_ns])?;

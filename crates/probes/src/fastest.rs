@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::Refused;
 use crate::kernels::bandwidth::{CopyKernel, ReadKernel, WriteKernel};
 use crate::kernels::stream;
+use hostmark_engine::prelude::*;
 
 /// The value of axis kernel, or store, that leaves the choice to trials on this host.
 pub(crate) const BEST: &str = "best";
@@ -63,10 +62,7 @@ impl<K: SelectableKernel> Candidates<K> {
             _ => all.filter(|kernel| kernel.name() == name).collect(),
         };
         if found.is_empty() {
-            return Err(RoundError::skipped(
-                ReasonCode::Architecture,
-                format!("this architecture has no {name} kernel"),
-            ));
+            return Err(RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name} kernel")));
         }
         Ok(Candidates(found))
     }
@@ -147,7 +143,7 @@ pub(crate) fn refused(refused: Refused) -> RoundError {
         Refused::Unavailable { .. } => ReasonCode::Hardware,
         _ => ReasonCode::NotApplicable,
     };
-    RoundError::skipped(code, format!("cannot {refused}"))
+    RoundError::skipped(code, refused)
 }
 
 /// Parts of some memory, one after the other and from the start again.

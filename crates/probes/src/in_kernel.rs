@@ -13,8 +13,12 @@ pub const FULL_FACTORIAL: &[FullFactorial] = &[FullFactorial { from: Profile::St
 /// The module, and root, who alone may open its device.
 pub const NEEDS: &[Need] = &[Need::Module, Need::Root];
 /// Why files are not accessed with interrupts off.
-pub const FILES_WAIT: &str = "an access to a file may wait for its disk, which answers by an interrupt: with interrupts off it would wait for ever, \
-     and the module refuses it";
+pub fn files_wait() -> Message {
+    say!(
+        "an access to a file may wait for its disk, which answers by an interrupt: with interrupts off it would wait for ever, \
+         and the module refuses it"
+    )
+}
 
 /// Has the module do `operation` in batches of `times` ten thousand, on the CPU that the case is bound to.
 pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> Result<()> {
@@ -23,18 +27,18 @@ pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> R
         _ => Interrupts::On,
     };
     let module = KernelModule::open()
-        .map_err(|error| RoundError::unable(ReasonCode::Kernel, "the module hostmark cannot be used", error))?;
+        .map_err(|error| RoundError::unable(ReasonCode::Kernel, say!("the module hostmark cannot be used"), error))?;
     let is_file = matches!(operation, KernelOperation::FileRead(_) | KernelOperation::FileWrite(_));
     if is_file && interrupts == Interrupts::Off {
         // Not on our word: the module is asked.
         return match module.batch(operation, interrupts, 1, 0) {
             Err(error) if sys::call::errno(&error) == Some(Errno::OPNOTSUPP.raw_os_error()) => {
-                Err(RoundError::skipped(ReasonCode::NotApplicable, FILES_WAIT))
+                Err(RoundError::skipped(ReasonCode::NotApplicable, files_wait()))
             }
             Err(error) => Err(error.into()),
             Ok(_) => Err(RoundError::failed(
                 ReasonCode::CheckFailed,
-                "the module accessed a file with interrupts off, which may hang the machine",
+                say!("the module accessed a file with interrupts off, which may hang the machine"),
             )),
         };
     }
@@ -44,7 +48,7 @@ pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> R
         if is_sieve && primes != PRIMES as u64 {
             return Err(RoundError::failed(
                 ReasonCode::CheckFailed,
-                format!("the module found {primes} primes below 10^6, not {PRIMES}"),
+                say!("the module found {primes} primes below 10^6, not {PRIMES}"),
             ));
         }
         // The counter is the same in user space and inside the kernel.

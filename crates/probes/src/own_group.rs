@@ -28,9 +28,12 @@ impl OwnGroup {
     fn of_levels(limit: &GroupLimit, levels: impl Fn(&Path) -> usize) -> Result<OwnGroup> {
         let (needs, cannot) = match limit {
             GroupLimit::Memory(_) => {
-                ("needs control groups that limit memory", "cannot make a control group that limits memory")
+                (say!("needs control groups that limit memory"), say!("cannot make a control group that limits memory"))
             }
-            _ => ("needs control groups that weigh CPU time", "cannot make a control group that weighs CPU time"),
+            _ => (
+                say!("needs control groups that weigh CPU time"),
+                say!("cannot make a control group that weighs CPU time"),
+            ),
         };
         let mut refused = RoundError::skipped(ReasonCode::MissingFile, needs);
         for base in nurseries(&Root::here(), limit.controller()) {
@@ -38,7 +41,7 @@ impl OwnGroup {
             let Some(record) = Record::of_control_group(base, number) else { continue };
             match made(base, &control_group_name(number), limit, levels(base)) {
                 Ok(groups) => return Ok(OwnGroup { groups, record }),
-                Err(error) => refused = RoundError::lacking(cannot, &error),
+                Err(error) => refused = RoundError::lacking(&cannot, &error),
             }
         }
         Err(refused)
@@ -52,7 +55,7 @@ impl OwnGroup {
     /// Moves a process to the innermost, which has to end before this is dropped.
     pub(crate) fn admit(&self, pid: u32) -> Result<()> {
         let admitted = self.group().admit(pid);
-        admitted.map_err(|error| RoundError::lacking("cannot move a process into a control group", &error))
+        admitted.map_err(|error| RoundError::lacking(say!("cannot move a process into a control group"), &error))
     }
 }
 

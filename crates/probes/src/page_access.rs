@@ -1,8 +1,7 @@
 //! Accesses to the first page of a file, which several probes time: on which file, and through what.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::files::{self, OwnedFd};
+use hostmark_engine::prelude::*;
 
 /// Axis through: whether the page cache answers or the device.
 pub const THROUGH: Axis =
@@ -24,7 +23,7 @@ pub fn at_start(case: &mut Case) -> Result<(OwnedFd, Buffer)> {
         files::bypass_cache(&file).map_err(|error| {
             RoundError::unable(
                 ReasonCode::Filesystem,
-                "the filesystem of the scratch directory has no direct access",
+                say!("the filesystem of the scratch directory has no direct access"),
                 error,
             )
         })?;

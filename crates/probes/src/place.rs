@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::files::{self, OwnedFd};
+use hostmark_engine::prelude::*;
 
 /// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
 /// which `--scratch` names.
@@ -49,7 +48,7 @@ pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     match room / 2 < bytes {
         true => {
             let (needs, has) = (bytes >> 20, room >> 20);
-            let text = format!("needs a file of {needs} MiB where there is room for {has} MiB");
+            let text = say!("needs a file of {needs} MiB where there is room for {has} MiB");
             Err(RoundError::Skipped(ReasonCode::TooLittleSpace.because(text).lacking(bytes, room / 2)))
         }
         false => Ok(filling),
@@ -70,7 +69,7 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let stack = storage_stack(&Root::here(), &directory);
     if is_memory(&stack) || sys::filesystem::filesystem(&directory)? == "tmpfs" {
         let stack = stack.join(" on ");
-        let lies = format!("the scratch directory lies in memory ({stack}); name one on a disk by --scratch");
+        let lies = say!("the scratch directory lies in memory ({stack}); name one on a disk by --scratch");
         return Err(RoundError::skipped(ReasonCode::Filesystem, lies));
     }
     note(case, &directory, &stack)?;
@@ -79,7 +78,7 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
 
 /// Why a case that takes pages out of the cache has no value where they stay in it.
 pub fn keeps_pages() -> RoundError {
-    RoundError::skipped(ReasonCode::Filesystem, "the filesystem keeps its pages, though asked to drop them")
+    RoundError::skipped(ReasonCode::Filesystem, say!("the filesystem keeps its pages, though asked to drop them"))
 }
 
 /// A file of `bytes` varying bytes in the scratch directory, without a name, written to its device.

@@ -1,7 +1,6 @@
 //! Who takes the entries of an io_uring: axis `submission`.
 
 use hostmark_engine::prelude::*;
-
 /// The thread itself by a call; on the standard profile also a thread of the kernel that looks for them (SQPOLL).
 pub const SUBMISSION: Axis =
     Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] });
@@ -16,11 +15,11 @@ pub fn poller(case: &mut Case, has_ring: bool) -> Result<Option<usize>> {
         return Ok(None);
     }
     if !has_ring {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "a call is made by the thread itself"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a call is made by the thread itself")));
     }
-    let cpu = case
-        .other_cpu()
-        .ok_or_else(|| RoundError::skipped(ReasonCode::TooFewCpus, "needs a second CPU for the kernel's thread"))?;
+    let cpu = case.other_cpu().ok_or_else(|| {
+        RoundError::skipped(ReasonCode::TooFewCpus, say!("needs a second CPU for the kernel's thread"))
+    })?;
     case.note("poller_cpu", cpu.0);
     Ok(Some(cpu.0))
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use hostmark_model::ReasonCode;
+use hostmark_say::say;
 
 use super::bit_mask::{BITS, mask_of, numbers_in};
 use super::call::{self, named, returned};
@@ -32,7 +33,7 @@ impl Mask {
         returned("sched_setaffinity", result).map(drop).map_err(|error| match call::errno(&error) {
             // No more than that says the kernel where none of them is online and in the cpuset of this process.
             Some(libc::EINVAL) => {
-                let text = "it is offline, or not in the cpuset of this process";
+                let text = say!("it is offline, or not in the cpuset of this process");
                 named("sched_setaffinity", call::fault(ReasonCode::CpuUnavailable, text))
             }
             _ => error,

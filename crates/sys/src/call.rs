@@ -2,7 +2,7 @@
 
 use std::io;
 
-use hostmark_model::ReasonCode;
+use hostmark_model::{Message, ReasonCode};
 
 /// A call that failed, and how.
 #[derive(Debug, thiserror::Error)]
@@ -18,12 +18,13 @@ struct NamedError {
 #[error("{text}")]
 struct Fault {
     code: ReasonCode,
-    text: String,
+    #[source]
+    text: Message,
 }
 
 /// An error of this cause.
 #[cold]
-pub fn fault(code: ReasonCode, text: impl Into<String>) -> io::Error {
+pub fn fault(code: ReasonCode, text: impl Into<Message>) -> io::Error {
     io::Error::other(Fault { code, text: text.into() })
 }
 

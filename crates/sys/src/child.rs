@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use hostmark_model::ReasonCode;
+use hostmark_say::say;
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
@@ -95,11 +96,7 @@ impl ChildId {
     #[inline(always)]
     fn wait_once(&self) -> io::Result<()> {
         let status = self.status_once()?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(fault(ReasonCode::ProcessDied, format!("the child ended by {status}")))
-        }
+        if status.success() { Ok(()) } else { Err(fault(ReasonCode::ProcessDied, say!("the child ended by {status}"))) }
     }
 
     #[inline(always)]
@@ -168,7 +165,7 @@ impl Drop for Child {
 
 #[cold]
 fn unusable(name: &'static str, number: i64) -> io::Error {
-    named(name, io::Error::other(format!("{number} is no child's number")))
+    named(name, io::Error::other(say!("{number} is no child's number")))
 }
 
 /// A process near this one: a child that nobody has waited for, or the parent.
@@ -187,7 +184,7 @@ impl Address<'static> {
             Some(process) if process.as_raw_nonzero().get().unsigned_abs() == parent => {
                 Ok(Address { process, _held: PhantomData })
             }
-            _ => Err(fault(ReasonCode::ProcessDied, "the parent is gone")),
+            _ => Err(fault(ReasonCode::ProcessDied, say!("the parent is gone"))),
         }
     }
 }

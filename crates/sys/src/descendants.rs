@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use hostmark_say::say;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use super::call::{Call, named};
@@ -70,7 +71,7 @@ pub fn end(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()
         }
         if let Some((number, killed)) = left.filter(|_| is_over(grace + patience)) {
             let why = killed.err().unwrap_or_else(|| named("kill", io::ErrorKind::TimedOut.into()));
-            return Err(io::Error::other(format!("process {number} cannot be ended ({why})")));
+            return Err(io::Error::other(say!("process {number} cannot be ended ({why})")));
         }
         // Whoever one has left behind is looked for at once.
         if !has_one_ended {

@@ -6,6 +6,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use hostmark_model::Message;
+use hostmark_say::say;
+
 use super::call::named;
 use super::shared::Shared;
 
@@ -140,8 +143,8 @@ pub fn settle() {
 }
 
 /// The reason of a round in which a child said this before it ended.
-pub fn as_reason(words: &str) -> String {
-    format!("another process of the case ended: {words}")
+pub fn as_reason(words: impl Into<Message>) -> Message {
+    say!("another process of the case ended: {words}", words = words.into())
 }
 
 /// What a child of this process has said before it ended, if one has.

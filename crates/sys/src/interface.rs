@@ -3,6 +3,7 @@
 use std::io;
 use std::net::Ipv4Addr;
 
+use hostmark_say::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -60,7 +61,7 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte ends the name.
     if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
-        return Err(named("ioctl", io::Error::new(io::ErrorKind::InvalidInput, "no interface has such a name")));
+        return Err(named("ioctl", io::Error::new(io::ErrorKind::InvalidInput, say!("no interface has such a name"))));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
+use hostmark_say::say;
+
 use super::bit_mask::{BITS, mask_of, numbers_in};
 use super::call::named;
 
@@ -188,7 +190,8 @@ impl Buffer {
         if address == libc::MAP_FAILED {
             return Err(named("mmap", io::Error::last_os_error()));
         }
-        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let mapping =
+            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
         // SAFETY: the second page lies inside the mapping, which has three at least.
         let offset = page + unsafe { mapping.as_ptr().add(page) }.align_offset(align);
         let mut buffer = Buffer {

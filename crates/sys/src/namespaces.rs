@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use hostmark_say::say;
 use rustix::fd::AsFd;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
@@ -45,7 +46,7 @@ pub fn unshare_network() -> io::Result<()> {
     }?;
     // What the caller changes next must not be the network that it came from, whatever the call has answered.
     match network_number()? == before {
-        true => Err(named("unshare", io::Error::other("the network is still the one before"))),
+        true => Err(named("unshare", io::Error::other(say!("the network is still the one before")))),
         false => Ok(()),
     }
 }

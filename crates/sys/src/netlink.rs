@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::io;
 use std::time::Duration;
 
+use hostmark_say::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
@@ -101,7 +102,7 @@ fn exchange(
             return Ok(());
         }
     }
-    Err(named("rtnetlink", io::Error::other("the answer has no end")))
+    Err(named("rtnetlink", io::Error::other(say!("the answer has no end"))))
 }
 
 /// Takes the answers out of a datagram, and says whether the kernel has told all.

@@ -3,6 +3,8 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 
+use hostmark_say::say;
+
 use super::child::{Address, Child, ChildId};
 use super::{affinity, exit_message, process};
 
@@ -30,12 +32,12 @@ impl Peer {
         // A panic must not unwind into what the parent does.
         let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
             if !process::die_with_parent(parent) {
-                return Err(io::Error::other("prctl: it cannot ask to die with its parent"));
+                return Err(io::Error::other(say!("prctl: it cannot ask to die with its parent")));
             }
             affinity::bind(cpus)?;
             work()
         }));
-        let worked = worked.unwrap_or_else(|_| Err(io::Error::other("it panicked")));
+        let worked = worked.unwrap_or_else(|_| Err(io::Error::other(say!("it panicked"))));
         let status = i32::from(worked.is_err());
         if let Err(error) = worked {
             // What another's end has brought about is no cause: that other is about to say it.

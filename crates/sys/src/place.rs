@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
+use hostmark_model::Message;
+use hostmark_say::say;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fstatfs, linkat, mkdirat, openat, renameat,
@@ -167,7 +169,7 @@ fn walk(path: &Path, end: End) -> io::Result<Place> {
         }
         links += 1;
         if !is_ours(&status) {
-            return Err(planted("a link that another user made leads there"));
+            return Err(planted(say!("a link that another user made leads there")));
         }
         if links > MOST_LINKS {
             return Err(Errno::LOOP).call("openat");
@@ -200,7 +202,7 @@ fn is_ours(status: &Stat) -> bool {
     [0, rustix::process::geteuid().as_raw()].contains(&status.st_uid)
 }
 
-fn planted(what: &str) -> io::Error {
+fn planted(what: Message) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, what)
 }
 
@@ -330,7 +332,7 @@ impl Place {
             let is_shared = above.st_mode & 0o1000 != 0 && above.st_mode & 0o022 != 0;
             let is_file = FileType::from_raw_mode(was.st_mode).is_file();
             if is_shared && (!is_ours(was) && was.st_uid != above.st_uid || is_file && was.st_nlink > 1) {
-                return Err(planted("another user put it into a directory that many may write to"));
+                return Err(planted(say!("another user put it into a directory that many may write to")));
             }
         }
         let follows = if self.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -339,7 +341,7 @@ impl Place {
         let is = fstat(&file).call("fstat")?;
         match (is.st_dev, is.st_ino) == (was.st_dev, was.st_ino) {
             true => Ok(file),
-            false => Err(io::Error::other("something else took its place meanwhile")),
+            false => Err(io::Error::other(say!("something else took its place meanwhile"))),
         }
     }
 

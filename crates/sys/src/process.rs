@@ -4,6 +4,7 @@ use std::io;
 #[cfg(any(test, feature = "tests"))]
 use std::io::{Read, Write};
 
+use hostmark_say::say;
 use rustix::process::Signal;
 
 use super::call::Call;
@@ -70,7 +71,7 @@ pub fn only_one_thread() -> io::Result<()> {
     match error {
         Some(error) => Err(error),
         None if is_alone => Ok(()),
-        None => Err(io::Error::other("a process with several threads cannot fork")),
+        None => Err(io::Error::other(say!("a process with several threads cannot fork"))),
     }
 }
 

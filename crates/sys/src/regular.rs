@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use hostmark_say::say;
+
 use super::call::Call;
 
 /// Bytes of a run, or of its journal, at most: more than any has, and few enough to be read on any host.
@@ -47,10 +49,10 @@ fn is_no_file(kind: FileType) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
         match kind {
-            kind if kind.is_dir() => "it is a directory",
-            kind if kind.is_fifo() => "it is a named pipe, which might be waited for without end",
-            kind if kind.is_char_device() || kind.is_block_device() => "it is a device",
-            _ => "it is no regular file",
+            kind if kind.is_dir() => say!("it is a directory"),
+            kind if kind.is_fifo() => say!("it is a named pipe, which might be waited for without end"),
+            kind if kind.is_char_device() || kind.is_block_device() => say!("it is a device"),
+            _ => say!("it is no regular file"),
         },
     )
 }

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hostmark_model::{PathBytes, ReasonCode, Scratch};
+use hostmark_say::say;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -100,7 +101,7 @@ fn open_made(above: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     let status = rustix::fs::fstat(&directory).call("fstat")?;
     match is_private(&status) && entries(&directory)?.is_empty() {
         true => Ok(directory),
-        false => Err(io::Error::other("another user put something in the place of the directory that was made")),
+        false => Err(io::Error::other(say!("another user put something in the place of the directory that was made"))),
     }
 }
 
@@ -119,7 +120,7 @@ pub fn open(path: &PathBytes, device: u64, inode: u64) -> io::Result<OwnedFd> {
     let status = rustix::fs::fstat(&directory).call("fstat")?;
     match (status.st_dev, status.st_ino) == (device, inode) && is_private(&status) {
         true => Ok(directory),
-        false => Err(io::Error::other("it is not the directory that the run made")),
+        false => Err(io::Error::other(say!("it is not the directory that the run made"))),
     }
 }
 
@@ -201,7 +202,7 @@ fn clear(top: BorrowedFd) -> io::Result<()> {
             Some((above, name)) => rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR).call("unlinkat")?,
         }
     }
-    Err(fault(ReasonCode::Disturbed, "it fills as fast as it is emptied"))
+    Err(fault(ReasonCode::Disturbed, say!("it fills as fast as it is emptied")))
 }
 
 /// Opens a directory in another one, and nothing that is mounted there: neither another filesystem nor, where the kernel can
@@ -215,7 +216,7 @@ fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> 
     };
     match rustix::fs::fstat(&directory).call("fstat")?.st_dev == device {
         true => Ok(directory),
-        false => Err(io::Error::other("another filesystem is mounted in it")),
+        false => Err(io::Error::other(say!("another filesystem is mounted in it"))),
     }
 }
 

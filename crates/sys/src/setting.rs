@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use hostmark_say::say;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,7 @@ impl Setting {
         let word = chosen.unwrap_or(text.trim());
         match is_word(word) {
             true => Ok(word.to_owned()),
-            false => Err(io::Error::other("it holds no single word")),
+            false => Err(io::Error::other(say!("it holds no single word"))),
         }
     }
 
@@ -130,7 +131,7 @@ impl SettingChange {
             Ok(now) if now == self.during => Ok(()),
             Ok(now) => {
                 self.setting.write(root, &self.before)?;
-                Err(io::Error::other(format!("the kernel made '{now}' of '{}'", self.during)))
+                Err(io::Error::other(say!("the kernel made '{now}' of '{during}'", during = self.during)))
             }
             Err(error) => Err(error),
         }
@@ -139,7 +140,7 @@ impl SettingChange {
     /// Puts it back, where it is still what this change made of it.
     pub fn put_back(&self, root: &Path) -> io::Result<PutBack> {
         if !is_word(&self.before) {
-            return Err(io::Error::other("it was no single word"));
+            return Err(io::Error::other(say!("it was no single word")));
         }
         match self.setting.read(root)? {
             now if now == self.before => Ok(PutBack::Done),

@@ -3,6 +3,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use hostmark_say::say;
+
 use super::call::named;
 
 /// A value in memory that is shared with children forked later; unmapped when dropped, and never dropped itself.
@@ -18,7 +20,7 @@ impl<T: Sync> Shared<T> {
         if address == libc::MAP_FAILED {
             return Err(named("mmap", io::Error::last_os_error()));
         }
-        let place = NonNull::new(address.cast::<T>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let place = NonNull::new(address.cast::<T>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
         // SAFETY: the mapping is as long as the value, writable, nobody else's, and aligned to a page.
         unsafe { place.write(value) };
         Ok(Shared(place))

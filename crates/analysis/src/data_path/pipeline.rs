@@ -211,7 +211,7 @@ fn disturbed(measured: &Measured) -> Option<Text<String>> {
         FlagKind::Throttled => term!("stopped by a CPU quota"),
         _ => term!("other programs used its CPUs"),
     };
-    Some(reasons::because(what, &flag.detail))
+    Some(reasons::because(what, flag.sentence()))
 }
 
 /// The processes of a note: from, to and method of each; none where it is not such a note, or one does not begin where the

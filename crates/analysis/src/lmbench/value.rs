@@ -227,7 +227,7 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
         FlagKind::SmallBuffer => term!("small buffer"),
         _ => term!("smaller than the clock can tell"),
     };
-    Some(reasons::because(what, &flag.detail))
+    Some(reasons::because(what, flag.sentence()))
 }
 
 /// The measurement at a point, or why there is none.

@@ -1,24 +1,14 @@
 //! Errors of the system in a Chinese text: the name and the number of each, and what helps.
 
-/// What helps against the errors that readers can do something about, by their numbers.
-const REMEDIES: &[(&[u32], &str)] = &[
-    (&[1, 13], "请检查权限，或以 root 运行"),
-    (&[12], "请释放内存，或调高 cgroup 的内存上限"),
-    (&[23], "请调高 fs.file-max"),
-    (&[24], "请调高 ulimit -n"),
-    (&[27], "请调高 ulimit -f"),
-    (&[28, 122], "请腾出空间，或换一个目录"),
-    (&[30], "请换一个可写的目录"),
-    (&[98], "请换一个端口，或停止占用它的程序"),
-    (&[101, 113], "请检查路由和防火墙"),
-    (&[110], "请检查对端是否在运行，途中是否丢包"),
-    (&[111], "请检查对端程序是否在监听，端口是否正确"),
-];
+use crate::texts::{LIBRARY_ERRORS, REMEDIES};
 
 const MARK: &str = " (os error ";
 
-/// `EACCES (13)` of `Permission denied (os error 13)` and its like.
+/// `EACCES (13)` of `Permission denied (os error 13)` and its like, or the words of the library.
 pub(super) fn in_chinese(error: &str) -> Option<String> {
+    if let Some((_, zh)) = LIBRARY_ERRORS.iter().find(|(en, _)| *en == error) {
+        return Some((*zh).to_owned());
+    }
     let (words, number) = split(error)?;
     let is_one = !words.is_empty() && !words.contains(": ") && !words.contains("; ");
     // The words of some have a colon in them.

@@ -1,11 +1,6 @@
 //! Sentences in the language of who reads them: Chinese is looked up by the template of a message.
-//!
-//! A reason of an older file, or one that is made without a template yet, is recognised by its words.
 
 mod errors;
-mod recognised;
-mod table;
-mod template;
 
 use std::borrow::Cow;
 
@@ -13,13 +8,12 @@ use hostmark_model::{Lang, Message, Outcome, Text, append_in_chinese};
 
 use crate::bilingual::{Words, cut};
 use crate::texts::CHINESE;
-pub use recognised::is_known;
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
 pub fn spoken(message: &Message, lang: Lang) -> String {
     match (lang, message.as_plain()) {
         (Lang::En, _) => message.to_string(),
-        (Lang::Zh, Some(text)) => recognised::in_chinese(text).unwrap_or_else(|| text.to_owned()),
+        (Lang::Zh, Some(text)) => of_text(text).into_owned(),
         (Lang::Zh, None) => errors::within(&message.filled(lang, &chinese)),
     }
 }
@@ -27,13 +21,23 @@ pub fn spoken(message: &Message, lang: Lang) -> String {
 /// The Chinese template of a message.
 fn chinese(message: &Message) -> Cow<'_, str> {
     let template = message.template();
-    match (CHINESE.binary_search_by_key(&template, |(en, _)| en), message.as_plain()) {
-        (Ok(at), _) => CHINESE[at].1.into(),
-        (Err(_), Some(text)) => {
-            let text = recognised::in_chinese(text).unwrap_or_else(|| text.to_owned());
-            text.replace('{', "{{").replace('}', "}}").into()
-        }
-        (Err(_), None) => template.into(),
+    match message.as_plain() {
+        Some(text) => of_text(text).replace('{', "{{").replace('}', "}}").into(),
+        None => of_template(template).unwrap_or(template).into(),
+    }
+}
+
+fn of_template(template: &str) -> Option<&'static str> {
+    let at = CHINESE.binary_search_by_key(&template, |(en, _)| en).ok()?;
+    Some(CHINESE[at].1)
+}
+
+/// A text without a template: the error of a call, or a sentence without arguments, which is its own template. All others, as those of
+/// older files, stay as they are.
+fn of_text(text: &str) -> Cow<'_, str> {
+    match errors::in_chinese(text) {
+        Some(error) => error.into(),
+        None => of_template(text).unwrap_or(text).into(),
     }
 }
 

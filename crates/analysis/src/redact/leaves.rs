@@ -68,6 +68,41 @@ impl<T: Leaves> Leaves for BTreeMap<String, T> {
     }
 }
 
+/// A sentence and its message. A name of several words may be known in the sentence alone: the message goes where it says anything else.
+fn each_of_sentence(text: &mut String, message: &mut Option<Message>, show: &mut dyn FnMut(&str, Leaf)) {
+    text.each("reason", show);
+    message.iter_mut().for_each(|message| message.each_text(&mut |text| show("reason", Leaf::Text(text))));
+    if message.as_ref().is_some_and(|message| message.to_string() != *text) {
+        *message = None;
+    }
+}
+
+impl Leaves for Reason {
+    fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        let Reason { text, code: _, arguments, message } = self;
+        each_of_sentence(text, message, show);
+        arguments.each("arguments", show);
+    }
+}
+
+impl Leaves for Flag {
+    fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        let Flag { kind: _, detail, message } = self;
+        each_of_sentence(detail, message, show);
+    }
+}
+
+impl Leaves for ClockFacts {
+    fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        let ClockFacts { source, hz: _, reason, message, drift: _ } = self;
+        source.each("source", show);
+        match reason {
+            Some(reason) => each_of_sentence(reason, message, show),
+            None => *message = None,
+        }
+    }
+}
+
 impl Leaves for Params {
     fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
         self.0.iter_mut().for_each(|(axis, value)| value.each(axis, show));
@@ -134,7 +169,6 @@ fields! {
     }
     SeriesTurn { name as series, every_s, until }
     Tool { version, target, libc, is_static, digest }
-    ClockFacts { source, hz, reason, drift }
     Settings { profile, seed, filters, table, rounds, limit_s, clock, cpu, set, inputs }
     Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, counters, tried }
     Finding { id, short, text, cure, command, cases, cost }
@@ -217,7 +251,6 @@ fields! {
         agreement
     }
     Histogram { values, counts }
-    Flag { kind, detail }
     Noise {
         disturbed, left_out, run_delay_ns, steal_ns, involuntary_switches, faults, unsettled_rounds, throttled_rounds, throttled_ns,
         contended_rounds, others_share, shared
@@ -229,7 +262,6 @@ fields! {
     Raw {
         resolution_ns, clock_cost_ns, sample_ns, iterations, amount, core_khz, looks, run_delay_ns, involuntary_switches, faults, also, counts
     }
-    Reason { text, code, arguments }
     LostRound { case, round, cpus, others, events }
     RoundNoise {
         core_hz, core_khz, looks, shared, resolution_ns, clock_cost_ns, settled, iterations, run_delay_ns, waited, steal_ns, throttled,

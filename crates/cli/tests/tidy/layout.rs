@@ -21,9 +21,9 @@ const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("analysis", &["model", "stats", "texts"]),
     ("import", &["model", "stats", "texts"]),
     ("present", &["analysis", "model", "stats", "texts"]),
-    ("launch", &["model"]),
-    ("host", &["model", "sys"]),
-    ("sys", &["model"]),
+    ("launch", &["model", "say"]),
+    ("host", &["model", "say", "sys"]),
+    ("sys", &["model", "say"]),
     ("engine", &["model", "stats", "host", "sys", "launch", "say", "texts"]),
     ("probes", &["engine", "texts"]),
 ];

@@ -132,7 +132,7 @@ fn run() -> Run {
     };
     let again = Again { version: "1".into(), gaps: vec![Gap { what: Text::default(), cases: vec!["a.b".into()] }] };
     let doubt = Doubt { text: Text::default(), cure: Text::default() };
-    let clock = ClockFacts { source: "tsc".into(), hz: 1e9, reason: None, drift: None };
+    let clock = ClockFacts { source: "tsc".into(), hz: 1e9, reason: None, message: None, drift: None };
     Run {
         schema: SCHEMA.into(),
         id: String::new(),
@@ -292,7 +292,7 @@ fn measured() -> Measured {
         rounds: vec![round],
         noise: Noise { shared: Some(0.1), ..Noise::default() },
         notes: BTreeMap::new(),
-        flags: vec![Flag { kind: FlagKind::FewRounds, detail: String::new() }],
+        flags: vec![Flag::new(FlagKind::FewRounds, "")],
         bounds: Some(Bounds { least: Some(1.0), most: Some(2.0) }),
     }
 }

@@ -9,7 +9,6 @@ use hostmark_model::Text;
 use proc_macro2::TokenTree;
 
 use super::code::tokens;
-use super::reasons::text_of;
 use super::tree::{File, Tree};
 
 /// A text, and where it stands.
@@ -169,6 +168,23 @@ fn templates(tokens: &[TokenTree], macros: &[String], found: &mut Vec<String>) {
         }
         templates(&inside, macros, found);
     }
+}
+
+/// What a literal says, where it is a text.
+fn text_of(literal: &str) -> Option<String> {
+    let inside = literal.strip_prefix('"')?.strip_suffix('"')?;
+    let (mut text, mut rest) = (String::new(), inside.chars().peekable());
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\\', Some('\n')) => while rest.next_if(|c| c.is_whitespace()).is_some() {},
+            ('\\', Some(&c)) => {
+                text.push(if c == 'n' { '\n' } else { c });
+                rest.next();
+            }
+            (c, _) => text.push(c),
+        }
+    }
+    Some(text)
 }
 
 /// Calls of the program that make an error: behind each stands its sentence.

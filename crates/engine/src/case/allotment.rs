@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hostmark_host::{Root, SpareMemory};
-use hostmark_model::ReasonCode;
+use hostmark_model::{Message, ReasonCode};
+use hostmark_say::say;
 
 use crate::case::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
@@ -80,29 +81,26 @@ impl MemoryBudget {
         }
         if bytes > account.most_bytes {
             let may = account.most_bytes >> 20;
-            let text = format!(
+            let text = say!(
                 "needs {asked} MiB of memory; a case of this run may fill {may} MiB: half of what was free at its start, or its share of hostmark serve"
             );
             return Err(too_little(text, bytes, account.most_bytes));
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
-            RoundError::skipped(ReasonCode::MissingFile, format!(
-                "needs {asked} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys"
-            ))
+            RoundError::skipped(ReasonCode::MissingFile, say!("needs {asked} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys"))
         })?;
         // What this worker has filled is gone from what can be spared, but is a part of its half.
         let share = spare.bytes.saturating_sub(account.filled_bytes.load(Ordering::Relaxed)) / SHARE / account.copies;
         if bytes <= share {
             return Ok(());
         }
-        let of_copies = match account.copies {
-            1 => String::new(),
-            copies => format!(" by {copies} copies"),
-        };
         let (holder, has) = (spare.holder, spare.bytes >> 20);
-        let text = format!(
-            "needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled{of_copies}"
-        );
+        let text = match account.copies {
+            1 => say!("needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled"),
+            copies => say!(
+                "needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled by {copies} copies"
+            ),
+        };
         Err(too_little(text, bytes, share))
     }
 
@@ -123,11 +121,11 @@ impl MemoryBudget {
         let left_bytes = left_bytes.saturating_mul(self.0.copies);
         match self.spare().now(node.map(|node| node.0)) {
             Some(spare) if spare.bytes < left_bytes => {
-                let text = format!(
-                    "memory ran short while it was filled: {} MiB are left to fill, and {} can spare {} MiB",
-                    mebibytes(left_bytes),
-                    spare.holder,
-                    spare.bytes >> 20
+                let text = say!(
+                    "memory ran short while it was filled: {left_bytes} MiB are left to fill, and {holder} can spare {bytes} MiB",
+                    left_bytes = mebibytes(left_bytes),
+                    holder = spare.holder,
+                    bytes = spare.bytes >> 20
                 );
                 Err(too_little(text, left_bytes, spare.bytes))
             }
@@ -136,7 +134,7 @@ impl MemoryBudget {
     }
 }
 
-fn too_little(text: String, needed_bytes: u64, available_bytes: u64) -> RoundError {
+fn too_little(text: Message, needed_bytes: u64, available_bytes: u64) -> RoundError {
     RoundError::Skipped(ReasonCode::TooLittleMemory.because(text).lacking(needed_bytes, available_bytes))
 }
 
@@ -162,7 +160,7 @@ impl Allotment {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
             false => Err(RoundError::failed(
                 ReasonCode::Internal,
-                format!("{bytes} bytes are not small: ask the case for them"),
+                say!("{bytes} bytes are not small: ask the case for them"),
             )),
         }
     }
@@ -177,8 +175,8 @@ impl Allotment {
 
     fn lacking(&self, error: &std::io::Error) -> RoundError {
         match self.node {
-            Some(Node(node)) => RoundError::lacking(format_args!("cannot allocate memory on node {node}"), error),
-            None => RoundError::lacking("no memory", error),
+            Some(Node(node)) => RoundError::lacking(say!("cannot allocate memory on node {node}"), error),
+            None => RoundError::lacking(say!("no memory"), error),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where the one thread of a case is bound, as the axis of that name says it.
 
 use hostmark_model::{HostFacts, Params, Reason, ReasonCode};
+use hostmark_say::say;
 
 /// The axis' name in a case id.
 pub(crate) const BIND: &str = "bind";
@@ -58,7 +59,7 @@ impl Bind {
 
 /// Why a case on this CPU is skipped.
 pub(crate) fn unusable(cpu: usize) -> Reason {
-    ReasonCode::CpuUnavailable.because(format_args!("CPU {cpu} cannot be used here"))
+    ReasonCode::CpuUnavailable.because(say!("CPU {cpu} cannot be used here"))
 }
 
 #[cfg(test)]

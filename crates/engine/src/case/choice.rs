@@ -1,6 +1,7 @@
 //! The verbs by which a case finds out which of several ways is the fastest here, once for all of its rounds.
 
 use hostmark_model::{CaseId, Choice, ReasonCode};
+use hostmark_say::say;
 
 use super::{Case, Cpu};
 use crate::case::copies::Copies;
@@ -60,7 +61,7 @@ impl Case {
     /// with each other, do the same at once.
     pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
-            return Err(RoundError::failed(ReasonCode::Internal, "there is no way to choose from"));
+            return Err(RoundError::failed(ReasonCode::Internal, say!("there is no way to choose from")));
         }
         let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
         if is_settled {
@@ -74,7 +75,7 @@ impl Case {
         let absent = || {
             RoundError::failed(
                 ReasonCode::Internal,
-                format!("an earlier round chose '{way}', which this one does not have"),
+                say!("an earlier round chose '{way}', which this one does not have"),
             )
         };
         found.map(Some).ok_or_else(absent)

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
-use hostmark_model::{Event, Job, JsonLine, ReasonCode};
+use hostmark_model::{Event, Job, JsonLine, Message, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
@@ -44,7 +45,7 @@ pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>>
     if job.cpus.len() < copies {
         return Err(RoundError::failed(
             ReasonCode::Internal,
-            format!("the job has {copies} copies for {} CPUs", job.cpus.len()),
+            say!("the job has {copies} copies for {cpus} CPUs", cpus = job.cpus.len()),
         ));
     }
     let share = |(index, &cpu): (usize, &usize)| {
@@ -91,7 +92,7 @@ impl Copies {
         for job in jobs {
             match start(job) {
                 Ok(replica) => replicas.push(replica),
-                Err(error) => return Err(RoundError::from(error).within("a further copy could not be started")),
+                Err(error) => return Err(RoundError::from(error).within(say!("a further copy could not be started"))),
             }
         }
         Ok(Copies::Leader(replicas))
@@ -163,34 +164,34 @@ impl Replica {
     }
 
     fn lost(&self, error: std::io::Error) -> RoundError {
-        RoundError::failed(ReasonCode::ProcessDied, format!("a copy on CPU {} was lost: {error}", self.cpu))
+        RoundError::failed(ReasonCode::ProcessDied, say!("a copy on CPU {cpu} was lost: {error}", cpu = self.cpu))
     }
 
     fn wrong(&mut self, said: Option<Event>) -> RoundError {
         let cpu = self.cpu;
         match said {
             Some(Event::Skipped { reason }) => {
-                let text = format!("a copy on CPU {cpu} was skipped: {reason}");
+                let text = say!("a copy on CPU {cpu} was skipped: {reason}");
                 RoundError::Skipped(reason.with_text(text))
             }
             Some(Event::Failed { reason }) => {
-                let text = format!("a copy on CPU {cpu} failed: {reason}");
+                let text = say!("a copy on CPU {cpu} failed: {reason}");
                 RoundError::Failed(reason.with_text(text))
             }
             _ => RoundError::failed(
                 ReasonCode::ProcessDied,
-                format!("a copy on CPU {cpu} ended while others measured: {}", self.how()),
+                say!("a copy on CPU {cpu} ended while others measured: {how}", how = self.how()),
             ),
         }
     }
 
     /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
-    fn how(&mut self) -> String {
+    fn how(&mut self) -> Message {
         // One that is about to end keeps its own status.
         self.process.ends_within(GRACE);
-        let status = self.process.end().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let status = self.process.end().map_or_else(Message::from, Message::from);
         match self.process.last_word() {
-            Some(line) => format!("{status}: {line}"),
+            Some(word) => say!("{how}: {word}", how = status),
             None => status,
         }
     }
@@ -199,7 +200,9 @@ impl Replica {
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
     let announce = || -> Result<()> {
-        let line = Event::Measuring.to_line().map_err(|error| RoundError::failed(ReasonCode::Internal, error))?;
+        let line = Event::Measuring
+            .to_line()
+            .map_err(|error| RoundError::failed(ReasonCode::Internal, Message::plain(error)))?;
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;
         Ok(output.flush().call("write")?)

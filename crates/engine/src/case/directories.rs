@@ -3,7 +3,8 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use hostmark_model::{ReasonCode, Scratch};
+use hostmark_model::{Message, ReasonCode, Scratch};
+use hostmark_say::say;
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::Case;
@@ -37,15 +38,15 @@ impl Case {
             match run_directory(&scratch) {
                 Ok(run) => match filesystem_of(&run) {
                     Ok(name) if name == TMPFS => return self.enter(DirectoryKind::Memory, run),
-                    Ok(_) => reasons.push("the scratch directory lies on a device".to_owned()),
-                    Err(error) => reasons.push(format!("the scratch directory does not say where it lies: {error}")),
+                    Ok(_) => reasons.push(say!("the scratch directory lies on a device")),
+                    Err(error) => reasons.push(say!("the scratch directory does not say where it lies: {error}")),
                 },
-                Err(RoundError::Skipped(reason) | RoundError::Failed(reason)) => reasons.push(reason.text),
+                Err(error) => reasons.push(Message::from(&error)),
             }
         }
         Err(RoundError::skipped(
             ReasonCode::Filesystem,
-            format!("there is no tmpfs to write to: {}", reasons.join("; ")),
+            say!("there is no tmpfs to write to: {reasons}", reasons = Message::joined(reasons, say!("; "))),
         ))
     }
 
@@ -60,12 +61,12 @@ impl Case {
             Some(_) => {
                 return Err(RoundError::failed(
                     ReasonCode::Internal,
-                    "a round has one directory, and the probe asks for two",
+                    say!("a round has one directory, and the probe asks for two"),
                 ));
             }
             None => {
                 let folder = Folder::enter(run, &self.job.folder)
-                    .map_err(|error| RoundError::lacking("the round's directory cannot be made", &error))?;
+                    .map_err(|error| RoundError::lacking(say!("the round's directory cannot be made"), &error))?;
                 self.folder = Some((kind, folder));
             }
         }
@@ -92,7 +93,7 @@ impl Case {
 fn run_directory(scratch: &Scratch) -> Result<OwnedFd> {
     match scratch {
         Scratch::Made { path, device, inode } => open(path, *device, *inode)
-            .map_err(|error| RoundError::lacking("the run's scratch directory cannot be used", &error)),
+            .map_err(|error| RoundError::lacking(say!("the run's scratch directory cannot be used"), &error)),
         Scratch::Missing(reason) => Err(RoundError::Skipped(reason.clone())),
     }
 }

@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use hostmark_model::{FarEnd, Inputs, ReasonCode};
+use hostmark_say::say;
 
 use super::{Case, Cpu};
 use crate::case::allotment::{Allotment, Filling};
 use crate::case::arena::Buffer;
 use crate::case::bind::Bind;
 use crate::clock::{Clock, Ticks};
-use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
+use crate::resource_limits::huge_pages_forbidden;
 use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
 use crate::sys::memory::{self, Node, Pages};
@@ -21,16 +22,16 @@ impl Case {
             .id
             .params
             .get(axis)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no axis '{axis}'")))?;
-        value.parse().map_err(|_| {
-            RoundError::failed(ReasonCode::Internal, format!("'{value}' is no value of the axis '{axis}'"))
-        })
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no axis '{axis}'")))?;
+        value
+            .parse()
+            .map_err(|_| RoundError::failed(ReasonCode::Internal, say!("'{value}' is no value of the axis '{axis}'")))
     }
 
     /// The CPUs of this case; the first is the one that the round already runs on.
     pub fn cpus<const N: usize>(&self) -> Result<[Cpu; N]> {
         let cpus: Vec<Cpu> = self.job.cpus.iter().take(N).map(|&id| Cpu(id)).collect();
-        cpus.try_into().map_err(|_| RoundError::skipped(ReasonCode::TooFewCpus, format!("needs {N} CPUs")))
+        cpus.try_into().map_err(|_| RoundError::skipped(ReasonCode::TooFewCpus, say!("needs {N} CPUs")))
     }
 
     /// The CPUs of this case's threads: as many as these. One thread that is bound nowhere may use all of the case's, and has
@@ -48,7 +49,7 @@ impl Case {
 
     /// The first of them, or the only one.
     pub fn far_end(&self) -> Result<&FarEnd> {
-        self.own.far.first().ok_or_else(|| RoundError::failed(ReasonCode::Internal, "no far end was started"))
+        self.own.far.first().ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("no far end was started")))
     }
 
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
@@ -65,7 +66,7 @@ impl Case {
     /// Binds the calling thread to one CPU.
     pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
         affinity::bind(&[cpu.0])
-            .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))
+            .map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))
     }
 
     /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and
@@ -91,7 +92,7 @@ impl Case {
     /// Skipped where huge pages are kept from this process, unless a trial keeps them: for who names them as what is measured.
     pub fn may_have_huge_pages(&self) -> Result<()> {
         let are_forbidden = self.inputs().tried.is_none() && crate::sys::process::huge_pages_forbidden();
-        if are_forbidden { Err(RoundError::skipped(ReasonCode::HugePages, HUGE_PAGES_FORBIDDEN)) } else { Ok(()) }
+        if are_forbidden { Err(RoundError::skipped(ReasonCode::HugePages, huge_pages_forbidden())) } else { Ok(()) }
     }
 
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
@@ -162,7 +163,7 @@ impl Case {
             Clock::Counter { ns_per_tick } => Ok(ns_per_tick),
             _ => Err(RoundError::skipped(
                 ReasonCode::Hardware,
-                "the counter's rate is not known here, so that its ticks are no time",
+                say!("the counter's rate is not known here, so that its ticks are no time"),
             )),
         }
     }

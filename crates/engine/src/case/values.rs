@@ -1,6 +1,7 @@
 //! Values that are no times.
 
 use hostmark_model::ReasonCode;
+use hostmark_say::say;
 
 use super::Case;
 use crate::case::copies;
@@ -68,7 +69,10 @@ impl Case {
                 return self.keep(samples, 0);
             }
             if spent_ns >= (MOST_SEARCHED * budget_ns).max(LEAST_SEARCHED_NS) {
-                return Err(RoundError::skipped(ReasonCode::Inconclusive, "the times of this round show no step"));
+                return Err(RoundError::skipped(
+                    ReasonCode::Inconclusive,
+                    say!("the times of this round show no step"),
+                ));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{CalibratedClock, ClockFacts, HostFacts};
+use hostmark_model::{CalibratedClock, ClockFacts, HostFacts, Message};
 
 use super::{CounterUnusable, arch, monotonic_raw_ns};
 
@@ -84,12 +84,14 @@ impl Calibration {
                 source: arch::SOURCE.into(),
                 hz: *hz,
                 reason: None,
+                message: None,
                 drift: Some(first.hz_until(Instant::now()) / hz - 1.0),
             },
             _ => ClockFacts {
                 source: "monotonic_raw".into(),
                 hz: 1e9,
                 reason: self.reason.as_ref().map(ToString::to_string),
+                message: self.reason.as_ref().map(Message::from),
                 drift: None,
             },
         }

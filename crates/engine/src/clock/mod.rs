@@ -22,6 +22,8 @@ pub use fake::FakeClock;
 pub use precision::{Precision, smallest_step};
 
 use hostmark_model::CalibratedClock;
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
 
 pub(crate) use crate::sys::clock::{monotonic_ns, monotonic_raw_ns};
 
@@ -40,30 +42,45 @@ impl Ticks {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CounterUnusable {
     /// Neither the CPU nor the kernel vouches for a constant rate.
-    #[error("the counter's rate is not known to be constant (no invariant bit, kernel clock source {clock_source})")]
     NotConstant {
         /// The kernel's clock source.
         clock_source: String,
     },
     /// The kernel tried the counter and gave it up.
-    #[error("the kernel gave the counter up as unstable (clock source {clock_source})")]
     GivenUp {
         /// The kernel's clock source.
         clock_source: String,
     },
     /// There is no instruction that reads counter and CPU together.
-    #[error("this CPU has no rdtscp")]
     NoOrderedRead,
     /// Reading it in user space is forbidden.
-    #[error("reading the counter is forbidden to this process (PR_SET_TSC)")]
     Forbidden,
     /// Two calibrations disagree.
-    #[error("two calibrations of the counter differ by {parts_per_million:.0} ppm")]
     Unstable {
         /// By how much.
         parts_per_million: f64,
     },
 }
+
+impl From<&CounterUnusable> for Message {
+    fn from(error: &CounterUnusable) -> Message {
+        match error {
+            CounterUnusable::NotConstant { clock_source } => say!(
+                "the counter's rate is not known to be constant (no invariant bit, kernel clock source {clock_source})"
+            ),
+            CounterUnusable::GivenUp { clock_source } => {
+                say!("the kernel gave the counter up as unstable (clock source {clock_source})")
+            }
+            CounterUnusable::NoOrderedRead => say!("this CPU has no rdtscp"),
+            CounterUnusable::Forbidden => say!("reading the counter is forbidden to this process (PR_SET_TSC)"),
+            CounterUnusable::Unstable { parts_per_million } => {
+                say!("two calibrations of the counter differ by {parts_per_million:.0} ppm")
+            }
+        }
+    }
+}
+
+displays_its_message!(CounterUnusable);
 
 /// What times a sample.
 #[derive(Debug, Clone)]

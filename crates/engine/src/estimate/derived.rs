@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_model::{CaseId, CaseRecord, Outcome, ReasonCode};
+use hostmark_say::say;
 
 use crate::estimate;
 use crate::probe::Entry;
@@ -17,7 +18,7 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
     let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
         Ok(records) if records.is_empty() => {
             return whole(Outcome::Skipped {
-                reason: ReasonCode::MissingInput.because("the input cases do not suffice to compute this"),
+                reason: ReasonCode::MissingInput.because(say!("the input cases do not suffice to compute this")),
             });
         }
         Ok(records) => records,
@@ -29,7 +30,8 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
             measured.rounds.iter_mut().for_each(|round| round.raw = None);
         }
         if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
-            record.outcome = Outcome::Failed { reason: ReasonCode::NoValue.because("it came to no finite value") };
+            record.outcome =
+                Outcome::Failed { reason: ReasonCode::NoValue.because(say!("it came to no finite value")) };
         }
     }
     records

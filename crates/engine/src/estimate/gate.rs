@@ -6,7 +6,7 @@ mod link;
 mod relations;
 
 use hostmark_model::{
-    Bounds, CaseRecord, DisturbanceFlags, Flag, FlagKind, HostFacts, Measured, Outcome, Params, Peer, Quiet,
+    Bounds, CaseRecord, DisturbanceFlags, Flag, FlagKind, HostFacts, Measured, Message, Outcome, Params, Peer, Quiet,
 };
 
 use crate::probe::{Entry, Limit, ValueSource};
@@ -20,7 +20,7 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
     for (entry, record) in entries.iter().zip(&mut *records) {
         hold(entry, record, fastest_hz, host, peers);
     }
-    let found: Vec<Option<String>> = (entries.iter().zip(&*records))
+    let found: Vec<Option<Message>> = (entries.iter().zip(&*records))
         .map(|(entry, record)| match entry.probe.limit {
             Limit::Link => link::broken(record.measured()?, &record.params, peers),
             Limit::Copies(axis) => copies::broken(record.measured()?, &record.params, axis),
@@ -117,7 +117,7 @@ fn hold_in_cycles(entry: &Entry, measured: &mut Measured, params: &Params, host:
         });
         if let Some(detail) = found {
             measured.also.remove(name);
-            measured.notes.insert(format!("no_{name}"), detail);
+            measured.notes.insert(format!("no_{name}"), detail.to_string());
         }
     }
 }
@@ -128,12 +128,12 @@ fn core_hz(record: &CaseRecord) -> impl Iterator<Item = f64> {
     rounds.iter().filter_map(|round| round.core_hz).filter(|&hz| hz > 0.0)
 }
 
-fn flag(record: &mut CaseRecord, detail: String) {
+fn flag(record: &mut CaseRecord, detail: Message) {
     remark(record, FlagKind::Implausible, detail);
 }
 
-fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
-    let flag = Flag { kind, detail };
+fn remark(record: &mut CaseRecord, kind: FlagKind, detail: Message) {
+    let flag = Flag::new(kind, detail);
     if let Outcome::Measured(measured) = &mut record.outcome
         && !measured.flags.contains(&flag)
     {

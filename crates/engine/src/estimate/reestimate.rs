@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Params, Reason, ReasonCode, Run, Text};
+use hostmark_say::say;
 
 use crate::estimate::outcomes::{self, Outcomes};
 use crate::probe::{Catalogue, Entry, Measure, find};
@@ -190,7 +191,7 @@ pub fn of_journal(
                 if !rounds.is_empty() {
                     gaps.add(Lack::Others, &id.to_string());
                 }
-                let without = || rounds.is_empty().then(|| ReasonCode::Interrupted.because("interrupted"));
+                let without = || rounds.is_empty().then(|| ReasonCode::Interrupted.because(say!("interrupted")));
                 let skip = skip(&id.to_string()).or_else(without);
                 cases.push(CaseRounds { entry, id, rounds, skip });
             }
@@ -210,7 +211,7 @@ fn without_probe(id: String) -> CaseRecord {
     let CaseId { probe, params } =
         id.parse().unwrap_or_else(|_| CaseId { probe: id.clone(), params: Params::default() });
     let outcome = Outcome::Skipped {
-        reason: ReasonCode::UnknownProbe.because("this hostmark has no probe of this name and revision"),
+        reason: ReasonCode::UnknownProbe.because(say!("this hostmark has no probe of this name and revision")),
     };
     CaseRecord { id, probe, params, outcome }
 }

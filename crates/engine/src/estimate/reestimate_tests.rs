@@ -143,7 +143,7 @@ fn begun(plan: &Plan) -> Run {
             table: None,
             rounds: plan.profile_limits().rounds,
             limit_s: 60.0,
-            clock: ClockFacts { source: empty(), hz: 1e9, reason: None, drift: None },
+            clock: ClockFacts { source: empty(), hz: 1e9, reason: None, message: None, drift: None },
             cpu: plan.cpu,
             set: Default::default(),
             inputs: Default::default(),

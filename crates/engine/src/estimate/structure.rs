@@ -3,7 +3,8 @@
 //! Rounds then see one of two sizes, all of it or the part that a busy thread of the same core leaves, and their median may be
 //! neither. The value is the best that repeats, and a remark says what the other rounds saw.
 
-use hostmark_model::{Better, Flag, FlagKind, Quiet, counted};
+use hostmark_model::{Better, Flag, FlagKind, Quiet};
+use hostmark_say::say;
 use hostmark_stats::{descriptive, interval};
 
 /// Readings of one state lie within this part of each other.
@@ -18,8 +19,8 @@ const MOSTLY_SHARED: f64 = 0.5;
 /// The remark on a value of which all rounds say the same, where another thread ran on its core most of the time.
 pub(crate) fn beside_another(shared: Option<f64>) -> Option<Flag> {
     let percent = shared.filter(|shared| *shared >= MOSTLY_SHARED)? * 100.0;
-    let detail = format!("seen beside another thread, which ran on its core {percent:.0} % of the time");
-    Some(Flag { kind: FlagKind::PartlyUsed, detail })
+    let detail = say!("seen beside another thread, which ran on its core {percent:.0} % of the time");
+    Some(Flag::new(FlagKind::PartlyUsed, detail))
 }
 
 /// The value from the samples of each round, and the remark where rounds saw different sizes; none without a best value.
@@ -61,14 +62,9 @@ pub(crate) fn of(rounds: &[Vec<f64>], better: Better) -> Option<(Quiet, Option<F
     };
     let others =
         descriptive::median(&without.iter().filter_map(|round| descriptive::median(round)).collect::<Vec<f64>>());
-    let flag = others.map(|others| Flag {
-        kind: FlagKind::PartlyUsed,
-        detail: format!(
-            "seen in {} of {}, and {} in the others",
-            with.len(),
-            counted(rounds.len(), "round"),
-            digits(others)
-        ),
+    let flag = others.map(|others| {
+        let (with, all, others) = (with.len(), rounds.len(), digits(others));
+        Flag::new(FlagKind::PartlyUsed, say!("seen in {with} of {all:round}, and {others} in the others"))
     });
     Some((quiet, flag))
 }

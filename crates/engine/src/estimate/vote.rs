@@ -1,6 +1,7 @@
 //! A discrete quantity: rounds vote, and the number that most of them name is the value.
 
-use hostmark_model::{FlagKind, IntervalMethod, Measured, Reason, ReasonCode, counted};
+use hostmark_model::{FlagKind, IntervalMethod, Measured, Reason, ReasonCode};
+use hostmark_say::say;
 use hostmark_stats::descriptive;
 
 /// Makes the estimate of a measurement a vote of its rounds, of which there were `rounds`: those without a sample abstain, and
@@ -34,8 +35,8 @@ fn without(votes: &[f64], rounds: usize) -> Reason {
         .map(|value| format!("{value} by {}", votes.iter().filter(|vote| *vote == value).count()))
         .collect();
     let text = match each.is_empty() {
-        true => format!("none of {} agreed with itself on a value", counted(rounds, "round")),
-        false => format!("no value was found by most of {}: {}", counted(rounds, "round"), each.join(", ")),
+        true => say!("none of {rounds:round} agreed with itself on a value"),
+        false => say!("no value was found by most of {rounds:round}: {each}", each = each.join(", ")),
     };
     ReasonCode::Inconclusive.because(text)
 }

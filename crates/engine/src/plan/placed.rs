@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params, Reason, ReasonCode};
+use hostmark_say::say;
 
 use super::{PlannedCase, Priority, node_pair};
 use crate::case::bind::{self, Bind};
@@ -40,12 +41,14 @@ pub(super) fn placed(
     if let Some(bind) = bind {
         match bind.cpus(host, cpu) {
             _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip =
-                    case.skip.or(Some(ReasonCode::NotApplicable.because("several threads or copies have a CPU each")));
+                case.skip = case
+                    .skip
+                    .or(Some(ReasonCode::NotApplicable.because(say!("several threads or copies have a CPU each"))));
             }
             Ok(cpus) if is_of_other_kind(host, &case.id.params, &cpus) => {
-                case.skip =
-                    case.skip.or(Some(ReasonCode::NotApplicable.because("it would run on cores of another kind")));
+                case.skip = case
+                    .skip
+                    .or(Some(ReasonCode::NotApplicable.because(say!("it would run on cores of another kind"))));
             }
             Ok(cpus) => case.cpus = cpus,
             Err(reason) => case.skip = case.skip.or(Some(reason)),
@@ -55,8 +58,9 @@ pub(super) fn placed(
         let of_kind = kinds.iter().find(|(kind, _)| kind.name() == core).and_then(|(_, cpus)| cpus.first());
         match of_kind {
             _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip =
-                    case.skip.or(Some(ReasonCode::NotApplicable.because("several CPUs are of all kinds of core")));
+                case.skip = case
+                    .skip
+                    .or(Some(ReasonCode::NotApplicable.because(say!("several CPUs are of all kinds of core"))));
             }
             Some(&cpu) if kinds.len() > 1 => case.cpus = vec![cpu],
             _ => case.skip = case.skip.or(Some(no_kind(&kinds))),
@@ -68,7 +72,7 @@ pub(super) fn placed(
             _ if is_apart => {
                 case.skip = case.skip.or(Some(
                     ReasonCode::NotApplicable
-                        .because("copies > 1 cannot be combined with threads > 1 or two-CPU placements"),
+                        .because(say!("copies > 1 cannot be combined with threads > 1 or two-CPU placements")),
                 ));
             }
             true => {
@@ -85,7 +89,8 @@ pub(super) fn placed(
         let needed = threads.div_ceil(of_each);
         match needed {
             _ if apart.is_some() => {
-                case.skip = case.skip.or(Some(ReasonCode::NotApplicable.because("several threads have a CPU each")))
+                case.skip =
+                    case.skip.or(Some(ReasonCode::NotApplicable.because(say!("several threads have a CPU each"))))
             }
             1.. if needed <= have => case.cpus = host_facts::in_order(host, threads, order),
             _ => case.skip = case.skip.or(Some(too_few_cpus(needed, have))),
@@ -94,8 +99,9 @@ pub(super) fn placed(
         if value == TWO_HOSTS {
             // The far end has its CPU where it is.
             let is_here = case.entry.peer(&case.id.params).is_none();
-            case.skip =
-                case.skip.or(is_here.then(|| ReasonCode::NoPeer.because("two hosts need a peer; name one by --peer")));
+            case.skip = case
+                .skip
+                .or(is_here.then(|| ReasonCode::NoPeer.because(say!("two hosts need a peer; name one by --peer"))));
             return case;
         }
         if let Some(pair) = cpu_pair(value) {
@@ -115,11 +121,11 @@ pub(super) fn placed(
         let has_memory = host.nodes.iter().any(|node| node.id == memory && node.memory_bytes > 0);
         let of_node = host_facts::of_node(host, cpus);
         let reason = match (host.nodes.len(), of_node.is_empty(), has_memory) {
-            (0, ..) => Some("the kernel tells of no memory nodes".to_owned()),
-            (_, true, _) => Some(format!("node {cpus} has no CPU that may be used")),
-            (.., false) => Some(format!("node {memory} has no memory")),
+            (0, ..) => Some(say!("the kernel tells of no memory nodes")),
+            (_, true, _) => Some(say!("node {cpus} has no CPU that may be used")),
+            (.., false) => Some(say!("node {memory} has no memory")),
             // What other probes measure of that one is not measured again.
-            (1, ..) => Some("this host has only one memory node".to_owned()),
+            (1, ..) => Some(say!("this host has only one memory node")),
             _ => None,
         };
         match reason {
@@ -141,8 +147,8 @@ fn is_of_other_kind(host: &HostFacts, params: &Params, cpus: &[usize]) -> bool {
 /// Why a host has no core of a kind.
 fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> Reason {
     ReasonCode::Topology.because(match kinds {
-        [_] | [] => "the usable cores are all of one kind".to_owned(),
-        several => format!("the usable cores are of {} kinds", several.len()),
+        [_] | [] => say!("the usable cores are all of one kind"),
+        several => say!("the usable cores are of {several} kinds", several = several.len()),
     })
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use hostmark_model::{Params, Profile, Reason, ReasonCode};
+use hostmark_say::say;
 
 /// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,12 +28,9 @@ pub struct TableCell {
     pub at: &'static [(&'static str, &'static str)],
 }
 
-/// Why a case that could be measured is not.
-pub const TIME_BUDGET: &str = "time budget";
-
 /// The reason of a case for which a run has no time.
 pub(crate) fn no_time() -> Reason {
-    ReasonCode::TimeBudget.because(TIME_BUDGET)
+    ReasonCode::TimeBudget.because(say!("time budget"))
 }
 
 /// What a case of a probe tells; `shorter`: the probe's cases in the profiles before the plan's own.

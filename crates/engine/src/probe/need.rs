@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use hostmark_model::{HostFacts, Inputs, Reason, ReasonCode, Sampled, Unit};
+use hostmark_model::{HostFacts, Inputs, Message, Reason, ReasonCode, Sampled, Unit};
+use hostmark_say::say;
 
-use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
+use crate::resource_limits::huge_pages_forbidden;
 
 /// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +32,28 @@ pub enum Need {
 
 /// Why a case of more CPUs than may be used is skipped.
 pub(crate) fn too_few_cpus(needed: usize, have: usize) -> Reason {
-    let reason = ReasonCode::TooFewCpus.because(format_args!("needs {needed} CPUs, and may use {have} here"));
+    let reason = ReasonCode::TooFewCpus.because(say!("needs {needed} CPUs, and may use {have} here"));
     reason.lacking(needed as u64, have as u64)
 }
 
 /// The version of the module whose requests this program makes.
 const MODULE_VERSION: &str = "1";
 /// What to do where it is not there.
-const NOT_LOADED: &str = "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)";
+fn not_loaded() -> Message {
+    say!(
+        "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)"
+    )
+}
 /// What to do where no guest can be made.
-const NO_KVM: &str = "needs KVM, and there is no /dev/kvm: load kvm_intel or kvm_amd; in a guest or container, have its host pass the device on";
+fn no_kvm() -> Message {
+    say!(
+        "needs KVM, and there is no /dev/kvm: load kvm_intel or kvm_amd; in a guest or container, have its host pass the device on"
+    )
+}
 /// What to do where this user may not make one.
-const KVM_DENIED: &str = "may not open /dev/kvm: run it as root, or join the group that owns the device";
+fn kvm_denied() -> Message {
+    say!("may not open /dev/kvm: run it as root, or join the group that owns the device")
+}
 
 impl fmt::Display for Need {
     /// As lists and run files name it.
@@ -79,42 +90,43 @@ impl Need {
                 let have = host.usable_cpus().len();
                 (have < wanted).then(|| too_few_cpus(wanted, have))
             }
-            Need::Root => (host.limits.is_root != Some(true)).then(|| ReasonCode::Permission.because("needs root")),
+            Need::Root => {
+                (host.limits.is_root != Some(true)).then(|| ReasonCode::Permission.because(say!("needs root")))
+            }
             Need::Kernel(major, minor) => {
                 let release = &host.kernel.release;
                 let mut numbers =
                     release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
                 let have = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-                (have < (major, minor)).then(|| {
-                    ReasonCode::Kernel.because(format_args!("needs Linux {major}.{minor}, and this is {release}"))
-                })
+                (have < (major, minor))
+                    .then(|| ReasonCode::Kernel.because(say!("needs Linux {major}.{minor}, and this is {release}")))
             }
             Need::HugePages => {
                 let are_forbidden = host.memory.transparent_huge_pages_forbidden == Some(true);
                 match (host.memory.pmd_page_bytes, are_forbidden && inputs.tried.is_none()) {
-                    (None, _) => {
-                        Some(ReasonCode::HugePages.because("needs transparent huge pages, which this kernel lacks"))
-                    }
-                    (_, true) => Some(ReasonCode::HugePages.because(HUGE_PAGES_FORBIDDEN)),
+                    (None, _) => Some(
+                        ReasonCode::HugePages.because(say!("needs transparent huge pages, which this kernel lacks")),
+                    ),
+                    (_, true) => Some(ReasonCode::HugePages.because(huge_pages_forbidden())),
                     (_, false) => None,
                 }
             }
             Need::Module => match host.kernel.module_version.as_deref() {
-                None => Some(ReasonCode::Kernel.because(NOT_LOADED)),
+                None => Some(ReasonCode::Kernel.because(not_loaded())),
                 Some(MODULE_VERSION) => None,
-                Some(other) => Some(ReasonCode::Kernel.because(format_args!(
+                Some(other) => Some(ReasonCode::Kernel.because(say!(
                     "the module hostmark that is loaded is version {other}, not {MODULE_VERSION}: build kmod/ anew"
                 ))),
             },
             Need::Kvm => match host.virtualization.kvm_permitted {
-                None => Some(ReasonCode::MissingFile.because(NO_KVM)),
-                Some(false) => Some(ReasonCode::Permission.because(KVM_DENIED)),
+                None => Some(ReasonCode::MissingFile.because(no_kvm())),
+                Some(false) => Some(ReasonCode::Permission.because(kvm_denied())),
                 Some(true) => None,
             },
             Need::Guest => {
                 let lacks = host.virtualization.hypervisor.is_none();
                 lacks.then(|| {
-                    ReasonCode::Hardware.because("needs a hypervisor beneath; run it inside a virtual machine")
+                    ReasonCode::Hardware.because(say!("needs a hypervisor beneath; run it inside a virtual machine"))
                 })
             }
             Need::Command | Need::CommandValue(_) => self.not_given(inputs),
@@ -125,18 +137,18 @@ impl Need {
     pub(crate) fn not_given(self, inputs: &Inputs) -> Option<Reason> {
         match self {
             Need::Command | Need::CommandValue(_) if inputs.command.is_empty() => {
-                Some(ReasonCode::MissingOption.because("no command was given: name one by --command"))
+                Some(ReasonCode::MissingOption.because(say!("no command was given: name one by --command")))
             }
             Need::Command => inputs
                 .sampled
                 .is_some()
-                .then(|| ReasonCode::MissingOption.because("another value of the command was asked for")),
+                .then(|| ReasonCode::MissingOption.because(say!("another value of the command was asked for"))),
             Need::CommandValue(unit) => {
                 let is_it = inputs.sampled.as_ref().and_then(Sampled::unit) == Some(unit);
                 (!is_it).then(|| {
-                    ReasonCode::MissingOption.because(
-                        "no value of the command in this unit was asked for: add --bytes, or --value and --unit",
-                    )
+                    ReasonCode::MissingOption.because(say!(
+                        "no value of the command in this unit was asked for: add --bytes, or --value and --unit"
+                    ))
                 })
             }
             Need::Cpus(_)
@@ -185,9 +197,10 @@ mod tests {
     #[test]
     fn kvm_must_be_there_and_permitted_and_a_guest_must_have_a_hypervisor() {
         let (mut host, inputs) = (host(), Inputs::default());
-        for (permitted, reason) in [(None, Some(NO_KVM)), (Some(false), Some(KVM_DENIED)), (Some(true), None)] {
+        for (permitted, reason) in [(None, Some(no_kvm())), (Some(false), Some(kvm_denied())), (Some(true), None)] {
             host.virtualization.kvm_permitted = permitted;
-            assert_eq!(Need::Kvm.unmet(&host, &inputs).as_deref(), reason);
+            let unmet = Need::Kvm.unmet(&host, &inputs).as_ref().map(Message::from);
+            assert_eq!(unmet, reason);
         }
         assert!(Need::Guest.unmet(&host, &inputs).unwrap().contains("inside a virtual machine"));
         host.virtualization.hypervisor = Some("kvm".into());

@@ -1,6 +1,7 @@
 //! The axes of probes whose far end may be on another machine. No probe declares them; cases have them in runs with peers.
 
 use hostmark_model::{AxisKind, HERE, PEER_AXIS, Params, Reason, ReasonCode};
+use hostmark_say::say;
 
 use super::{Axis, Entry, FREE, Points, Probe};
 
@@ -17,7 +18,7 @@ pub(crate) const IP: Axis =
 
 /// Why a case of a peer that the run does not have is skipped.
 pub(crate) fn no_such_peer(peer: &str) -> Reason {
-    ReasonCode::NoPeer.because(format_args!("no peer of this run is called {peer}; name it by --peer"))
+    ReasonCode::NoPeer.because(say!("no peer of this run is called {peer}; name it by --peer"))
 }
 
 impl Entry {

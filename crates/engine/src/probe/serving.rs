@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use hostmark_host::Root;
 use hostmark_model::{Event, FarUsage, JsonLine, Nonce, ReasonCode, ServiceJob};
+use hostmark_say::say;
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::arena::Buffer;
@@ -47,10 +48,10 @@ impl Serving<'_> {
             .job
             .params
             .get(axis)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no axis '{axis}'")))?;
-        value.parse().map_err(|_| {
-            RoundError::failed(ReasonCode::Internal, format!("'{value}' is no value of the axis '{axis}'"))
-        })
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no axis '{axis}'")))?;
+        value
+            .parse()
+            .map_err(|_| RoundError::failed(ReasonCode::Internal, say!("'{value}' is no value of the axis '{axis}'")))
     }
 
     /// The addresses that it may listen at; the first that can be had is taken.
@@ -78,11 +79,12 @@ impl Serving<'_> {
     /// A directory of its own, which is its working directory from now on; who started it removes it.
     pub fn scratch_dir(&mut self) -> Result<PathBuf> {
         let run = scratch::of_run(&self.job.scratch);
-        let run =
-            run.ok_or_else(|| RoundError::skipped(ReasonCode::MissingFile, "the far end has no scratch directory"))?;
+        let run = run.ok_or_else(|| {
+            RoundError::skipped(ReasonCode::MissingFile, say!("the far end has no scratch directory"))
+        })?;
         let entered = run.and_then(|run| Folder::enter(run, &self.job.folder));
         self.folder =
-            Some(entered.map_err(|error| RoundError::lacking("the far end's directory cannot be made", &error))?);
+            Some(entered.map_err(|error| RoundError::lacking(say!("the far end's directory cannot be made"), &error))?);
         Ok(PathBuf::from("."))
     }
 

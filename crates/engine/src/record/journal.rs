@@ -314,7 +314,7 @@ fn headerless(entry: &Place) -> io::Result<Option<File>> {
 }
 
 fn text(file: &File) -> io::Result<Vec<u8>> {
-    let too_large = || io::Error::other(format!("it has over {} MiB", regular::MOST_BYTES >> 20));
+    let too_large = || io::Error::other(say!("it has over {most_bytes} MiB", most_bytes = regular::MOST_BYTES >> 20));
     regular::all_of(file)?.ok_or_else(too_large)
 }
 

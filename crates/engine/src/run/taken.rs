@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hostmark_model::{Event, HostFacts, Reason, ReasonCode};
+use hostmark_say::say;
 
 use super::{RunContext, Runner};
 use crate::case::bind::Bind;
@@ -80,12 +81,8 @@ impl Taken {
     fn reason(&self) -> Reason {
         let seconds = self.at.as_secs();
         match self.what {
-            Resource::Cpu(cpu) => ReasonCode::CpuUnavailable.because(format_args!(
-                "CPU {cpu} was taken from this run after {seconds} s: it went offline, or left the cpuset of this process"
-            )),
-            Resource::Loopback => ReasonCode::Unreachable.because(format_args!(
-                "the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up"
-            )),
+            Resource::Cpu(cpu) => ReasonCode::CpuUnavailable.because(say!("CPU {cpu} was taken from this run after {seconds} s: it went offline, or left the cpuset of this process")),
+            Resource::Loopback => ReasonCode::Unreachable.because(say!("the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up")),
         }
     }
 }

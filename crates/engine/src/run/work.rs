@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hostmark_model::{Event, FarEnd, Job, JobCase, ReasonCode};
+use hostmark_say::say;
 
 use super::Runner;
 use crate::plan::PlannedCase;
@@ -80,7 +81,7 @@ impl<'a> Runner<'a> {
         let (mut session, mut far) = match self.session(job) {
             Ok(session) => (Some(session), far),
             Err(error) => {
-                let error = RoundError::from(error).within("no worker could be started");
+                let error = RoundError::from(error).within(say!("no worker could be started"));
                 rounds.push(self.keep(unit[0], round, vec![error.into()], began, grant));
                 return false;
             }

@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_model::{CalibratedClock, DisturbanceFlags, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::{self, Clock, Ticks};
 use crate::round_error::{Checked, Result, RoundError};
@@ -101,7 +102,7 @@ pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
     common_window(&logs?).ok_or_else(|| {
         RoundError::skipped(
             ReasonCode::Disturbed,
-            "its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs",
+            say!("its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs"),
         )
     })
 }
@@ -113,7 +114,7 @@ fn prepare<R: Checked, W: FnMut(u64) -> R>(
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
     affinity::bind(&[cpu.0])
-        .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))?;
+        .map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))?;
     let mut body = make(cpu)?;
     let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();

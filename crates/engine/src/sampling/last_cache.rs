@@ -3,6 +3,8 @@
 //! The kernel knows nothing of the guests, and of the other programs, that share this cache. What it held when the run began is gone
 //! over once per replicate: as neighbours take their part of the cache and of the way to it, a load takes longer.
 
+use hostmark_say::say;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -56,8 +58,8 @@ fn find(job: &Job, clock: &Clock) -> Result<Vec<Event>> {
         }
         found = Some((bytes, found.map_or(ns, |(_, smallest_ns)| smallest_ns.min(ns))));
     }
-    let (bytes, _) =
-        found.ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, "no cache beyond the second is told of"))?;
+    let (bytes, _) = found
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, say!("no cache beyond the second is told of")))?;
     Ok(seen(bytes, walked_ns(bytes, clock)?))
 }
 
@@ -103,7 +105,7 @@ fn undisturbed_ns(interference: &Interference, mut stretch_ns: impl FnMut() -> f
     }
     let median = descriptive::median(&clean).filter(|_| clean.len() >= ENOUGH);
     median.ok_or_else(|| {
-        RoundError::failed(ReasonCode::Disturbed, "others had the CPU while the last cache was looked at")
+        RoundError::failed(ReasonCode::Disturbed, say!("others had the CPU while the last cache was looked at"))
     })
 }
 

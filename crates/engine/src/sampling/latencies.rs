@@ -1,7 +1,9 @@
 //! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
 
+use hostmark_say::say;
+
 use hdrhistogram::Histogram as Recorder;
-use hostmark_model::{Histogram, ReasonCode};
+use hostmark_model::{Histogram, Message, ReasonCode};
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
@@ -107,7 +109,7 @@ impl LatencySampler<'_> {
             if operations > MOST_OPERATIONS {
                 return Err(RoundError::failed(
                     ReasonCode::CheckFailed,
-                    "the operation takes no time, however often it is done",
+                    say!("the operation takes no time, however often it is done"),
                 ));
             }
         }
@@ -118,7 +120,8 @@ impl LatencySampler<'_> {
 const MOST_OPERATIONS: u64 = 1 << 28;
 
 pub(crate) fn recorder() -> Result<Recorder<u64>> {
-    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(|error| RoundError::failed(ReasonCode::Internal, error))
+    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS)
+        .map_err(|error| RoundError::failed(ReasonCode::Internal, Message::plain(error)))
 }
 
 /// The histogram of these times.

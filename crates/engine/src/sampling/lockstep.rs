@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hostmark_model::{DisturbanceFlags, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
@@ -79,7 +80,7 @@ impl<W: Word + Default> Team<W> {
         part.pass();
         while self.done.0.load(Ordering::Acquire) != number.wrapping_mul(self.followers) {
             if self.is_broken() {
-                return Err(RoundError::failed(ReasonCode::Internal, "a thread panicked"));
+                return Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked")));
             }
             W::pause();
         }
@@ -112,7 +113,7 @@ fn prepare<P: ThreadWork>(
     make: &impl Fn(usize) -> Result<P>,
 ) -> Result<P> {
     let bound = affinity::bind(&[cpu.0]);
-    let bound = bound.map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error));
+    let bound = bound.map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error));
     let part = bound.and_then(|()| make(index));
     if part.is_err() {
         team.break_up();
@@ -120,7 +121,7 @@ fn prepare<P: ThreadWork>(
     made.wait();
     setup::end();
     match team.is_broken() {
-        true => part.and(Err(RoundError::failed(ReasonCode::ProcessDied, "another thread could not begin"))),
+        true => part.and(Err(RoundError::failed(ReasonCode::ProcessDied, say!("another thread could not begin")))),
         false => part,
     }
 }
@@ -301,7 +302,7 @@ fn as_team<P: ThreadWork, R>(
     lead: impl FnOnce(&Team, &mut P) -> Result<R>,
 ) -> Result<(R, Vec<Seen>)> {
     let Some(&first) = cpus.first() else {
-        return Err(RoundError::failed(ReasonCode::TooFewCpus, "the case has no CPU"));
+        return Err(RoundError::failed(ReasonCode::TooFewCpus, say!("the case has no CPU")));
     };
     let team = Team::of(cpus.len());
     let made = Barrier::new(cpus.len());
@@ -331,12 +332,12 @@ fn as_team<P: ThreadWork, R>(
             part.check().and(led)
         });
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Seen>>| {
-            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")))
+            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked"))))
         };
         // All are joined before any error is told: the first that has a reason of its own.
         let seen: Vec<Result<Seen>> = threads.into_iter().map(join).collect();
         let errors = led.as_ref().err().into_iter().chain(seen.iter().filter_map(|seen| seen.as_ref().err()));
-        let echo = RoundError::failed(ReasonCode::ProcessDied, "another thread could not begin");
+        let echo = RoundError::failed(ReasonCode::ProcessDied, say!("another thread could not begin"));
         let error = errors.min_by_key(|&error| *error == echo).cloned();
         match error {
             Some(error) => Err(error),

@@ -1,6 +1,7 @@
 //! A round's samples, and what the kernel saw of the thread meanwhile.
 
 use hostmark_model::{DisturbanceFlags, ReasonCode};
+use hostmark_say::say;
 
 use crate::round_error::{Result, RoundError};
 use crate::sampling::totals::Totals;
@@ -142,8 +143,10 @@ impl Samples {
         }
         let all = self.ns.len();
         if 2 * below > all {
-            let text = "samples below zero: no more than what was subtracted, or disturbed by other programs";
-            return Err(RoundError::skipped(ReasonCode::Inconclusive, format!("{below} of {all} {text}")));
+            let text = say!(
+                "{below} of {all} samples below zero: no more than what was subtracted, or disturbed by other programs"
+            );
+            return Err(RoundError::skipped(ReasonCode::Inconclusive, text));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
 use hostmark_model::ReasonCode;
+use hostmark_say::say;
 
 use crate::clock::{Clock, CoreClock, Precision};
 use crate::round_error::{Result, RoundError};
@@ -193,7 +194,7 @@ impl Sampler<'_> {
                 if iterations >= MOST_ITERATIONS {
                     return Err(RoundError::failed(
                         ReasonCode::CheckFailed,
-                        "the operation takes no time, however often it is done",
+                        say!("the operation takes no time, however often it is done"),
                     ));
                 }
                 // Never in one leap: a first short length is mostly start-up cost.

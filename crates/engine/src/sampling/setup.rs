@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hostmark_model::{Event, JsonLine, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
@@ -102,12 +103,12 @@ impl Deadline {
         let rate = done_bytes as f64 / spent_ns.max(1.0) * 1e3;
         Err(RoundError::skipped(
             ReasonCode::TimeBudget,
-            format!(
-                "filling {} MiB at {rate:.3} MB/s takes {:.1} s, and a round of this run may take {:.1} s to set up; \
+            say!(
+                "filling {of_bytes} MiB at {rate:.3} MB/s takes {taken:.1} s, and a round of this run may take {limit:.1} s to set up; \
              use a longer profile",
-                of_bytes >> 20,
-                (spent_ns + left_ns) / 1e9,
-                self.limit_ns as f64 / 1e9
+                of_bytes = of_bytes >> 20,
+                taken = (spent_ns + left_ns) / 1e9,
+                limit = self.limit_ns as f64 / 1e9
             ),
         ))
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use hostmark_model::ReasonCode;
+use hostmark_say::say;
 
 use crate::round_error::{Result, RoundError};
 use crate::sampling::cpu::Cpu;
@@ -50,13 +51,13 @@ where
         let own = Arc::clone(&gate);
         let started = Builder::new().spawn_scoped(scope, move || match own.wait() {
             true => work(),
-            false => Err(RoundError::failed(ReasonCode::ProcessDied, "another thread could not start")),
+            false => Err(RoundError::failed(ReasonCode::ProcessDied, say!("another thread could not start"))),
         });
         match started {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 gate.open(false);
-                return Err(RoundError::lacking("cannot start a thread", &named("pthread_create", error)));
+                return Err(RoundError::lacking(say!("cannot start a thread"), &named("pthread_create", error)));
             }
         }
     }
@@ -66,7 +67,7 @@ where
 
 /// Binds the calling thread to one CPU. Skipped where the kernel refuses.
 pub fn bind(cpu: Cpu) -> Result<()> {
-    affinity::bind(&[cpu.0]).map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))
+    affinity::bind(&[cpu.0]).map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))
 }
 
 /// Waits for threads that were started together: their results, or the first error.
@@ -75,7 +76,7 @@ pub fn join<T>(threads: Vec<ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> 
     let results: Vec<Result<T>> = threads
         .into_iter()
         .map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")))
+            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked"))))
         })
         .collect();
     results.into_iter().collect()

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
 use hostmark_model::{
-    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, JsonLine, Nonce, PROTOCOL, Params, Reason, ReasonCode, Scratch,
-    ServeRequest, ServiceJob,
+    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, JsonLine, Message, Nonce, PROTOCOL, Params, Reason, ReasonCode,
+    Scratch, ServeRequest, ServiceJob,
 };
+use hostmark_say::say;
 use rustix::fd::AsFd;
 
 use crate::clock::wall::Wall;
@@ -220,7 +221,7 @@ impl FarEnds {
     fn listening_address(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
         let link = self.links[index].as_mut();
         let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);
-        let failed = |code: ReasonCode, text: String| Missing::Round(RoundError::failed(code, text));
+        let failed = |code: ReasonCode, text: Message| Missing::Round(RoundError::failed(code, text));
         loop {
             match patience.line(link) {
                 Waited::Line(line) => {
@@ -232,7 +233,7 @@ impl FarEnds {
                         Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
                             return Err(failed(
                                 ReasonCode::Protocol,
-                                format!("the far end speaks protocol {protocol}, not {PROTOCOL}"),
+                                say!("the far end speaks protocol {protocol}, not {PROTOCOL}"),
                             ));
                         }
                         Ok(event @ Event::Note { .. }) if !self.notes.contains(&event) => self.notes.push(event),
@@ -240,18 +241,18 @@ impl FarEnds {
                         _ => {
                             return Err(failed(
                                 ReasonCode::Protocol,
-                                "the far end wrote what none says before it listens".into(),
+                                say!("the far end wrote what none says before it listens"),
                             ));
                         }
                     }
                 }
                 Waited::Ended(how) | Waited::Killed(how) => {
-                    return Err(failed(ReasonCode::ProcessDied, format!("the far end {how}")));
+                    return Err(failed(ReasonCode::ProcessDied, say!("the far end {how}")));
                 }
                 Waited::Hung(silent) => {
                     return Err(failed(
                         ReasonCode::TimedOut,
-                        format!("the far end did not listen within {:.0} s", silent.as_secs_f64()),
+                        say!("the far end did not listen within {silent:.0} s", silent = silent.as_secs_f64()),
                     ));
                 }
                 Waited::Starved(silent) => return Err(Missing::Round(starved(silent))),
@@ -308,7 +309,7 @@ impl FarReport {
                 Some(Event::from(why.map(|cause| match reason.contains(&*cause) {
                     true => cause.with_text(reason),
                     false => {
-                        let text = format!("{cause} ({reason})");
+                        let text = say!("{cause} ({reason})");
                         cause.with_text(text)
                     }
                 })))
@@ -332,10 +333,10 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError
             Ok(Event::Served(usage)) => Ok(Some(usage)),
             Ok(Event::Failed { reason }) => Err(RoundError::Failed(of_another(reason))),
             Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(of_another(reason))),
-            _ => Err(RoundError::failed(ReasonCode::Protocol, "the far end wrote what none says when it ends")),
+            _ => Err(RoundError::failed(ReasonCode::Protocol, say!("the far end wrote what none says when it ends"))),
         },
         Received::Ended(how) | Received::Killed(how) => {
-            Err(RoundError::failed(ReasonCode::ProcessDied, format!("the far end {how}")))
+            Err(RoundError::failed(ReasonCode::ProcessDied, say!("the far end {how}")))
         }
         // It has served; a kernel that tells nobody of the end of an input, or a person in a hurry, is no fault of the round.
         Received::TimedOut | Received::Interrupted => Ok(None),
@@ -350,7 +351,7 @@ fn of_another(reason: Reason) -> Reason {
 
 /// None could be started.
 fn no_process(error: io::Error) -> Missing {
-    Missing::Round(RoundError::lacking("no process for the far end", &error))
+    Missing::Round(RoundError::lacking(say!("no process for the far end"), &error))
 }
 
 #[cfg(test)]

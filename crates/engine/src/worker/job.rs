@@ -1,6 +1,7 @@
 //! Jobs as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
 
-use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase, ReasonCode};
+use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase, Message, ReasonCode};
+use hostmark_say::say;
 
 use crate::case::bind::Bind;
 use crate::plan::checked_value;
@@ -21,34 +22,34 @@ const MOST_LINE_BYTES: u64 = 1 << 20;
 /// Ticks a second of a counter.
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
-fn expect(is_sound: bool, what: impl FnOnce() -> String) -> Result<()> {
+fn expect(is_sound: bool, what: impl FnOnce() -> Message) -> Result<()> {
     if is_sound {
         Ok(())
     } else {
-        Err(RoundError::failed(ReasonCode::Protocol, format!("the job cannot be meant: {}", what())))
+        Err(RoundError::failed(ReasonCode::Protocol, say!("the job cannot be meant: {what}", what = what())))
     }
 }
 
 /// Failed where a number of the job is out of all proportion.
 pub(crate) fn check(job: &Job) -> Result<()> {
     for cpu in job.cpus.iter().chain(&job.other_cpu).chain(job.cases.iter().flat_map(|case| &case.cpus)) {
-        expect(*cpu < MOST_CPUS, || format!("there is no CPU {cpu}"))?;
+        expect(*cpu < MOST_CPUS, || say!("there is no CPU {cpu}"))?;
     }
-    expect(job.cpus.len() <= MOST_CPUS, || format!("it names {} CPUs", job.cpus.len()))?;
-    expect(job.budget_ns <= MOST_BUDGET_NS, || format!("{} ns for samples", job.budget_ns))?;
+    expect(job.cpus.len() <= MOST_CPUS, || say!("it names {cpus} CPUs", cpus = job.cpus.len()))?;
+    expect(job.budget_ns <= MOST_BUDGET_NS, || say!("{budget_ns} ns for samples", budget_ns = job.budget_ns))?;
     for &bytes in [job.l1d_bytes, job.llc_bytes, job.llc_sum_bytes].iter().chain(&job.caches_bytes) {
-        expect(bytes <= MOST_CACHE_BYTES, || format!("a cache of {bytes} bytes"))?;
+        expect(bytes <= MOST_CACHE_BYTES, || say!("a cache of {bytes} bytes"))?;
     }
     let line = job.line_bytes;
-    expect((1..=MOST_LINE_BYTES).contains(&line), || format!("a cache line of {line} bytes"))?;
-    expect(job.cases.len() <= MOST_CASES, || format!("it has {} cases", job.cases.len()))?;
+    expect((1..=MOST_LINE_BYTES).contains(&line), || say!("a cache line of {line} bytes"))?;
+    expect(job.cases.len() <= MOST_CASES, || say!("it has {cases} cases", cases = job.cases.len()))?;
     for iterations in job.cases.iter().filter_map(|case| case.iterations) {
-        expect(iterations <= MOST_ITERATIONS, || format!("{iterations} iterations of a sample"))?;
+        expect(iterations <= MOST_ITERATIONS, || say!("{iterations} iterations of a sample"))?;
     }
     let looked_at = job.look_at_cache.unwrap_or(0);
-    expect(looked_at <= last_cache::MOST_BYTES, || format!("a look at {looked_at} bytes"))?;
+    expect(looked_at <= last_cache::MOST_BYTES, || say!("a look at {looked_at} bytes"))?;
     if let CalibratedClock::Counter { hz, .. } = job.environment.clock {
-        expect(RATES_HZ.contains(&hz), || format!("a counter of {hz} ticks a second"))?;
+        expect(RATES_HZ.contains(&hz), || say!("a counter of {hz} ticks a second"))?;
     }
     Ok(())
 }
@@ -59,29 +60,31 @@ pub(crate) fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCas
         Some(_) if job.replica => 1,
         _ => far::cpus_of(entry, id, &job.cpus).len(),
     };
-    expect(own.far.len() == needed, || format!("it has {} far ends, and {} needs {needed}", own.far.len(), own.id))
+    expect(own.far.len() == needed, || {
+        say!("it has {far} far ends, and {id} needs {needed}", far = own.far.len(), id = own.id)
+    })
 }
 
 /// Failed where the case is not one of the probe's, or has more threads than CPUs.
 pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
-        let taken =
-            checked_value(entry, axis, value).map_err(|error| RoundError::failed(ReasonCode::Protocol, error))?;
+        let taken = checked_value(entry, axis, value)
+            .map_err(|error| RoundError::failed(ReasonCode::Protocol, error.message()))?;
         // In a job every value stands as it is in a case id.
-        expect(taken == *value, || format!("{axis}={value} stands for {taken}"))?;
+        expect(taken == *value, || say!("{axis}={value} stands for {taken}"))?;
     }
     for axis in entry.probe.axes {
         let missing = || {
             RoundError::failed(
                 ReasonCode::Protocol,
-                format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name),
+                say!("the job cannot be meant: {probe} has no value of {name}", probe = id.probe, name = axis.name),
             )
         };
         let value = id.params.get(axis.name).ok_or_else(missing)?;
         if axis.kind == AxisKind::Threads {
             let threads: usize = value.parse()?;
             expect(threads.div_ceil(axis.threads_per_cpu) <= cpus.len(), || {
-                format!("{threads} threads on {} CPUs", cpus.len())
+                say!("{threads} threads on {cpus} CPUs", cpus = cpus.len())
             })?;
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::ReasonCode;
+use hostmark_model::{Message, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::wall::Wall;
 use crate::round_error::RoundError;
@@ -19,9 +20,9 @@ pub(crate) enum Waited {
     /// A line has come: the patience begins anew.
     Line(String),
     /// There will be none. How it ended, as a fragment that fits after "the worker".
-    Ended(String),
+    Ended(Message),
     /// The same of one that somebody else killed.
-    Killed(String),
+    Killed(Message),
     /// It had the CPU, and has said nothing for so long.
     Hung(Duration),
     /// It had too little of a CPU, or waited for a device, and has said nothing for so long.
@@ -36,10 +37,10 @@ pub(crate) enum Waited {
 pub(crate) fn starved(silent: Duration) -> RoundError {
     RoundError::skipped(
         ReasonCode::Disturbed,
-        format_args!(
-            "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time priority, a CPU \
+        say!(
+            "in {silent:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time priority, a CPU \
              quota or a slow disk",
-            silent.as_secs_f64()
+            silent = silent.as_secs_f64()
         ),
     )
 }

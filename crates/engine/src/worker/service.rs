@@ -3,7 +3,8 @@
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_model::{Event, JsonLine, PROTOCOL, ReasonCode, ServiceJob};
+use hostmark_model::{Event, JsonLine, Message, PROTOCOL, ReasonCode, ServiceJob};
+use hostmark_say::say;
 
 use crate::probe::serving::{Service, Serving, write_event};
 use crate::probe::{Catalogue, entries};
@@ -32,7 +33,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     setup::begin()?;
     write_event(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
     let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
-        Ok(Ok(())) => RoundError::failed(ReasonCode::Protocol, "it has served to its end"),
+        Ok(Ok(())) => RoundError::failed(ReasonCode::Protocol, say!("it has served to its end")),
         Ok(Err(error)) => error,
         Err(panic) => RoundError::Failed(panicked(&*panic)),
     };
@@ -44,11 +45,12 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 /// Serves: only what goes wrong ends it.
 fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> Result<()> {
     check(job)?;
-    let service = find(catalogue, &job.service)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Protocol, format!("there is no service '{}'", job.service)))?;
+    let service = find(catalogue, &job.service).ok_or_else(|| {
+        RoundError::failed(ReasonCode::Protocol, say!("there is no service '{service}'", service = job.service))
+    })?;
     if !job.cpus.is_empty() {
         affinity::bind(&job.cpus)
-            .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPUs {:?}", job.cpus), &error))?;
+            .map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}", cpus = job.cpus), &error))?;
     }
     let mut serving = Serving::new(job, output);
     (service.serve)(&mut serving)
@@ -56,14 +58,17 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
 
 /// Failed where the job is out of all proportion.
 fn check(job: &ServiceJob) -> Result<()> {
-    let expect = |is_sound: bool, what: String| match is_sound {
+    let expect = |is_sound: bool, what: Message| match is_sound {
         true => Ok(()),
-        false => Err(RoundError::failed(ReasonCode::Protocol, format!("the job of a far end cannot be meant: {what}"))),
+        false => Err(RoundError::failed(ReasonCode::Protocol, say!("the job of a far end cannot be meant: {what}"))),
     };
-    expect(job.protocol == PROTOCOL, format!("it is of protocol {}, not {PROTOCOL}", job.protocol))?;
-    expect(job.cpus.len() <= MOST_CPUS, format!("it names {} CPUs", job.cpus.len()))?;
-    expect(job.cpus.iter().all(|&cpu| cpu < MOST_CPUS), "it names a CPU that no kernel has".to_owned())?;
-    expect((1..=MOST_ADDRESSES).contains(&job.at.len()), format!("it names {} addresses", job.at.len()))
+    expect(job.protocol == PROTOCOL, say!("it is of protocol {protocol}, not {PROTOCOL}", protocol = job.protocol))?;
+    expect(job.cpus.len() <= MOST_CPUS, say!("it names {cpus} CPUs", cpus = job.cpus.len()))?;
+    expect(job.cpus.iter().all(|&cpu| cpu < MOST_CPUS), say!("it names a CPU that no kernel has"))?;
+    expect(
+        (1..=MOST_ADDRESSES).contains(&job.at.len()),
+        say!("it names {addresses} addresses", addresses = job.at.len()),
+    )
 }
 
 /// The service of this name.

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, Job, JsonLine, PROTOCOL, ReasonCode};
+use hostmark_model::{Event, Job, JsonLine, Message, PROTOCOL, ReasonCode};
+use hostmark_say::say;
 
 use crate::clock::wall::Wall;
 use crate::worker::patience::{Patience, Waited, starved};
@@ -85,7 +86,7 @@ impl WorkerSession<'_> {
                             return RoundEvents { events, end: SessionEnd::Complete };
                         }
                         if events.len() >= MOST_LINES {
-                            let text = format!("the worker wrote {MOST_LINES} lines and was not done");
+                            let text = say!("the worker wrote {MOST_LINES} lines and was not done");
                             break Event::Failed { reason: ReasonCode::Protocol.because(text) };
                         }
                     }
@@ -96,10 +97,10 @@ impl WorkerSession<'_> {
                 }
                 // One that was killed may have been filling memory for this round, and so may the next.
                 Waited::Ended(how) | Waited::Killed(how) => {
-                    break Event::Failed { reason: ReasonCode::ProcessDied.because(format_args!("the worker {how}")) };
+                    break Event::Failed { reason: ReasonCode::ProcessDied.because(say!("the worker {how}")) };
                 }
                 Waited::Hung(silent) => {
-                    let text = format!("no answer within {:.0} s", silent.as_secs_f64());
+                    let text = say!("no answer within {silent:.0} s", silent = silent.as_secs_f64());
                     break Event::Failed { reason: ReasonCode::TimedOut.because(text) };
                 }
                 Waited::Starved(silent) => break starved(silent).into(),
@@ -128,16 +129,16 @@ impl WorkerSession<'_> {
 }
 
 /// The event of a line; the first one is a greeting in our protocol.
-fn event(line: &str, is_first: bool) -> Result<Event, String> {
+fn event(line: &str, is_first: bool) -> Result<Event, Message> {
     match Event::from_line(line) {
         Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
-            Err(format!("the worker speaks protocol {protocol}, not {PROTOCOL}"))
+            Err(say!("the worker speaks protocol {protocol}, not {PROTOCOL}"))
         }
-        Ok(Event::Hello { .. }) if !is_first => Err("the worker greeted twice".into()),
+        Ok(Event::Hello { .. }) if !is_first => Err(say!("the worker greeted twice")),
         Ok(event @ Event::Hello { .. }) => Ok(event),
-        Ok(_) if is_first => Err("the worker did not say which protocol it speaks".into()),
+        Ok(_) if is_first => Err(say!("the worker did not say which protocol it speaks")),
         Ok(event) => Ok(event),
-        Err(error) => Err(format!("the worker wrote what is no event: {error}")),
+        Err(error) => Err(say!("the worker wrote what is no event: {error}")),
     }
 }
 
@@ -146,7 +147,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use hostmark_launch::Received;
-    use hostmark_model::{OUT_OF_MEMORY, RoundNoise};
+    use hostmark_model::{RoundNoise, out_of_memory};
 
     use super::*;
 
@@ -170,7 +171,7 @@ mod tests {
 
     impl WorkerLink for Killed {
         fn receive(&mut self, _: Duration) -> Received {
-            self.0.pop_front().map_or_else(|| Received::Killed(OUT_OF_MEMORY.into()), Received::Line)
+            self.0.pop_front().map_or_else(|| Received::Killed(out_of_memory()), Received::Line)
         }
 
         fn is_starved(&mut self, _: Duration) -> bool {
@@ -234,7 +235,7 @@ mod tests {
         let mut session =
             WorkerSession::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
         session.round();
-        let reason = ReasonCode::ProcessDied.because(format_args!("the worker {OUT_OF_MEMORY}"));
+        let reason = ReasonCode::ProcessDied.because(say!("the worker {how}", how = out_of_memory()));
         assert_eq!(session.round(), complete(&[Event::Failed { reason }]));
         assert!(session.is_over());
     }

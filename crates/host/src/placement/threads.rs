@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::str::FromStr;
 
-use hostmark_model::HostFacts;
+use hostmark_model::{HostFacts, Message};
+use hostmark_say::say;
 
 use super::{Map, Seat};
 
@@ -35,11 +36,13 @@ impl Order {
 }
 
 impl FromStr for Order {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(text: &str) -> Result<Order, String> {
+    fn from_str(text: &str) -> Result<Order, Message> {
         let known = Order::ALL.into_iter().find(|order| order.name() == text);
-        known.ok_or_else(|| format!("'{text}' is no order of threads; use {}", Order::ALL.map(Order::name).join(", ")))
+        known.ok_or_else(|| {
+            say!("'{text}' is no order of threads; use {names}", names = Order::ALL.map(Order::name).join(", "))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use hostmark_host::{
     Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
 };
 use hostmark_model::{HostFacts, Profile};
+use hostmark_say::say;
 
 use crate::machines;
 use crate::tree::Tree;
@@ -115,7 +116,7 @@ fn one_cpu_has_only_itself() {
     assert_eq!(single(&host), Some(0));
     assert_eq!(pair(&host, Placement::SameCpu), Ok([0, 0]));
     for placement in &Placement::ALL[1..] {
-        assert_eq!(pair(&host, *placement), Err("only one CPU is usable".to_owned()));
+        assert_eq!(pair(&host, *placement), Err(say!("only one CPU is usable")));
     }
     assert_eq!(spread(&host, 4), [0]);
 }
@@ -128,7 +129,7 @@ fn the_affinity_mask_is_kept() {
     assert_eq!(single(&host), Some(20));
     assert_eq!(pair(&host, Placement::SmtSibling), Ok([16, 0]));
     assert_eq!(pair(&host, Placement::OtherNode), Ok([20, 16]));
-    assert_eq!(pair(&host, Placement::SameCache), Err("no two usable cores share a last-level cache".to_owned()));
+    assert_eq!(pair(&host, Placement::SameCache), Err(say!("no two usable cores share a last-level cache")));
     assert_eq!(spread(&host, 3), [20, 16, 0]);
 }
 
@@ -137,7 +138,7 @@ fn without_any_cpu_nothing_is_chosen() {
     let host = Tree::new().facts();
     assert_eq!((single(&host), spread(&host, 2)), (None, vec![]));
     for placement in Placement::ALL {
-        assert_eq!(pair(&host, placement), Err("no CPU is usable".to_owned()));
+        assert_eq!(pair(&host, placement), Err(say!("no CPU is usable")));
     }
 }
 
@@ -146,7 +147,7 @@ fn untold_caches_are_a_reason_of_their_own() {
     let host = machines::small_container().facts();
     assert_eq!(host.usable_cpus(), [2, 3]);
     for placement in [Placement::SameCache, Placement::OtherCache] {
-        assert!(pair(&host, placement).is_err_and(|reason| reason.contains("does not tell")));
+        assert!(pair(&host, placement).is_err_and(|reason| reason.to_string().contains("does not tell")));
     }
 }
 
@@ -196,7 +197,7 @@ fn placements_read_back_as_written() {
     for placement in Placement::ALL {
         assert_eq!(placement.to_string().parse(), Ok(placement));
     }
-    assert!("far".parse::<Placement>().is_err_and(|reason| reason.contains("same_cpu, smt_sibling")));
+    assert!("far".parse::<Placement>().is_err_and(|reason| reason.to_string().contains("same_cpu, smt_sibling")));
 }
 
 #[test]
@@ -303,7 +304,7 @@ fn a_package_of_several_nodes_has_a_placement_of_its_own() {
     let near = [Some([1, 1]), Some([1, 33]), Some([1, 2]), None, Some([1, 4]), Some([1, 16])];
     assert_eq!(placements, near);
     let one = pair(&machines::two_sockets().facts(), Placement::SamePackageOtherNode);
-    assert_eq!(one, Err("no package has usable CPUs on two memory nodes".to_owned()));
+    assert_eq!(one, Err(say!("no package has usable CPUs on two memory nodes")));
 }
 
 #[test]
@@ -311,7 +312,7 @@ fn sharing_is_used_where_no_size_is_reported() {
     let host = machines::arm_guest().facts();
     assert_eq!(host.last_level_cache(1).map(|cache| (cache.level, cache.size_bytes)), Some((2, 0)));
     assert_eq!(pair(&host, Placement::SameCache), Ok([1, 2]));
-    assert_eq!(pair(&host, Placement::OtherCache), Err("the usable CPUs of a node share one last-level cache".into()));
+    assert_eq!(pair(&host, Placement::OtherCache), Err(say!("the usable CPUs of a node share one last-level cache")));
     assert_eq!((host.largest_last_level_cache_bytes(), spread(&host, 4)), (0, vec![1, 2, 3, 0]));
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use hostmark_model::Guest;
+use hostmark_model::{Guest, Message};
+use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -162,22 +163,23 @@ impl Booted {
             return Ok(());
         }
         let failed =
-            |why: String| GuestError::Asked(format!("its CPUs cannot be pinned ({why}); choose others by --pin"));
-        let listed = self.monitor.ask("query-cpus-fast", json!({})).map_err(|error| failed(error.to_string()))?;
+            |why: Message| GuestError::Asked(say!("its CPUs cannot be pinned ({why}); choose others by --pin"));
+        let listed = self.monitor.ask("query-cpus-fast", json!({})).map_err(|error| failed(error.into()))?;
         for (index, &cpu) in pin.iter().enumerate() {
             let of = |one: &&Value| one["cpu-index"].as_u64() == Some(index as u64);
             let thread = listed.as_array().and_then(|cpus| cpus.iter().find(of)?["thread-id"].as_u64());
             let thread = thread.filter(|thread| Path::new(&format!("/proc/{}/task/{thread}", self.id())).exists());
             let Some(thread) = thread.and_then(|thread| Pid::from_raw(i32::try_from(thread).ok()?)) else {
-                return Err(failed(format!("QEMU names no thread of CPU {index}")));
+                return Err(failed(say!("QEMU names no thread of CPU {index}")));
             };
             if cpu >= CpuSet::MAX_CPU {
-                return Err(failed(format!("{cpu} is above {}", CpuSet::MAX_CPU - 1)));
+                return Err(failed(say!("{cpu} is above {max_cpu}", max_cpu = CpuSet::MAX_CPU - 1)));
             }
             let mut set = CpuSet::new();
             set.set(cpu);
-            sched_setaffinity(Some(thread), &set)
-                .map_err(|error| failed(format!("CPU {cpu}: {}", io::Error::from(error))))?;
+            sched_setaffinity(Some(thread), &set).map_err(|error| {
+                failed(say!("{what}: {error}", what = format!("CPU {cpu}"), error = io::Error::from(error)))
+            })?;
         }
         Ok(())
     }
@@ -189,17 +191,17 @@ impl Booted {
         let word = self.process.last_word().map(|word| shown(word.trim_start_matches(OURS)));
         let is_missing = status.as_ref().is_ok_and(|status| status.code() == Some(NOT_FOUND));
         let how = match (word, status) {
-            (Some(word), _) => word,
-            (None, Ok(status)) if has_ended => status.to_string(),
-            _ => error.to_string(),
+            (Some(word), _) => word.into(),
+            (None, Ok(status)) if has_ended => status.into(),
+            _ => Message::from(error),
         };
-        let remedy = match &how {
-            _ if is_missing => "install it, or name it by --qemu",
+        let remedy = match &how.to_string() {
+            _ if is_missing => say!("install it, or name it by --qemu"),
             // Its own word for a call of KVM that went otherwise than it must.
-            how if how.contains("kvm_") => "this KVM does not do what QEMU asks of it; take --accel tcg",
-            how if how.contains("KVM") => "let this user open /dev/kvm, or take --accel tcg",
-            how if how.contains("memory") => "choose less by --memory, or set pages aside on this host",
-            _ => "look at the option that it names, or leave that out",
+            how if how.contains("kvm_") => say!("this KVM does not do what QEMU asks of it; take --accel tcg"),
+            how if how.contains("KVM") => say!("let this user open /dev/kvm, or take --accel tcg"),
+            how if how.contains("memory") => say!("choose less by --memory, or set pages aside on this host"),
+            _ => say!("look at the option that it names, or leave that out"),
         };
         GuestError::Qemu { how, remedy }
     }
@@ -264,15 +266,19 @@ impl Booted {
         let lines = self.last_lines();
         let remedy = match (spec.accel, lines.is_empty()) {
             (Accel::Kvm, true) => {
-                "its kernel has not said a word: a KVM that is itself emulated, as in some clouds and containers, carries no \
+                say!(
+                    "its kernel has not said a word: a KVM that is itself emulated, as in some clouds and containers, carries no \
                  ordinary kernel; take --accel tcg, or a longer --boot-timeout"
+                )
             }
             (Accel::Kvm, false) => {
-                "a KVM that is itself emulated may be too slow for an ordinary kernel; take --accel tcg, or a longer \
+                say!(
+                    "a KVM that is itself emulated may be too slow for an ordinary kernel; take --accel tcg, or a longer \
                  --boot-timeout"
+                )
             }
             (Accel::Tcg, _) => {
-                "emulation is slow where the host is busy; take a longer --boot-timeout, or another kernel"
+                say!("emulation is slow where the host is busy; take a longer --boot-timeout, or another kernel")
             }
         };
         GuestError::Silent { seconds: spec.boot_timeout.as_secs(), lines, remedy }
@@ -290,12 +296,12 @@ impl Booted {
         let is_short = lines.iter().any(is_short) || spec.memory < LITTLE;
         let remedy = match how {
             Stopped::ByQemu if spec.accel == Accel::Kvm => {
-                "a KVM that is itself emulated carries no ordinary kernel; take --accel tcg"
+                say!("a KVM that is itself emulated carries no ordinary kernel; take --accel tcg")
             }
-            Stopped::NoRoom => "make room, or name another directory for its disk",
-            Stopped::PoweredOff => "do what its console says",
-            _ if is_short => "give it more memory by --memory",
-            _ => "take another kernel, or leave out what was added to its command line",
+            Stopped::NoRoom => say!("make room, or name another directory for its disk"),
+            Stopped::PoweredOff => say!("do what its console says"),
+            _ if is_short => say!("give it more memory by --memory"),
+            _ => say!("take another kernel, or leave out what was added to its command line"),
         };
         GuestError::Ended { how: how.text(), lines, remedy }
     }

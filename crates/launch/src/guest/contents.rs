@@ -5,13 +5,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use hostmark_say::say;
+
 /// Opens a regular file to be read: a named pipe would be waited for, and a device might have no end.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
+        false => Err(io::Error::other(say!("it is no regular file"))),
     }
 }
 
@@ -20,7 +22,7 @@ pub fn of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(io::Error::other(format!("it has more than {most} bytes"))),
+        true => Err(io::Error::other(say!("it has more than {most} bytes"))),
         false => Ok(bytes),
     }
 }

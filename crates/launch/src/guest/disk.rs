@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use hostmark_model::Message;
+use hostmark_say::say;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -25,18 +27,18 @@ const LEAST: u64 = 64 << 20;
 
 pub fn make(spec: &DiskSpec) -> Result<File, GuestError> {
     let directory = shown(&spec.directory.to_string_lossy());
-    let failed = |why: String, remedy: &str| {
-        GuestError::Asked(format!("the guest's disk cannot be made in {directory} ({why}); {remedy}"))
+    let failed = |why: Message, remedy: Message| {
+        GuestError::Asked(say!("the guest's disk cannot be made in {directory} ({why}); {remedy}"))
     };
     if spec.size < LEAST {
-        return Err(failed(format!("{} bytes are too few", spec.size), "choose 64 MiB or more"));
+        return Err(failed(say!("{size} bytes are too few", size = spec.size), say!("choose 64 MiB or more")));
     }
     let refused = |error: io::Error| {
         let remedy = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, or choose a smaller disk",
-            _ => "name another directory",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => say!("make room, or choose a smaller disk"),
+            _ => say!("name another directory"),
         };
-        failed(error.to_string(), remedy)
+        failed(error.into(), remedy)
     };
     let disk = tempfile::tempfile_in(&spec.directory).map_err(refused)?;
     // What is not there yet when the guest writes would be allocated then, and a case would pay for it.
@@ -56,11 +58,11 @@ pub fn make(spec: &DiskSpec) -> Result<File, GuestError> {
 }
 
 /// Runs a program on files without names; otherwise why it failed, and what to do.
-fn run(words: &[&str], files: &[&File]) -> Result<(), (String, &'static str)> {
+fn run(words: &[&str], files: &[&File]) -> Result<(), (Message, Message)> {
     let name = words.first().copied().unwrap_or_default();
     // Only this program inherits them: nothing else is started while they are there.
     let inherited: io::Result<Vec<_>> = files.iter().map(|file| Ok(rustix::io::dup(file)?)).collect();
-    let inherited = inherited.map_err(|error| (error.to_string(), "raise the limit of open files (ulimit -n)"))?;
+    let inherited = inherited.map_err(|error| (error.into(), say!("raise the limit of open files (ulimit -n)")))?;
     let paths = inherited.iter().map(|file| format!("/proc/self/fd/{}", file.as_raw_fd()));
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new(name);
@@ -69,10 +71,11 @@ fn run(words: &[&str], files: &[&File]) -> Result<(), (String, &'static str)> {
         Ok(Output { status, .. }) if status.success() => Ok(()),
         Ok(Output { stderr, .. }) => {
             let text = String::from_utf8_lossy(&stderr);
-            let word = text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-            Err((format!("{name}: {}", shown(word)), "look at what it names"))
+            let word = text.lines().rfind(|line| !line.trim().is_empty()).map(|line| Message::plain(shown(line)));
+            let word = word.unwrap_or_else(|| say!("it says nothing"));
+            Err((say!("{name}: {word}"), say!("look at what it names")))
         }
-        Err(error) => Err((format!("{name}: {error}"), "install that program")),
+        Err(error) => Err((say!("{what}: {error}", what = name), say!("install that program"))),
     }
 }
 

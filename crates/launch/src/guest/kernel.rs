@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hostmark_model::{Message, displays_its_message};
+use hostmark_say::say;
+
 use sha2::{Digest, Sha256};
 
 use super::contents;
@@ -24,26 +27,39 @@ const LONGEST_RELEASE: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// None was found.
-    #[error("there is no readable kernel in /boot; name one by --kernel")]
     None,
     /// It cannot be read.
-    #[error("the kernel {file} cannot be read ({error}); name another by --kernel, or make it readable")]
     Unread {
         file: String,
         /// Why.
         error: io::Error,
     },
     /// It is something else.
-    #[error("{file} is no kernel of Linux for {machine} ({what}); name a {wanted} by --kernel")]
     Other {
         file: String,
         /// The architecture.
         machine: &'static str,
         /// What it seems to be.
-        what: String,
-        wanted: &'static str,
+        what: Message,
+        wanted: Message,
     },
 }
+
+impl From<&KernelError> for Message {
+    fn from(error: &KernelError) -> Message {
+        match error {
+            KernelError::None => say!("there is no readable kernel in /boot; name one by --kernel"),
+            KernelError::Unread { file, error } => {
+                say!("the kernel {file} cannot be read ({error}); name another by --kernel, or make it readable")
+            }
+            KernelError::Other { file, machine, what, wanted } => {
+                say!("{file} is no kernel of Linux for {machine} ({what}); name a {wanted} by --kernel")
+            }
+        }
+    }
+}
+
+displays_its_message!(KernelError);
 
 /// A kernel that can be booted.
 pub struct BootKernel {
@@ -87,7 +103,7 @@ impl BootKernel {
         let file = shown(&path.to_string_lossy());
         let bytes =
             contents::of(path, MOST_BYTES).map_err(|error| KernelError::Unread { file: file.clone(), error })?;
-        let (machine, wanted) = (std::env::consts::ARCH, WANTED);
+        let (machine, wanted) = (std::env::consts::ARCH, wanted());
         if !is_bootable(&bytes) {
             return Err(KernelError::Other { file, machine, what: what_is(&bytes), wanted });
         }
@@ -96,7 +112,9 @@ impl BootKernel {
 }
 
 /// What a kernel's file is called here.
-const WANTED: &str = if cfg!(target_arch = "x86_64") { "bzImage, as /boot/vmlinuz-*" } else { "file Image" };
+fn wanted() -> Message {
+    if cfg!(target_arch = "x86_64") { say!("bzImage, as /boot/vmlinuz-*") } else { say!("file Image") }
+}
 
 #[cfg(target_arch = "x86_64")]
 fn is_bootable(bytes: &[u8]) -> bool {
@@ -126,12 +144,12 @@ fn release(_: &[u8]) -> Option<String> {
     None
 }
 
-fn what_is(bytes: &[u8]) -> String {
+fn what_is(bytes: &[u8]) -> Message {
     match bytes {
-        [] => "it is empty".to_owned(),
-        [0x7f, b'E', b'L', b'F', ..] => "it is an ELF file".to_owned(),
-        [0x1f, 0x8b, ..] => "it is compressed by gzip".to_owned(),
-        _ => "it begins otherwise".to_owned(),
+        [] => say!("it is empty"),
+        [0x7f, b'E', b'L', b'F', ..] => say!("it is an ELF file"),
+        [0x1f, 0x8b, ..] => say!("it is compressed by gzip"),
+        _ => say!("it begins otherwise"),
     }
 }
 

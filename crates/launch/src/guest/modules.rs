@@ -4,6 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hostmark_model::Message;
+use hostmark_say::say;
+
 use super::contents;
 use super::error::GuestError;
 use crate::transport_error::shown;
@@ -39,7 +42,7 @@ impl Modules {
         match (directory, release) {
             (Some(directory), _) => Modules::read(directory).map_err(|error| {
                 let directory = shown(&directory.to_string_lossy());
-                GuestError::Asked(format!(
+                GuestError::Asked(say!(
                     "{directory} holds no modules of a kernel ({error}); name one by --modules that has a modules.dep"
                 ))
             }),
@@ -87,11 +90,12 @@ impl Modules {
     fn unpacked(&self, path: &str) -> Result<Module, GuestError> {
         let file = self.directory.join(path);
         let shown = shown(&file.to_string_lossy());
-        let failed = |why: String, remedy: &str| {
-            GuestError::Asked(format!("the module {shown} cannot be unpacked ({why}); {remedy}"))
+        let failed = |why: Message, remedy: Message| {
+            GuestError::Asked(say!("the module {shown} cannot be unpacked ({why}); {remedy}"))
         };
-        let unread = |error: std::io::Error| failed(error.to_string(), "name another directory by --modules");
-        let name = name_of(path).ok_or_else(|| failed("it is none".into(), "name another directory by --modules"))?;
+        let unread = |error: std::io::Error| failed(error.into(), say!("name another directory by --modules"));
+        let name =
+            name_of(path).ok_or_else(|| failed(say!("it is none"), say!("name another directory by --modules")))?;
         let unpacker = PACKED.iter().find(|(end, _)| path.ends_with(end)).and_then(|(_, unpacker)| *unpacker);
         let Some(unpacker) = unpacker else {
             return Ok(Module { name, bytes: contents::of(&file, MOST_BYTES).map_err(unread)? });
@@ -99,13 +103,14 @@ impl Modules {
         let input = contents::open(&file).map_err(unread)?;
         let mut command = Command::new(unpacker);
         command.arg("-dc").stdin(input).stderr(Stdio::piped());
-        let output =
-            command.output().map_err(|error| failed(format!("{unpacker}: {error}"), "install that program"))?;
+        let output = command
+            .output()
+            .map_err(|error| failed(say!("{what}: {error}", what = unpacker), say!("install that program")))?;
         match output.status.success() {
             true => Ok(Module { name, bytes: output.stdout }),
             false => {
                 let why = crate::transport_error::shown(&String::from_utf8_lossy(&output.stderr));
-                Err(failed(format!("{unpacker}: {why}"), "name another directory by --modules"))
+                Err(failed(format!("{unpacker}: {why}").into(), say!("name another directory by --modules")))
             }
         }
     }

@@ -6,7 +6,8 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use hostmark_model::{GuestNet, GuestSetup};
+use hostmark_model::{GuestNet, GuestSetup, Message};
+use hostmark_say::say;
 use sha2::{Digest, Sha256};
 
 use super::contents;
@@ -107,36 +108,36 @@ pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestE
 
 /// What can be told before anything is started.
 fn check(spec: &GuestSpec) -> Result<(), GuestError> {
-    let asked = |sentence: &str| Err(GuestError::Asked(sentence.to_owned()));
+    let asked = |sentence: Message| Err(GuestError::Asked(sentence));
     match spec {
         _ if std::env::consts::ARCH != "x86_64" => {
-            asked("hostmark makes guests on x86_64 alone; take one that exists, by --on 'ssh vm1'")
+            asked(say!("hostmark makes guests on x86_64 alone; take one that exists, by --on 'ssh vm1'"))
         }
         GuestSpec { cpus: 0, .. } | GuestSpec { nodes: 0, .. } => {
-            asked("a guest has one CPU and one node at least; give it more")
+            asked(say!("a guest has one CPU and one node at least; give it more"))
         }
         GuestSpec { cpus, nodes, .. } if !cpus.is_multiple_of(*nodes) => {
-            asked("a guest's CPUs are spread evenly over its nodes; choose a multiple of the nodes")
+            asked(say!("a guest's CPUs are spread evenly over its nodes; choose a multiple of the nodes"))
         }
         GuestSpec { memory, nodes, .. } if !memory.is_multiple_of(u64::from(*nodes) << 20) || *memory == 0 => {
-            asked("a guest's memory is a number of MiB for each node; choose another")
+            asked(say!("a guest's memory is a number of MiB for each node; choose another"))
         }
         GuestSpec { pin, cpus, .. } if !pin.is_empty() && pin.len() != *cpus as usize => {
-            asked("not as many CPUs are named to pin to as the guest has; name one for each")
+            asked(say!("not as many CPUs are named to pin to as the guest has; name one for each"))
         }
         _ => Ok(()),
     }
 }
 
 fn own_module(path: &Path) -> Result<Module, GuestError> {
-    let failed = |why: String| {
+    let failed = |why: Message| {
         let path = shown(&path.to_string_lossy());
-        GuestError::Asked(format!("{path} is no module of hostmark ({why}); build it in kmod/ for the guest's kernel"))
+        GuestError::Asked(say!("{path} is no module of hostmark ({why}); build it in kmod/ for the guest's kernel"))
     };
-    let bytes = contents::of(path, MOST_MODULE).map_err(|error| failed(error.to_string()))?;
+    let bytes = contents::of(path, MOST_MODULE).map_err(|error| failed(error.into()))?;
     match bytes.starts_with(b"\x7fELF") {
         true => Ok(Module { name: "hostmark".into(), bytes }),
-        false => Err(failed("it is no ELF file".into())),
+        false => Err(failed(say!("it is no ELF file"))),
     }
 }
 
@@ -144,7 +145,7 @@ fn image_of(image: &Path, digests: &mut BTreeMap<String, String>) -> Result<Disk
     let read = format_of(image).and_then(|format| Ok((format, digest_of(image)?)));
     let (format, digest) = read.map_err(|error| {
         let image = shown(&image.to_string_lossy());
-        GuestError::Asked(format!("the image {image} cannot be read ({error}); name another by --image"))
+        GuestError::Asked(say!("the image {image} cannot be read ({error}); name another by --image"))
     })?;
     digests.insert("image".into(), digest);
     Ok(format)

@@ -190,7 +190,10 @@ fn one_that_stands_still_after_it_has_answered_is_reported() {
         let programs = Programs::of(&spot.large("exit", 10_000), false, spot.outside.path());
         let error =
             spot.place.start_within(&programs, &[], terms(Ending::Killed), Duration::from_millis(300)).unwrap_err();
-        assert!(matches!(&error, TransportError::Silent { step: stopped_at, .. } if *stopped_at == step), "{error}");
+        assert!(
+            matches!(&error, TransportError::Silent { step: stopped_at, .. } if stopped_at.to_string() == step),
+            "{error}"
+        );
     }
     for (after, says) in [
         ("while :; do say tried x; done", "answers 'tried x'"),

@@ -256,7 +256,7 @@ fn row(
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
-    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::localized(&flag.detail, lang)))));
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::localized(flag.sentence(), lang)))));
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }

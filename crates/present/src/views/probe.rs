@@ -189,7 +189,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         if runs.common[run].contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
-        let text = each(|lang| match reasons::localized(&flag.detail, lang) {
+        let text = each(|lang| match reasons::localized(flag.sentence(), lang) {
             detail if detail.is_empty() => words::flag(flag.kind).get(lang).to_owned(),
             detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), COLON.get(lang)),
         });

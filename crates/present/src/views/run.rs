@@ -9,7 +9,7 @@ use hostmark_analysis::findings::steal::stolen_ns;
 use hostmark_analysis::format::{number, percent};
 use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
-use hostmark_model::{CaseRecord, Event, FlagKind, Gap, LostRound, Measured, OUT_OF_MEMORY, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Event, FlagKind, Gap, LostRound, Measured, Outcome, Run, Text, Unit, out_of_memory};
 
 use crate::flags::Flags;
 use crate::words::{self, amount, said};
@@ -155,8 +155,8 @@ fn first_failed(run: &Run) -> Option<Words> {
 pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
     let (host, clock) = (&run.host, &run.settings.clock);
     let mut all = Vec::new();
-    if let Some(why) = &clock.reason {
-        let (source, why) = (&clock.source, words::reason(why));
+    if let Some(why) = clock.why() {
+        let (source, why) = (&clock.source, words::reason(&why));
         all.push(said!("the clock is {source} and not the CPU's counter: {why}"));
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
@@ -168,7 +168,7 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
         all.push(said!("a CPU quota of {quota} for {usable:CPU} stops this run now and then"));
     }
     all.extend([yields(host), limits_unseen(host)].iter().flatten().map(shown));
-    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(OUT_OF_MEMORY));
+    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(&out_of_memory().to_string()));
     let killed = run.lost_rounds.iter().filter(is_killed).count();
     if killed > 0 {
         all.push(said!("{killed:round} lost as a worker was killed, not by hostmark: probably out of memory"));

@@ -144,7 +144,7 @@ fn a_tail_that_grew_on_a_disturbed_side_or_once_is_a_remark() {
     // Two rounds of five had it, and the median of the others is far off all the same.
     let disturb = |what: fn(&mut Measured)| judged(tail(&short), with(tail(&long), what));
     let flagged = |measured: &mut Measured| {
-        measured.flags.push(Flag { kind: FlagKind::Contended, detail: "in 2 of 5 rounds others used 45 %".into() });
+        measured.flags.push(Flag::new(FlagKind::Contended, "in 2 of 5 rounds others used 45 %"));
     };
     let disturbances: [fn(&mut Measured); 5] = [
         flagged,

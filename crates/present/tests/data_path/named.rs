@@ -50,7 +50,7 @@ fn the_finding_compares_a_pipeline_with_tcp_of_the_same_setting() {
     assert_eq!(of(&apart), []);
     for path in ["memory_socket_memory", "zero_pipe_socket_null"] {
         let mut doubted = one_cpu();
-        let flag = Flag { kind: FlagKind::Implausible, detail: "too fast".into() };
+        let flag = Flag::new(FlagKind::Implausible, "too fast");
         change(&mut doubted, path, |measured| measured.flags.push(flag));
         assert_eq!(of(&doubted), [], "{path}");
     }

@@ -264,7 +264,7 @@ fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_t
 
 #[test]
 fn no_conclusion_stands_on_what_others_disturbed() {
-    let flag = |kind| vec![Flag { kind, detail: "others used 60 % of its CPU".into() }];
+    let flag = |kind| vec![Flag::new(kind, "others used 60 % of its CPU")];
     let disturb = |runs: &mut [Run; 2], kind| {
         let case = runs[1].cases.iter_mut().find(|case| case.id == "file.overwrite@bind=0,through=cache").unwrap();
         let Outcome::Measured(measured) = &mut case.outcome else { panic!() };

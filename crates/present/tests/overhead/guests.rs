@@ -459,7 +459,7 @@ fn what_was_disturbed_is_no_cause() {
     other.guest = Some(Box::new(guest("kvm")));
     for case in other.cases.iter_mut().filter(|case| case.probe == "clock.sleep") {
         let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-        measured.flags.push(Flag { kind: FlagKind::Contended, detail: "x".into() });
+        measured.flags.push(Flag::new(FlagKind::Contended, "x"));
     }
     let all = super::conclusions::conclusions(&[native, other]);
     assert!(!all.iter().any(|(_, text)| text.starts_with(TIMERS) || text.contains("clock")), "{all:#?}");

@@ -127,8 +127,10 @@ fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecor
     record
 }
 
-fn flag(kind: FlagKind, detail: &str) -> Flag {
-    Flag { kind, detail: detail.to_owned() }
+/// The sentence of a template in the catalogue, with texts in the places of its arguments.
+pub fn said(template: &'static str, arguments: &[(&'static str, &str)]) -> Message {
+    let text = |(name, value): &(&'static str, &str)| (*name, MessageArgument::Text((*value).to_owned()));
+    Message::new(template, arguments.iter().map(text).collect())
 }
 
 fn text(en: &str, zh: &str) -> Text<String> {
@@ -305,7 +307,7 @@ fn cases() -> Vec<CaseRecord> {
             cases.push(with(value(&id, if size > 100_000 { ns * factor } else { ns }), |m| {
                 if pattern == "in_page" && size == 8_388_608 {
                     *m = measured(m.estimate.typical, 0.17);
-                    m.flags.push(flag(FlagKind::MostlyDisturbed, "71 of 120 samples"));
+                    m.flags.push(Flag::new(FlagKind::MostlyDisturbed, "71 of 120 samples"));
                 }
             }));
         }
@@ -329,11 +331,13 @@ fn cases() -> Vec<CaseRecord> {
             if level == "l3" {
                 m.estimate = estimate(ns, 0.083);
                 m.estimate.best_round = 18.1;
-                m.flags.push(flag(FlagKind::BestRoundGap, "the best round was 18 % faster"));
-                m.flags.push(flag(
-                    FlagKind::Unconfirmed,
-                    "20 MiB do not fit, and the host reports 35.8 MiB: neighbours probably use the rest",
-                ));
+                let faster = said("the best round was {typical:.0} % faster", &[("typical", "18")]);
+                m.flags.push(Flag::new(FlagKind::BestRoundGap, faster));
+                let doubt = said(
+                    "{leaves} do not fit, and the host reports {size_reported}: neighbours probably use the rest",
+                    &[("leaves", "20 MiB"), ("size_reported", "35.8 MiB")],
+                );
+                m.flags.push(Flag::new(FlagKind::Unconfirmed, doubt));
             }
         }));
     }
@@ -430,7 +434,7 @@ pub fn empty() -> Run {
             table: None,
             rounds: 5,
             limit_s: 60.0,
-            clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, drift: Some(2e-6) },
+            clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, message: None, drift: Some(2e-6) },
             cpu: 0,
             set: BTreeMap::new(),
             inputs: Default::default(),

@@ -263,7 +263,7 @@ pub fn hostile() -> Run {
         match &mut record.outcome {
             Outcome::Measured(measured) => {
                 measured.notes.insert(text(), text());
-                measured.flags.push(Flag { kind: FlagKind::Implausible, detail: text() });
+                measured.flags.push(Flag::new(FlagKind::Implausible, text()));
             }
             Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text = text(),
         }

@@ -7,7 +7,7 @@ mod sleep;
 
 crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
-use hostmark_engine::prelude::{Axis, Case, Points, ReasonCode, Result, RoundError};
+use hostmark_engine::prelude::{Axis, Case, Points, ReasonCode, Result, RoundError, say};
 
 use crate::workloads::machine::clocks::ClockSource;
 
@@ -20,9 +20,11 @@ const fn sources(quick: &'static [&'static str], standard: &'static [&'static st
 fn source(case: &Case) -> Result<ClockSource> {
     let name: String = case.param("source")?;
     let source = ClockSource::of_name(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no clock '{name}'")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no clock '{name}'")))?;
     match source.is_readable() {
         true => Ok(source),
-        false => Err(RoundError::skipped(ReasonCode::Permission, "reading the counter is forbidden to this process")),
+        false => {
+            Err(RoundError::skipped(ReasonCode::Permission, say!("reading the counter is forbidden to this process")))
+        }
     }
 }

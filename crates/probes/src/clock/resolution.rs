@@ -1,8 +1,7 @@
 //! Probe clock.resolution: the smallest time that two readings of a clock tell apart.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::clocks::ClockSource;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -24,6 +23,6 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     case.values(|| match source.step() {
         Some(step) => Ok(step as f64 * ns_a_step),
-        None => Err(RoundError::failed(ReasonCode::CheckFailed, "the clock stood still over 500 readings")),
+        None => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the clock stood still over 500 readings"))),
     })
 }

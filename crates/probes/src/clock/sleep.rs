@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::timer::{Sleeper, slack_ns};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -36,9 +35,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let way: String = case.param("way")?;
     let delay = Duration::from_micros(case.param("delay_us")?);
     let sleeper =
-        Sleeper::of_name(&way).map_err(|error| RoundError::lacking(format_args!("{way} is not available"), &error))?;
+        Sleeper::of_name(&way).map_err(|error| RoundError::lacking(say!("{way} is not available"), &error))?;
     let sleeper = sleeper
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no way to sleep called '{way}'")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no way to sleep called '{way}'")))?;
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);
     }
@@ -50,7 +49,7 @@ fn measure(case: &mut Case) -> Result<()> {
         match away < asked {
             true => Err(RoundError::failed(
                 ReasonCode::CheckFailed,
-                "a sleep ended before its time: the kernel's clock and the run's differ",
+                say!("a sleep ended before its time: the kernel's clock and the run's differ"),
             )),
             false => Ok(away.since(asked)),
         }

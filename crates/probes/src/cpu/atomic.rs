@@ -1,8 +1,7 @@
 //! Probe cpu.atomic: how long an atomic operation takes, alone on its line and with others after the same line.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::atomic::{self, Lonely};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -38,9 +37,9 @@ fn threads(host: &HostFacts, profile: Profile) -> Vec<u64> {
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("method")?;
     let method = atomic::method(&name)
-        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}")))?;
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}")))?;
     if !(method.is_available)() {
-        return Err(RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {name}")));
+        return Err(RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {name}")));
     }
     case.note("method", method.name);
     let is_add = case.param::<String>("op")? == "fetch_add";

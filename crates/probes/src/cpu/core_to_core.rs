@@ -4,10 +4,9 @@ mod pairs;
 
 use std::sync::atomic::Ordering;
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::atomic::{self, Lonely};
 use crate::kernels::hand_over::{ByStore, BySwap, HandOver};
+use hostmark_engine::prelude::*;
 
 use pairs::places;
 
@@ -37,8 +36,9 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("method")?.as_str() {
         "load_store" => to_and_fro(case, &ByStore),
         _ => {
-            let method = atomic::method("best")
-                .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "no atomic operation is known here"))?;
+            let method = atomic::method("best").ok_or_else(|| {
+                RoundError::skipped(ReasonCode::Architecture, say!("no atomic operation is known here"))
+            })?;
             case.note("method", method.name);
             to_and_fro(case, &BySwap(method))
         }

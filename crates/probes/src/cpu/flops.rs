@@ -1,8 +1,7 @@
 //! Probe cpu.flops: floating-point operations a second at their peak, by instruction set, on one core and on all.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::flops;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -39,13 +38,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = match isa.as_str() {
         "best" => flops::widest(),
         name => flops::kernel(name)
-            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}")))?,
+            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}")))?,
     };
     let is_double = case.param::<String>("type")? == "f64";
     let kernel_name = kernel.name;
     let kernel = kernel
         .runnable(is_double)
-        .ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {kernel_name}")))?;
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {kernel_name}")))?;
     case.note("isa", kernel_name);
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(|turns| kernel.run(turns)).rate(kernel.flops()),

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::flops::FlopsKernel;
 use crate::kernels::{arith, flops};
+use hostmark_engine::prelude::*;
 
 /// The clock once the vectors are over.
 const AFTER: Quantity = Quantity::given("after", Unit::Hertz, Better::Higher, term!("4 ms after the vectors"));
@@ -41,7 +40,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "simd" => return beside_vectors(case, flops::widest(), false),
         name => {
             let kernel = flops::kernel(name);
-            let none = || RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}"));
+            let none = || RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}"));
             return beside_vectors(case, kernel.ok_or_else(none)?, true);
         }
     }
@@ -65,7 +64,7 @@ const TURNS: u64 = 4_000;
 const ADDITIONS_AFTER: u64 = 80 * ADDITIONS;
 
 fn beside_vectors(case: &mut Case, kernel: &FlopsKernel, is_followed: bool) -> Result<()> {
-    let none = || RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {}", kernel.name));
+    let none = || RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {name}", name = kernel.name));
     let vectors = kernel.runnable(true).ok_or_else(none)?;
     case.note("isa", kernel.name);
     let mut after_hz = Vec::new();

@@ -1,8 +1,7 @@
 //! Probe cpu.front_end: how fast the core gets its instructions, by the size of the loop that they are in.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::straight::{MOST_BYTES, StraightCode};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -40,13 +39,13 @@ const MOST_A_CYCLE: u32 = 16;
 fn measure(case: &mut Case) -> Result<()> {
     let (size, length): (usize, usize) = (case.param("size")?, case.param("length")?);
     if size > MOST_BYTES {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "the loop has 64 MiB at most"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("the loop has 64 MiB at most")));
     }
     case.may_fill(size as u64)?;
     let code = StraightCode::new(size, length).ok_or_else(|| {
-        let text = format!("this architecture has no filler of {length} bytes");
+        let text = say!("this architecture has no filler of {length} bytes");
         RoundError::skipped(ReasonCode::Architecture, text)
     })?;
-    let code = code.map_err(|error| RoundError::lacking("cannot execute generated code", &error))?;
+    let code = code.map_err(|error| RoundError::lacking(say!("cannot execute generated code"), &error))?;
     case.loops(|turns| code.run(turns)).rate(code.instructions())
 }

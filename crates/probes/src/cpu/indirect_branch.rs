@@ -1,8 +1,7 @@
 //! Probe cpu.indirect_branch: a jump to one of several targets, by their number and whether their order can be learnt.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::indirect::Targets;
+use hostmark_engine::prelude::*;
 
 /// Targets in the array: more than predictors hold of an order that never repeats before.
 const LENGTH: usize = 1 << 18;
@@ -33,7 +32,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let count: usize = case.param("targets")?;
     if count > crate::kernels::indirect::MOST_TARGETS {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "the loop has 256 targets at most"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("the loop has 256 targets at most")));
     }
     case.may_fill(LENGTH as u64)?;
     let mut targets = match case.param::<String>("order")?.as_str() {

@@ -22,9 +22,8 @@ mod throughput;
 
 crate::group!("cpu", shares_worker true: frequency ramp latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic per_cpu_counter core_to_core sieve kernel_sieve scaling);
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::operation::{Op, Operation, Type};
+use hostmark_engine::prelude::*;
 
 /// Axis type of an operation.
 const TYPE: Axis =
@@ -44,7 +43,7 @@ const OP: Axis = Axis::choice(
 fn operation(case: &Case) -> Result<Operation> {
     let (kind, op) = (case.param::<Type>("type")?, case.param::<Op>("op")?);
     Operation::of(kind, op).ok_or_else(|| {
-        RoundError::skipped(ReasonCode::Hardware, "no CPU has an instruction for this; libraries loop for it")
+        RoundError::skipped(ReasonCode::Hardware, say!("no CPU has an instruction for this; libraries loop for it"))
     })
 }
 
@@ -116,8 +115,8 @@ fn derived(
         }
     }
     if estimate.value() <= 0.0 {
-        let detail = "the value does not stand out from the noise".into();
-        flags.push(Flag { kind: FlagKind::UnderResolution, detail });
+        let detail = say!("the value does not stand out from the noise");
+        flags.push(Flag::new(FlagKind::UnderResolution, detail));
     }
     let measured = Measured {
         estimate,

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::atomic;
 use crate::kernels::restartable::{CpuCounters, Restartable, add_alone};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -39,11 +38,11 @@ enum Adder {
 
 impl Adder {
     fn of(way: &str, cpu: Cpu) -> Result<Adder> {
-        let none = |error| RoundError::lacking("there are no restartable sequences here", &error);
+        let none = |error| RoundError::lacking(say!("there are no restartable sequences here"), &error);
         match way {
-            "atomic" => atomic::method("best")
-                .map(Adder::Shared)
-                .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "no atomic operation is known here")),
+            "atomic" => atomic::method("best").map(Adder::Shared).ok_or_else(|| {
+                RoundError::skipped(ReasonCode::Architecture, say!("no atomic operation is known here"))
+            }),
             "thread" => Ok(Adder::Alone(cpu)),
             _ => Restartable::of_this_thread().map(Adder::Restartable).map_err(none),
         }
@@ -78,7 +77,7 @@ fn measure(case: &mut Case) -> Result<()> {
     match (due.load(Ordering::Relaxed), counters.sum()) {
         (due, sum) if due == sum => Ok(()),
         (due, sum) => {
-            let text = format!("{due} increments were made, and the counters came to {sum}");
+            let text = say!("{due} increments were made, and the counters came to {sum}");
             Err(RoundError::failed(ReasonCode::CheckFailed, text))
         }
     }

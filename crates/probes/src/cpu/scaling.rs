@@ -1,7 +1,6 @@
 //! Probe cpu.scaling: how much more several copies of a probe get done than one, as the probes' `copies` axes show it.
 
 use hostmark_engine::prelude::*;
-
 mod line;
 mod sources;
 mod speed_up;
@@ -34,11 +33,12 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     match records.iter().position(|record| record.id == default) {
         Some(index) => records[..=index].rotate_right(1),
         None => {
+            let source = SOURCES[0];
             let (code, lack) = match host.usable_cpus().len() > 1 {
-                true => (ReasonCode::MissingInput, "was not measured with two copies"),
-                false => (ReasonCode::TooFewCpus, "needs two CPUs for two copies"),
+                true => (ReasonCode::MissingInput, say!("{source} was not measured with two copies")),
+                false => (ReasonCode::TooFewCpus, say!("{source} needs two CPUs for two copies")),
             };
-            let reason = code.because(format_args!("{} {lack}", SOURCES[0]));
+            let reason = code.because(lack);
             records.insert(0, record(SOURCES[0], 2, Outcome::Skipped { reason }));
         }
     }

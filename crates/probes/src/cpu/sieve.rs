@@ -1,8 +1,7 @@
 //! Probe cpu.sieve: the sieve of Eratosthenes to a million, over and over: a pure load of one core or of all.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::sieve::{BELOW, PRIMES, WORDS, sieve};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -25,7 +24,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if found != PRIMES {
         return Err(RoundError::failed(
             ReasonCode::CheckFailed,
-            format!("found {found} primes below {BELOW}, not {PRIMES}"),
+            say!("found {found} primes below {BELOW}, not {PRIMES}"),
         ));
     }
     match case.thread_cpus().as_slice() {

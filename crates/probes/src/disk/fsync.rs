@@ -1,9 +1,8 @@
 //! Probe disk.fsync: a record is appended to a file and made safe.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::files;
 use crate::workloads::storage::random_blocks::Content;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -60,7 +59,7 @@ fn measure(case: &mut Case) -> Result<()> {
         }
         if space == "preallocated" {
             files::preallocate(&file, SEGMENT_BYTES.max(block)).map_err(|error| {
-                RoundError::unable(ReasonCode::Filesystem, "this filesystem preallocates nothing", error)
+                RoundError::unable(ReasonCode::Filesystem, say!("this filesystem preallocates nothing"), error)
             })?;
         }
         Ok(files::sync(&file)?)

@@ -1,7 +1,6 @@
 //! Probe disk.mixed: direct reads and overwrites of a file at once, by their shares.
 
 use hostmark_engine::prelude::*;
-
 pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
@@ -34,6 +33,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let reads: u32 = case.param("reads")?;
     match (1..super::read::requests::ALL).contains(&reads) {
         true => super::read::requests::keep(case, reads),
-        false => Err(RoundError::skipped(ReasonCode::NotApplicable, "reads is a share from 1 to 99 of a hundred")),
+        false => {
+            Err(RoundError::skipped(ReasonCode::NotApplicable, say!("reads is a share from 1 to 99 of a hundred")))
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! Probe disk.sustained_write: direct writes in order until the device's cache or burst credit is used up, or space or time is.
 
-use hostmark_engine::prelude::*;
-
 use super::read::io_path::IoPath;
 use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
+use hostmark_engine::prelude::*;
 
 /// What is written at once, and how many of them are under way: enough for the full rate of most devices.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -47,14 +46,15 @@ fn measure(case: &mut Case) -> Result<()> {
     let directory = crate::place::with_device(case)?;
     let most = asked.min(files::room(&directory)? / MOST_OF_ROOM) / BLOCK_BYTES * BLOCK_BYTES;
     if most < u64::from(DEPTH) * BLOCK_BYTES || asked > files::capacity(&directory)?.max(USUAL_BYTES) {
-        return Err(RoundError::skipped(ReasonCode::TooLittleSpace, "too little room on the disk for this"));
+        return Err(RoundError::skipped(ReasonCode::TooLittleSpace, say!("too little room on the disk for this")));
     }
     let file = files::unnamed(&directory)?;
-    files::preallocate(&file, most)
-        .map_err(|error| RoundError::unable(ReasonCode::Filesystem, "this filesystem preallocates nothing", error))?;
+    files::preallocate(&file, most).map_err(|error| {
+        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem preallocates nothing"), error)
+    })?;
     files::sync(&file)?;
     files::bypass_cache(&file).map_err(|error| {
-        RoundError::unable(ReasonCode::Filesystem, "this filesystem has no direct input and output", error)
+        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem has no direct input and output"), error)
     })?;
     case.may_fill(u64::from(DEPTH) * BLOCK_BYTES)?;
     let mut io_path = IoPath::open(case, file, true, DEPTH, usize::try_from(BLOCK_BYTES)?)?;
@@ -82,7 +82,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let seen = slices.course();
         course = seen;
         seen.map(|course| course.last).ok_or_else(|| {
-            RoundError::skipped(ReasonCode::Inconclusive, "too few writes were done for a course of rates")
+            RoundError::skipped(ReasonCode::Inconclusive, say!("too few writes were done for a course of rates"))
         })
     });
     last.value()?;

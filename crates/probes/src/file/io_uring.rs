@@ -1,9 +1,8 @@
 //! Probe file.io_uring: blocks of a cached file by io_uring, with and without registered memory and file, beside a call for each.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::uring::IoDirection;
 use crate::workloads::storage::uring_file::{Asked, FileBatches};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -46,7 +45,10 @@ const FILE_BYTES: u64 = 1 << 20;
 fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
     if u64::from(batch) * BLOCK_BYTES as u64 > FILE_BYTES {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "the file has 256 blocks: name a smaller batch"));
+        return Err(RoundError::skipped(
+            ReasonCode::NotApplicable,
+            say!("the file has 256 blocks: name a smaller batch"),
+        ));
     }
     let direction = if case.param::<String>("op")? == "write" { IoDirection::Write } else { IoDirection::Read };
     let asked = match case.param::<String>("by")?.as_str() {
@@ -58,6 +60,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let directory = crate::place::directory(case)?;
     let file = crate::place::filled(case, &directory, FILE_BYTES)?;
     let mut batches = FileBatches::new((file, FILE_BYTES), (batch, BLOCK_BYTES), (direction, asked), poller)
-        .map_err(|error| RoundError::lacking("io_uring is not available", &error))?;
+        .map_err(|error| RoundError::lacking(say!("io_uring is not available"), &error))?;
     case.calls(|| batches.transfer()).each(u64::from(batch)).time()
 }

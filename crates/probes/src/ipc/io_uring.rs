@@ -1,8 +1,7 @@
 //! Probe ipc.io_uring: a message over a socket of which one step, send, poll or receive, is made by io_uring, beside plain calls.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::network::uring_messages::{By, Messages, Step};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -50,15 +49,18 @@ fn measure(case: &mut Case) -> Result<()> {
         "call" => By::Call,
         "registered" => By::Registered,
         "multishot" if step == Step::Send => {
-            return Err(RoundError::skipped(ReasonCode::NotApplicable, "to be sent, each message needs an entry"));
+            return Err(RoundError::skipped(
+                ReasonCode::NotApplicable,
+                say!("to be sent, each message needs an entry"),
+            ));
         }
         "multishot" => By::Multishot,
         _ => By::Ring,
     };
     let poller = crate::submission::poller(case, by != By::Call)?;
     let what = match by {
-        By::Multishot => "io_uring with multishot requests is not available",
-        _ => "io_uring is not available",
+        By::Multishot => say!("io_uring with multishot requests is not available"),
+        _ => say!("io_uring is not available"),
     };
     let mut messages = Messages::new(batch, (step, by), poller).map_err(|error| RoundError::lacking(what, &error))?;
     case.calls(|| messages.pass()).each(u64::from(batch)).time()

@@ -22,10 +22,9 @@ crate::group!("ipc", shares_worker true:
 
 use std::io;
 
-use hostmark_engine::prelude::*;
-
 use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
 use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
+use hostmark_engine::prelude::*;
 
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
 const PLACEMENT: Axis = Axis::placements(
@@ -74,7 +73,7 @@ pub(crate) fn other_party(case: &Case) -> Result<Vec<usize>> {
 
 /// What the kernel refused when two processes were to be connected.
 fn refused(error: io::Error) -> RoundError {
-    RoundError::lacking("two processes cannot be connected so", &error)
+    RoundError::lacking(say!("two processes cannot be connected so"), &error)
 }
 
 /// Further quantities of the round trips.

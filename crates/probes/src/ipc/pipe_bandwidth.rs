@@ -1,8 +1,7 @@
 //! Probe ipc.pipe_bandwidth: how fast bytes go through a pipe, by message, read block, capacity and placement.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -58,7 +57,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let message = case.buffer(message, Pages::Base, None)?;
     let mut block = case.buffer(block, Pages::Base, None)?;
     let peer = workloads::handover::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
-        .map_err(|error| RoundError::lacking("cannot make this pipe", &error))?;
+        .map_err(|error| RoundError::lacking(say!("cannot make this pipe"), &error))?;
     case.note("capacity_bytes", peer.capacity);
     super::bytes_read(case, peer.writer(), |bytes| peer.read(bytes, block.bytes_mut()))
 }

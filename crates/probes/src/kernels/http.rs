@@ -1,9 +1,8 @@
 //! HTTP/1.1 (RFC 9112) as far as a GET of a file takes it: requests, the heads of responses, and where a head ends.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
-use hostmark_engine::prelude::received;
+use hostmark_engine::prelude::{Message, received, say};
 
 /// The longest head of a request or a response.
 pub const LONGEST_HEAD: usize = 4096;
@@ -24,21 +23,21 @@ pub enum Malformed {
     Length,
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Malformed::Long => f.write_str("a head of HTTP does not end in time"),
-            Malformed::FirstLine => f.write_str("the first line is not one of HTTP/1.1"),
-            Malformed::Field => f.write_str("a field of HTTP is not as it should be"),
-            Malformed::Status(status) => write!(f, "the server of HTTP answered with status {status}"),
-            Malformed::Length => f.write_str("a response of HTTP does not tell its length"),
+impl From<Malformed> for Message {
+    fn from(malformed: Malformed) -> Message {
+        match malformed {
+            Malformed::Long => say!("a head of HTTP does not end in time"),
+            Malformed::FirstLine => say!("the first line is not one of HTTP/1.1"),
+            Malformed::Field => say!("a field of HTTP is not as it should be"),
+            Malformed::Status(status) => say!("the server of HTTP answered with status {status}"),
+            Malformed::Length => say!("a response of HTTP does not tell its length"),
         }
     }
 }
 
 impl From<Malformed> for io::Error {
     fn from(malformed: Malformed) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, malformed.to_string())
+        io::Error::new(io::ErrorKind::InvalidData, Message::from(malformed))
     }
 }
 

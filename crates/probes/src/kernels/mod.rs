@@ -29,7 +29,7 @@ pub mod stream;
 pub mod unaligned;
 pub mod words;
 
-use std::fmt;
+use hostmark_engine::prelude::{Message, say};
 
 /// Why a kernel refused to run on what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,34 +77,29 @@ pub enum Refused {
     },
 }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Length { bytes, multiple_bytes } => {
-                write!(f, "use {bytes} bytes of memory: give a non-zero multiple of {multiple_bytes} bytes")
+impl From<Refused> for Message {
+    fn from(refused: Refused) -> Message {
+        match refused {
+            Refused::Length { bytes, multiple_bytes } => {
+                say!("cannot use {bytes} bytes of memory: give a non-zero multiple of {multiple_bytes} bytes")
             }
-            Self::Alignment { needed_bytes } => {
-                write!(f, "use this memory: give a start aligned to {needed_bytes} bytes")
+            Refused::Alignment { needed_bytes } => {
+                say!("cannot use this memory: give a start aligned to {needed_bytes} bytes")
             }
-            Self::Unequal { destination_bytes, source_bytes } => {
-                write!(f, "copy {source_bytes} bytes onto {destination_bytes} bytes: give equal lengths")
+            Refused::Unequal { destination_bytes, source_bytes } => {
+                say!("cannot copy {source_bytes} bytes onto {destination_bytes} bytes: give equal lengths")
             }
-            Self::Step { bytes } => {
-                write!(
-                    f,
-                    "build a chain with steps of {bytes} bytes: give a non-zero multiple of 8 that fits the memory"
-                )
-            }
-            Self::Nodes { nodes } => write!(f, "build a chain of {nodes} nodes: give fewer than 2^32"),
-            Self::Chains { chains, built } => {
+            Refused::Step { bytes } => say!(
+                "cannot build a chain with steps of {bytes} bytes: give a non-zero multiple of 8 that fits the memory"
+            ),
+            Refused::Nodes { nodes } => say!("cannot build a chain of {nodes} nodes: give fewer than 2^32"),
+            Refused::Chains { chains, built } => {
                 let built = built.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-                write!(f, "follow {chains} chains: there are loops of {built} chains")
+                say!("cannot follow {chains} chains: there are loops of {built} chains")
             }
-            Self::Unavailable { kernel } => {
-                write!(f, "run the {kernel} kernel: this CPU lacks its instructions, choose another kernel")
+            Refused::Unavailable { kernel } => {
+                say!("cannot run the {kernel} kernel: this CPU lacks its instructions, choose another kernel")
             }
         }
     }
 }
-
-impl std::error::Error for Refused {}

@@ -2,10 +2,9 @@
 //!
 //! Numbers are 32 bits in network byte order (XDR, RFC 4506). Credentials are those of AUTH_NONE.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 
-use hostmark_engine::prelude::{Call, received};
+use hostmark_engine::prelude::{Call, Message, received, say};
 
 /// A program's number, out of the range that anyone may use (0x20000000 to 0x3fffffff).
 pub const PROGRAM: u32 = 0x2000_686d;
@@ -53,24 +52,24 @@ pub enum Malformed {
     Unknown(u32),
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Malformed::Short => f.write_str("an RPC message ends too early"),
-            Malformed::Long => f.write_str("an RPC message has more than it should"),
-            Malformed::Direction(kind) => write!(f, "an RPC message is of kind {kind}, which is not the one due"),
-            Malformed::Transaction(id) => write!(f, "an RPC reply is to another call, {id}"),
-            Malformed::Denied(why) => write!(f, "the RPC server denied the call, reason {why}"),
-            Malformed::NotDone(why) => write!(f, "the RPC server did not carry out the call, reason {why}"),
-            Malformed::Credentials(bytes) => write!(f, "RPC credentials have {bytes} bytes, more than 400"),
-            Malformed::Unknown(number) => write!(f, "an RPC message has {number} where it means nothing"),
+impl From<Malformed> for Message {
+    fn from(malformed: Malformed) -> Message {
+        match malformed {
+            Malformed::Short => say!("an RPC message ends too early"),
+            Malformed::Long => say!("an RPC message has more than it should"),
+            Malformed::Direction(kind) => say!("an RPC message is of kind {kind}, which is not the one due"),
+            Malformed::Transaction(id) => say!("an RPC reply is to another call, {id}"),
+            Malformed::Denied(why) => say!("the RPC server denied the call, reason {why}"),
+            Malformed::NotDone(why) => say!("the RPC server did not carry out the call, reason {why}"),
+            Malformed::Credentials(bytes) => say!("RPC credentials have {bytes} bytes, more than 400"),
+            Malformed::Unknown(number) => say!("an RPC message has {number} where it means nothing"),
         }
     }
 }
 
 impl From<Malformed> for io::Error {
     fn from(malformed: Malformed) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, malformed.to_string())
+        io::Error::new(io::ErrorKind::InvalidData, Message::from(malformed))
     }
 }
 

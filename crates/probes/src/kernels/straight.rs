@@ -3,6 +3,7 @@
 use std::io;
 use std::ptr::NonNull;
 
+use hostmark_engine::prelude::say;
 use hostmark_engine::prelude::sys::call::named;
 
 /// The longest loop: what one branch back reaches on every architecture.
@@ -40,7 +41,8 @@ impl StraightCode {
         if address == libc::MAP_FAILED {
             return Err(named("mmap", io::Error::last_os_error()));
         }
-        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let mapping =
+            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
         let straight = StraightCode { mapping, mapped, instructions };
         // SAFETY: the mapping is new, writable, at least as long as the code, and nobody else's; the advice changes no contents.
         unsafe {

@@ -1,8 +1,7 @@
 //! Probe memory.effective_page: the pages by which huge pages are really translated, as a hypervisor may cut them up.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::chase::{fastest_ns, shuffled};
+use hostmark_engine::prelude::*;
 
 mod verdict;
 
@@ -50,11 +49,11 @@ fn measure(case: &mut Case) -> Result<()> {
     let most_pages = LINES[LINES.len() - 1] * PAGES_A_LINE;
     let bytes = (most_pages * base_page).next_multiple_of(Pages::Pmd.bytes());
     if bytes > MOST_BYTES {
-        return Err(RoundError::skipped(ReasonCode::HugePages, "pages of this size need gigabytes"));
+        return Err(RoundError::skipped(ReasonCode::HugePages, say!("pages of this size need gigabytes")));
     }
     let mut buffers = [case.buffer(bytes as u64, Pages::Base, None)?, case.buffer(bytes as u64, Pages::Pmd, None)?];
     if buffers[1].huge_fraction().unwrap_or(0.0) < MOSTLY_HUGE {
-        return Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gave no huge pages"));
+        return Err(RoundError::skipped(ReasonCode::HugePages, say!("the kernel gave no huge pages")));
     }
     let mut seed = case.seed();
     let (mut base_ns, mut huge_ns, mut shares) = (Vec::new(), Vec::new(), Vec::new());

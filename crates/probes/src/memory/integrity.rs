@@ -1,8 +1,7 @@
 //! Probe memory.integrity: whether locked memory gives back what was written to it.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::words::VolatileWords;
+use hostmark_engine::prelude::*;
 
 mod walk;
 mod words;
@@ -44,7 +43,7 @@ fn share(host: &HostFacts) -> u64 {
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
     let pattern = WalkPattern::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no pattern {name}")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
     // A part tells something where others have the rest, and nothing of a size that this machine has not.
     if sys::memory::of_machine().is_some_and(|(all, _)| amount > all) {
@@ -60,8 +59,8 @@ fn measure(case: &mut Case) -> Result<()> {
         if from == locked && limit.is_none() && from < whole {
             let to = whole.min(from + PART_BYTES as usize);
             let lock = buffer.lock(from, to).map_err(|error| {
-                let (kib, hint) = ((to - from) >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
-                RoundError::skipped(ReasonCode::ResourceLimit, format!("{kib} KiB cannot be locked ({error}): {hint}"))
+                let (kib, hint) = ((to - from) >> 10, say!("raise RLIMIT_MEMLOCK (ulimit -l)"));
+                RoundError::skipped(ReasonCode::ResourceLimit, say!("{kib} KiB cannot be locked ({error}): {hint}"))
             });
             match lock.and_then(|()| filling.advance((to - from) as u64)) {
                 Ok(()) => locked = to,

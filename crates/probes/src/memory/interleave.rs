@@ -49,10 +49,10 @@ fn size(host: &HostFacts) -> u64 {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let unknown = |error| RoundError::lacking("the kernel tells no memory nodes", &error);
+    let unknown = |error| RoundError::lacking(say!("the kernel tells no memory nodes"), &error);
     let nodes = usable_nodes().map_err(unknown)?;
     if nodes.len() < 2 {
-        let text = "memory of one node alone may be used here: there is nothing to interleave";
+        let text = say!("memory of one node alone may be used here: there is nothing to interleave");
         return Err(RoundError::skipped(ReasonCode::Topology, text));
     }
     let is_interleaved = case.param::<String>("memory")? == "interleaved";
@@ -65,7 +65,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (on, pages) = (Mutex::new(BTreeMap::new()), Mutex::new(String::new()));
     case.workers(&cpus, |_| {
         let buffer = allotment.map_placed(|buffer| {
-            let refused = |error| RoundError::lacking("this process may not place its memory", &error);
+            let refused = |error| RoundError::lacking(say!("this process may not place its memory"), &error);
             if is_interleaved { buffer.interleave(&nodes).map_err(refused) } else { Ok(()) }
         })?;
         let found = buffer.nodes();
@@ -96,12 +96,13 @@ fn check(on: &BTreeMap<usize, usize>, nodes: &[Node], is_interleaved: bool) -> R
         // The kernel does not tell.
         _ if all == 0 => Ok(()),
         true if !nodes.iter().all(has_share) => {
-            let text = format!("the memory is not spread over all nodes: {}", shares(on));
+            let text = say!("the memory is not spread over all nodes: {on}", on = shares(on));
             Err(RoundError::failed(ReasonCode::CheckFailed, text))
         }
-        false if on.len() > 1 => {
-            Err(RoundError::failed(ReasonCode::CheckFailed, format!("the memory is not on one node: {}", shares(on))))
-        }
+        false if on.len() > 1 => Err(RoundError::failed(
+            ReasonCode::CheckFailed,
+            say!("the memory is not on one node: {on}", on = shares(on)),
+        )),
         _ => Ok(()),
     }
 }

@@ -1,8 +1,7 @@
 //! Probe memory.latency: one load that needs the one before, by size, pattern and page.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::chase::{Chain, WINDOW_PAGES};
+use hostmark_engine::prelude::*;
 
 /// Lines that the adjacent-line prefetcher brings in together: of each pair one is visited, or every second load would find its
 /// line under way, or not, as the machine's load decides.
@@ -97,7 +96,7 @@ fn measure(case: &mut Case) -> Result<()> {
             if stride > size {
                 return Err(RoundError::skipped(
                     ReasonCode::NotApplicable,
-                    format!("a stride of {stride} bytes does not fit a smaller buffer"),
+                    say!("a stride of {stride} bytes does not fit a smaller buffer"),
                 ));
             }
             Chain::strided(memory, stride as usize)

@@ -1,8 +1,7 @@
 //! Probe memory.migration: pages moved from one memory node to another by move_pages.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::mappings::movable::Movable;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -24,7 +23,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (home, away) = super::nodes(case)?;
     let pages: usize = case.param("pages")?;
     case.may_fill(pages.saturating_mul(2 * Pages::Base.bytes()) as u64)?;
-    let refused = |error| RoundError::lacking("this process may move no pages", &error);
+    let refused = |error| RoundError::lacking(say!("this process may move no pages"), &error);
     let mut movable = Movable::new(pages)?;
     let settle = |movable: &mut Movable, node: Node| -> Result<()> {
         let is_there = movable.on().map_err(refused)?.into_iter().eq([node.0 as i32]);

@@ -139,7 +139,7 @@ fn pages(case: &Case) -> Result<Pages> {
     match case.param::<String>("page")?.as_str() {
         "base" => Ok(Pages::Base),
         "pmd" => case.may_have_huge_pages().map(|()| Pages::Pmd),
-        other => Err(RoundError::failed(ReasonCode::Internal, format!("there are no pages '{other}'"))),
+        other => Err(RoundError::failed(ReasonCode::Internal, say!("there are no pages '{other}'"))),
     }
 }
 
@@ -149,13 +149,13 @@ fn nodes(case: &Case) -> Result<(Node, Node)> {
     let node = |text: &str| -> Result<Node> { Ok(Node(text.parse()?)) };
     let (cpus, memory) = pair
         .split_once('-')
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("'{pair}' is no pair of nodes")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("'{pair}' is no pair of nodes")))?;
     Ok((node(cpus)?, node(memory)?))
 }
 
 /// Why a case between nodes has no value where its memory is not on this one.
 fn not_on(Node(node): Node) -> RoundError {
-    RoundError::failed(ReasonCode::CheckFailed, format!("part of the memory does not lie on node {node}"))
+    RoundError::failed(ReasonCode::CheckFailed, say!("part of the memory does not lie on node {node}"))
 }
 
 /// Which caches `bytes` of memory fit.

@@ -1,9 +1,8 @@
 //! Probe memory.page_walk: what a load pays whose page the TLB does not have, by page size and by what of the page table it needs.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::chase::{Chain, shuffled};
 use crate::workloads::mappings::sparse::Sparse;
+use hostmark_engine::prelude::*;
 
 /// More memory than this for one huge page is not filled: kernels of large base pages have huge ones of 512 MiB.
 const MOST_HUGE_BYTES: usize = 64 << 20;
@@ -68,16 +67,16 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut packed = case.buffer(count.saturating_mul(line) as u64, Pages::Pmd, None)?;
     let bytes = count.checked_mul(places.apart).and_then(|bytes| bytes.checked_add(places.apart));
     let bytes =
-        bytes.ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, "there are not so many addresses"))?;
-    let unavailable = |error| RoundError::lacking("so many addresses cannot be mapped", &error);
+        bytes.ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, say!("there are not so many addresses")))?;
+    let unavailable = |error| RoundError::lacking(say!("so many addresses cannot be mapped"), &error);
     let mut spread = match pages {
         Pages::Base => Sparse::base(bytes).map_err(unavailable)?,
         Pages::Pmd if pages.bytes() > MOST_HUGE_BYTES => {
-            return Err(RoundError::skipped(ReasonCode::HugePages, "pages of this size need gigabytes"));
+            return Err(RoundError::skipped(ReasonCode::HugePages, say!("pages of this size need gigabytes")));
         }
         Pages::Pmd => {
             let starts = (0..count).map(|page| places.start(page));
-            let none = || RoundError::skipped(ReasonCode::HugePages, "the kernel gave no huge pages");
+            let none = || RoundError::skipped(ReasonCode::HugePages, say!("the kernel gave no huge pages"));
             Sparse::huge(bytes, starts).map_err(unavailable)?.ok_or_else(none)?
         }
     };
@@ -113,12 +112,12 @@ impl Places {
         let apart = match (apart, pages) {
             ("page", _) => page,
             ("table", Pages::Pmd) => {
-                return Err(RoundError::skipped(ReasonCode::NotApplicable, "a huge page has no page table"));
+                return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a huge page has no page table")));
             }
             ("table", _) => table,
-            _ => table
-                .checked_mul(entries)
-                .ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, "there are not so many addresses"))?,
+            _ => table.checked_mul(entries).ok_or_else(|| {
+                RoundError::skipped(ReasonCode::NotApplicable, say!("there are not so many addresses"))
+            })?,
         };
         Ok(Places { page, base, line, apart })
     }

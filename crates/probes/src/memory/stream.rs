@@ -2,11 +2,10 @@
 
 use std::sync::Mutex;
 
-use hostmark_engine::prelude::*;
-
 use crate::fastest::{Candidates, share_of_caches};
 use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
 use crate::kernels::stream::{self, Kernel, StreamOperation};
+use hostmark_engine::prelude::*;
 
 mod elements;
 mod share;
@@ -55,7 +54,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
     let operation = StreamOperation::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM has no {name}")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("STREAM has no {name}")))?;
     let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
@@ -95,7 +94,7 @@ fn candidates(operation: StreamOperation, store: &str) -> Result<Candidates<Kern
         "libc" => stream::kernel(operation, "libc"),
         _ => usual,
     };
-    let text = format!("there is no such operation with {store} stores: libc copies alone");
+    let text = say!("there is no such operation with {store} stores: libc copies alone");
     let (named, usual) = named.zip(usual).ok_or(RoundError::skipped(ReasonCode::NotApplicable, text))?;
     let all = stream::kernels().filter(|kernel| kernel.operation == operation);
     match store {

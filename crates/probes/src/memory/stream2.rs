@@ -1,9 +1,8 @@
 //! Probe memory.stream2: the kernels of STREAM2 by size, through all levels of the memory hierarchy.
 
-use hostmark_engine::prelude::*;
-
 use crate::fastest::Candidates;
 use crate::kernels::stream::{self, StreamOperation, numbers, starts};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -50,10 +49,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;
     let pages = super::pages(case)?;
     let operation = StreamOperation::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM2 has no {name}")))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("STREAM2 has no {name}")))?;
     let arrays = if matches!(operation, StreamOperation::Copy | StreamOperation::Daxpy) { 2 } else { 1 };
     let usual = stream::best(operation, super::reach(case, arrays * size))
-        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no such kernel")))?;
     let kernels = Candidates::of("best", stream::kernels().filter(|kernel| kernel.operation == operation), usual)?;
     let elements = usize::try_from(size / 8)?;
     let [_, second] = starts(elements);

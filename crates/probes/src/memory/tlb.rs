@@ -1,8 +1,7 @@
 //! Probe memory.tlb: how many pages each level of the TLB reaches, and what a load pays beyond it.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::chase::{fastest_ns, shuffled};
+use hostmark_engine::prelude::*;
 
 mod reach;
 
@@ -54,15 +53,20 @@ fn measure(case: &mut Case) -> Result<()> {
         (2, Pages::Pmd) => {
             return Err(RoundError::skipped(
                 ReasonCode::HugePages,
-                "as many huge pages as a second level holds are gigabytes",
+                say!("as many huge pages as a second level holds are gigabytes"),
             ));
         }
-        _ => return Err(RoundError::skipped(ReasonCode::Hardware, "the page table is walked beyond the second level")),
+        _ => {
+            return Err(RoundError::skipped(
+                ReasonCode::Hardware,
+                say!("the page table is walked beyond the second level"),
+            ));
+        }
     };
     let page = pages.bytes();
     let mut buffer = case.buffer((most * page) as u64, pages, None)?;
     if pages == Pages::Pmd && buffer.huge_fraction().unwrap_or(0.0) < MOSTLY_HUGE {
-        return Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gave no huge pages"));
+        return Err(RoundError::skipped(ReasonCode::HugePages, say!("the kernel gave no huge pages")));
     }
     let line = case.line_bytes() as usize;
     // Huge pages that are cut into base pages would otherwise all fall on one set of the TLB.

@@ -3,9 +3,8 @@
 mod points;
 mod quantities;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::pipeline::{Endpoint, Method, Pace, Path, Pipeline, PipelinePlan};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -48,12 +47,12 @@ fn measure(case: &mut Case) -> Result<()> {
         let most = MOST_BYTES >> 30;
         return Err(RoundError::skipped(
             ReasonCode::NotApplicable,
-            format!("a transfer of over {most} GiB may last longer than a round: name less"),
+            say!("a transfer of over {most} GiB may last longer than a round: name less"),
         ));
     }
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     if path.pace != Pace::Free && cpus.len() > 1 {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "only processes of one CPU take turns"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("only processes of one CPU take turns")));
     }
     let file = match path.stages[0].from {
         Endpoint::File => {
@@ -69,7 +68,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let plan = PipelinePlan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());
     let mut pipeline =
-        started.map_err(|error| RoundError::lacking("these processes cannot be connected so", &error))?;
+        started.map_err(|error| RoundError::lacking(say!("these processes cannot be connected so"), &error))?;
     let is_cold = path.stages[0].from == Endpoint::ColdFile;
     let (device, mut moved) = (is_cold.then(|| crate::place::Device::of(case)).transpose()?, 0);
     case.timed(|clock| {

@@ -61,14 +61,14 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Some(other) = offload.same_as(device) {
         return Err(RoundError::skipped(
             ReasonCode::NotApplicable,
-            format!("lo never joins packets: offload={other} is the same here"),
+            say!("lo never joins packets: offload={other} is the same here"),
         ));
     }
     let wanted = offload.wanted(device, case.param("mtu")?);
     let message = case.buffer(MESSAGE_BYTES, Pages::Base, None)?;
     let theirs = crate::ipc::other_party(case)?;
     let connection = OwnConnection::spawn(wanted, message.bytes(), &theirs)
-        .map_err(|error| RoundError::lacking("a network of its own cannot be set up so", &error))?;
+        .map_err(|error| RoundError::lacking(say!("a network of its own cannot be set up so"), &error))?;
     let mut receiver = Receiver::of(connection.stream().try_clone().call("fcntl")?, MESSAGE_BYTES)?;
     case.note("congestion_control", CONGESTION);
     let (turns, moved) = (ContextSwitches::with(connection.sender()), Cell::new(0_u64));

@@ -1,8 +1,7 @@
 //! Probe paging.collapse: base pages made into one huge page (MADV_COLLAPSE), by how many of them there are.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::mappings::mapping::Mapping;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -32,17 +31,17 @@ fn measure(case: &mut Case) -> Result<()> {
         let mapping = Mapping::anonymous(huge, Pages::Pmd)?;
         mapping.want_huge_pages(false)?;
         if faults(&|| mapping.write_every(page, pages * page))? < pages as u64 {
-            return Err(RoundError::failed(ReasonCode::CheckFailed, "base pages came together"));
+            return Err(RoundError::failed(ReasonCode::CheckFailed, say!("base pages came together")));
         }
         mapping.want_huge_pages(true)?;
         let start = clock.start();
         let collapsed = mapping.collapse();
         let took = clock.end().since(start);
-        collapsed.map_err(|error| RoundError::lacking("the kernel makes no huge page of base pages", &error))?;
+        collapsed.map_err(|error| RoundError::lacking(say!("the kernel makes no huge page of base pages"), &error))?;
         match faults(&|| mapping.write_every(page, huge))? as usize {
             // What else this thread touches first meanwhile may fault as well.
             faults if faults >= (huge / page - pages).div_ceil(2).max(8) => {
-                Err(RoundError::failed(ReasonCode::CheckFailed, "it is still in base pages"))
+                Err(RoundError::failed(ReasonCode::CheckFailed, say!("it is still in base pages")))
             }
             _ => Ok(took),
         }

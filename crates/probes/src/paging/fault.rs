@@ -79,7 +79,7 @@ fn anonymous(case: &mut Case, bytes: usize, pages: Pages) -> Result<()> {
         let mapping = Mapping::anonymous(bytes, pages)?;
         let pass = Pass::of(clock, || mapping.write_every(pages.bytes(), bytes))?;
         match pass.faults * pages.bytes() as u64 > 2 * bytes as u64 {
-            true => Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gives no huge pages")),
+            true => Err(RoundError::skipped(ReasonCode::HugePages, say!("the kernel gives no huge pages"))),
             false => Ok(pass),
         }
     })

@@ -1,8 +1,7 @@
 //! Probe paging.protection_fault: a store to a read-only page, beyond what handling its signal costs.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::mappings::protection::Protected;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -51,7 +50,7 @@ fn measure(case: &mut Case) -> Result<()> {
         handled if handled == due => Ok(()),
         handled => Err(RoundError::failed(
             ReasonCode::CheckFailed,
-            format!("{due} faults and signals were due and {handled} handled"),
+            say!("{due} faults and signals were due and {handled} handled"),
         )),
     }
 }

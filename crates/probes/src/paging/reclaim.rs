@@ -2,10 +2,9 @@
 
 mod limit;
 
-use hostmark_engine::prelude::*;
-
 use super::fault::AGAIN;
 use crate::workloads::mappings::mapping::{Mapping, Sharing};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -49,7 +48,7 @@ fn cold(case: &mut Case) -> Result<()> {
         advised.map_err(refused)?;
         match mapping.pages_in_memory()? * page {
             BYTES => Ok((took, (BYTES / page) as u64)),
-            _ => Err(RoundError::failed(ReasonCode::CheckFailed, "pages left memory that were to stay")),
+            _ => Err(RoundError::failed(ReasonCode::CheckFailed, say!("pages left memory that were to stay"))),
         }
     })
     .time()
@@ -80,5 +79,5 @@ fn clean(case: &mut Case) -> Result<()> {
 }
 
 fn refused(error: std::io::Error) -> RoundError {
-    RoundError::lacking("the kernel reclaims no pages on request", &error)
+    RoundError::lacking(say!("the kernel reclaims no pages on request"), &error)
 }

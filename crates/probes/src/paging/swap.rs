@@ -66,10 +66,12 @@ fn measure(case: &mut Case) -> Result<()> {
 /// How much goes to swap, where there is `swap` of so many bytes in all, of which so many are free.
 fn bytes_for(swap: Option<(u64, u64)>, page: u64) -> Result<usize> {
     match swap {
-        None => Err(RoundError::skipped(ReasonCode::Permission, "sysinfo(2), which tells of swap, is refused here")),
-        Some((0, _)) => Err(RoundError::skipped(ReasonCode::MissingFile, "no swap is on; see swapon(8)")),
+        None => {
+            Err(RoundError::skipped(ReasonCode::Permission, say!("sysinfo(2), which tells of swap, is refused here")))
+        }
+        Some((0, _)) => Err(RoundError::skipped(ReasonCode::MissingFile, say!("no swap is on; see swapon(8)"))),
         Some((_, free)) if free / SHARE < LEAST_PAGES * page => {
-            let text = format!("{} KiB of swap are free, and an eighth of them is too little", free >> 10);
+            let text = say!("{free} KiB of swap are free, and an eighth of them is too little", free = free >> 10);
             Err(RoundError::Skipped(ReasonCode::TooLittleSpace.because(text).lacking(LEAST_PAGES * page * SHARE, free)))
         }
         Some((_, free)) => Ok(((free / SHARE).min(MOST_BYTES) / page * page) as usize),

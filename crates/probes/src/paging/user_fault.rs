@@ -1,8 +1,7 @@
 //! Probe paging.user_fault: a page fault that another thread of the process serves (userfaultfd).
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::mappings::user_faults::{Becomes, ServedMemory};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -43,7 +42,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let there = case.thread_cpus().last().copied();
     case.may_fill(((PAGES + 1) * Pages::Base.bytes()) as u64)?;
     let (memory, server) =
-        ServedMemory::new(PAGES).map_err(|error| RoundError::lacking("userfaultfd is not available", &error))?;
+        ServedMemory::new(PAGES).map_err(|error| RoundError::lacking(say!("userfaultfd is not available"), &error))?;
     let (mut page, mut faults) = (PAGES, PAGES as u64);
     let measured = std::thread::scope(|scope| {
         let serve = move || {
@@ -74,7 +73,7 @@ fn measure(case: &mut Case) -> Result<()> {
     match served.iter().sum::<u64>() {
         served if served == faults => Ok(()),
         served => {
-            let text = format!("{faults} pages were touched, and {served} faults served");
+            let text = say!("{faults} pages were touched, and {served} faults served");
             Err(RoundError::failed(ReasonCode::CheckFailed, text))
         }
     }

@@ -11,10 +11,9 @@ crate::group!("process": fork_exit fork_exec fork_resident spawn shell thread);
 
 use std::path::PathBuf;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads;
 use crate::workloads::processes::small_parent::{self, LeftOut};
+use hostmark_engine::prelude::*;
 
 /// The dynamically linked program: every system has it, and it does nothing.
 const DYNAMIC: &str = "/bin/true";
@@ -48,7 +47,7 @@ fn run(case: &mut Case, program: &workloads::processes::program::PreparedProgram
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
 fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
     let _left_out = small_parent(case);
-    run().map_err(|error| RoundError::lacking("the program cannot be executed here", &error))?;
+    run().map_err(|error| RoundError::lacking(say!("the program cannot be executed here"), &error))?;
     case.calls(run).time()
 }
 

@@ -4,9 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::handover::sleeping_lock::SleepingLock;
+use hostmark_engine::prelude::*;
 
 /// How even the threads' shares are.
 const FAIRNESS: Quantity =
@@ -88,7 +87,7 @@ fn contend(case: &mut Case, held: impl Fn(&mut dyn FnMut()) -> io::Result<()> + 
     let done: Vec<u64> = done.iter().map(|done| done.0.load(Ordering::Relaxed)).collect();
     let (all, total) = (done.iter().sum::<u64>(), guarded.total.into_inner());
     if all != total {
-        let text = format!("{all} times the lock was taken, and the counter behind it came to {total}");
+        let text = say!("{all} times the lock was taken, and the counter behind it came to {total}");
         return Err(RoundError::failed(ReasonCode::CheckFailed, text));
     }
     if done.len() < 2 {

@@ -1,10 +1,9 @@
 //! Probe sched.context_switch: from one process to the next, by their number and by the memory that each uses.
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::handover::token_ring::{Member, Pipes, Ring};
 use crate::workloads::processes::fork;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -41,10 +40,10 @@ pub static PROBE: Probe = Probe {
 
 /// A member's work: it sums memory of its own, if any.
 fn summing(memory: &Allotment, kernel: &'static ReadKernel) -> std::io::Result<impl FnMut() + use<>> {
-    let memory = memory.map().map_err(std::io::Error::other)?;
+    let memory = memory.map().map_err(|refused| std::io::Error::other(Message::from(refused)))?;
     let has_footprint = !memory.bytes().is_empty();
     if has_footprint {
-        kernel.run(memory.bytes(), 1).map_err(std::io::Error::other)?;
+        kernel.run(memory.bytes(), 1).map_err(|refused| std::io::Error::other(Message::from(refused)))?;
     }
     Ok(move || {
         if has_footprint {
@@ -61,10 +60,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let kernel = bandwidth::read("scalar")
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "there is no scalar kernel"))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no scalar kernel")))?;
     let is_thread = case.param::<String>("kind")? == "thread";
     let member = if is_thread { Member::Thread } else { Member::Process };
-    let none = |error| RoundError::lacking(format_args!("cannot build a ring of {members}"), &error);
+    let none = |error| RoundError::lacking(say!("cannot build a ring of {members}"), &error);
     let pipes = Pipes::new(members).map_err(none)?;
     let is_free = case.param::<String>("cpus")? == "free";
     let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };

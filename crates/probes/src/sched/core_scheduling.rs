@@ -85,7 +85,7 @@ impl Request {
 }
 
 fn lacks(error: Errno) -> RoundError {
-    RoundError::unable(ReasonCode::Kernel, "there is no core scheduling here (PR_SCHED_CORE)", error.into())
+    RoundError::unable(ReasonCode::Kernel, say!("there is no core scheduling here (PR_SCHED_CORE)"), error.into())
 }
 
 #[cfg(test)]

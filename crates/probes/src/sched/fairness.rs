@@ -42,7 +42,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let weighed = |quarters| OwnGroup::make(&GroupLimit::CpuWeight { quarters });
     let groups = if is_nice { Vec::new() } else { QUARTERS.into_iter().map(weighed).collect::<Result<_>>()? };
-    let none = |error: std::io::Error| RoundError::lacking("cannot keep a CPU busy", &error);
+    let none = |error: std::io::Error| RoundError::lacking(say!("cannot keep a CPU busy"), &error);
     // After the groups, so that they end before these are removed.
     let hogs = priorities
         .into_iter()

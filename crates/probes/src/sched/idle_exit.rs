@@ -1,10 +1,9 @@
 //! Probe sched.idle_exit: how much longer a wake-up takes on a CPU that has idled, by how long it has.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::handover::sleeper::Sleeper;
 use crate::workloads::machine::timer;
 use crate::workloads::processes::hog::{Hog, Priority};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 3,
@@ -45,7 +44,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let idle_ns = case.param::<u64>("idle_us")? * 1000;
     let [here] = case.cpus::<1>()?;
     let there = case.thread_cpus().last().copied().unwrap_or(here);
-    let none = |error| RoundError::lacking("cannot measure beside a process that yields to all others", &error);
+    let none = |error| RoundError::lacking(say!("cannot measure beside a process that yields to all others"), &error);
     let hog = Hog::spawn(there, Priority::Idle, 100).map_err(none)?;
     let mut by_call = match case.param::<String>("cpus")?.as_str() {
         "same_cpu" => None,

@@ -1,9 +1,8 @@
 //! Probe sched.ipi: interrupting other CPUs and having their answer, by how many run.
 
-use hostmark_engine::prelude::*;
-
 use crate::running::{Others, beside};
 use crate::workloads;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -40,7 +39,7 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 fn measure(case: &mut Case) -> Result<()> {
     let barrier = workloads::mappings::membarrier::Barrier::register()
-        .map_err(|error| RoundError::lacking("membarrier is not available", &error))?;
+        .map_err(|error| RoundError::lacking(say!("membarrier is not available"), &error))?;
     let interrupt = |clock: &Clock, others: &Others| -> Result<Ticks> {
         others.all_run();
         let start = clock.start();

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::handover::request_queue::RequestQueues;
 use crate::workloads::processes::fork;
 use crate::workloads::processes::hog::{self, Hog, Priority};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -44,7 +43,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus = case.thread_cpus();
     let parties = messengers * (workers * cpus.len() + 1) + cpus.len();
     case.may_fill(parties as u64 * fork::LEAST_BYTES)?;
-    let none = |error| RoundError::lacking("cannot start so many processes", &error);
+    let none = |error| RoundError::lacking(say!("cannot start so many processes"), &error);
     let busy = if hog > 0 { &cpus[..] } else { &[] };
     let _hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;
     let places: Vec<usize> = cpus.iter().map(|cpu| cpu.0).collect();

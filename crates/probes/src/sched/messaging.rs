@@ -1,9 +1,8 @@
 //! Probe sched.messaging: many processes that all send to one another.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::handover::message_groups::{Crowd, Gathered, MessageChannel};
 use crate::workloads::processes::fork;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -31,7 +30,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;
     case.may_fill(members * fork::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let gathered =
-        Gathered::new(crowd, &cpus).map_err(|error| RoundError::lacking("cannot start so many processes", &error))?;
+    let gathered = Gathered::new(crowd, &cpus)
+        .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;
     case.calls(|| gathered.burst()).each(crowd.total()).time()
 }

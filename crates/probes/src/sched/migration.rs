@@ -46,7 +46,7 @@ const REST_NS: f64 = 1e6;
 fn measure(case: &mut Case) -> Result<()> {
     let [here, there] = case.cpus::<2>()?;
     let footprint: u64 = case.param("footprint")?;
-    let none = |error| RoundError::lacking("cannot measure beside a process that yields to all others", &error);
+    let none = |error| RoundError::lacking(say!("cannot measure beside a process that yields to all others"), &error);
     let is_busy = case.param::<String>("destination")? == "busy";
     let busy = if is_busy { &[here, there][..] } else { &[] };
     // Before there is memory: what a child shares is copied when it is next written to.
@@ -126,7 +126,7 @@ impl Destination {
         let end = clock.end();
         bound.map_err(|error| refused(self.cpu, &error))?;
         if sched_getcpu() != self.cpu.0 {
-            let text = "a thread runs elsewhere than where it was moved";
+            let text = say!("a thread runs elsewhere than where it was moved");
             return Err(RoundError::failed(ReasonCode::CheckFailed, text));
         }
         Ok(Way { begin, arrived, end })
@@ -145,7 +145,7 @@ impl Trip {
 }
 
 fn refused(cpu: Cpu, error: &std::io::Error) -> RoundError {
-    RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), error)
+    RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), error)
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Probe sched.timer_latency: how late a periodic thread is woken by its timer while others want the same CPU.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::timer;
 use crate::workloads::processes::fork;
 use crate::workloads::processes::hog::{self, Hog, Priority};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -33,7 +32,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus = if hog > 0 { case.thread_cpus() } else { Vec::new() };
     case.may_fill(cpus.len() as u64 * fork::LEAST_BYTES)?;
     let _hogs = Hog::on_each(&cpus, Priority::Nice(0), hog)
-        .map_err(|error| RoundError::lacking("cannot start so many processes", &error))?;
+        .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;
     let _precise = timer::WithoutSlack::begin()?;
     let mut beat = timer::Beat::every(period_us * 1000);
     case.timed(|clock| Ok(clock.ticks(beat.overslept()? as f64))).singly().time()

@@ -1,8 +1,7 @@
 //! Probe sched.ucontext: a pair of switches between two stacks of one thread.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::context;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -49,5 +48,5 @@ fn by_libc(case: &mut Case) -> Result<()> {
 
 #[cfg(not(target_env = "gnu"))]
 fn by_libc(_: &mut Case) -> Result<()> {
-    Err(RoundError::skipped(ReasonCode::Kernel, "this C library has no swapcontext"))
+    Err(RoundError::skipped(ReasonCode::Kernel, say!("this C library has no swapcontext")))
 }

@@ -1,8 +1,7 @@
 //! Probe sched.wakeup: how long a sleeping process that is woken takes to run, at a fixed rate, by placement.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::handover::sleeper::Sleeper;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -45,10 +44,8 @@ fn measure(case: &mut Case) -> Result<()> {
             Some(state) => state,
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
-                    .map_err(|error| {
-                        RoundError::lacking(format_args!("cannot make a sleeper that is woken by {by}"), &error)
-                    })?
-                    .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("nothing wakes by '{by}'")))?;
+                    .map_err(|error| RoundError::lacking(say!("cannot make a sleeper that is woken by {by}"), &error))?
+                    .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }
         };

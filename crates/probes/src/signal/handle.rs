@@ -1,8 +1,7 @@
 //! Probe signal.handle: a signal to oneself, and the return from its handler.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -47,7 +46,7 @@ fn measure(case: &mut Case) -> Result<()> {
     match handler.handled() - before {
         handled if handled == due => Ok(()),
         handled => {
-            Err(RoundError::failed(ReasonCode::CheckFailed, format!("{due} signals were sent and {handled} handled")))
+            Err(RoundError::failed(ReasonCode::CheckFailed, say!("{due} signals were sent and {handled} handled")))
         }
     }
 }

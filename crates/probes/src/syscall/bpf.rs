@@ -1,8 +1,7 @@
 //! Probe syscall.bpf: how long an eBPF program takes inside the kernel, by what it does.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::bpf::{Program, Work};
+use hostmark_engine::prelude::*;
 
 /// What the kernel says a run took.
 const KERNEL: Quantity = Quantity::given("kernel", Unit::Nanoseconds, Better::Lower, term!("as the kernel timed it"));
@@ -37,7 +36,8 @@ fn measure(case: &mut Case) -> Result<()> {
         "hash" => Work::Hash,
         _ => Work::Nothing,
     };
-    let mut program = Program::load(work).map_err(|error| RoundError::lacking("cannot load a BPF program", &error))?;
+    let mut program =
+        Program::load(work).map_err(|error| RoundError::lacking(say!("cannot load a BPF program"), &error))?;
     let mut kernel_ns = Vec::new();
     let batches = case.timed_batches(|clock, runs, _| {
         let times = u32::try_from(runs)?;
@@ -54,7 +54,7 @@ fn measure(case: &mut Case) -> Result<()> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(RoundError::failed(ReasonCode::CheckFailed, "signals ended every run of the BPF program"))
+        Err(RoundError::failed(ReasonCode::CheckFailed, say!("signals ended every run of the BPF program")))
     });
     batches.time()?;
     program.check()?;

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 use hostmark_engine::prelude::sys::futex;
 use hostmark_engine::prelude::*;
-
 pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
@@ -33,10 +32,11 @@ fn measure(case: &mut Case) -> Result<()> {
     let word = AtomicU32::new(1);
     let nobody = |result: std::io::Result<usize>| match result {
         Ok(0) => Ok(()),
-        Ok(_) => {
-            Err(RoundError::failed(ReasonCode::CheckFailed, "somebody waited on a word that only this thread knows"))
-        }
-        Err(error) => Err(RoundError::lacking("futex is not available", &error)),
+        Ok(_) => Err(RoundError::failed(
+            ReasonCode::CheckFailed,
+            say!("somebody waited on a word that only this thread knows"),
+        )),
+        Err(error) => Err(RoundError::lacking(say!("futex is not available"), &error)),
     };
     nobody(futex::wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {
@@ -59,7 +59,7 @@ fn measure(case: &mut Case) -> Result<()> {
             .calls(|| match futex::wait(&word, 2, true) {
                 Ok(false) => Ok(()),
                 Ok(true) => {
-                    Err(RoundError::failed(ReasonCode::CheckFailed, "the word has a value that nobody gave it"))
+                    Err(RoundError::failed(ReasonCode::CheckFailed, say!("the word has a value that nobody gave it")))
                 }
                 Err(error) => Err(RoundError::from(error)),
             })

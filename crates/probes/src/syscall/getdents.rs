@@ -1,9 +1,8 @@
 //! Probe syscall.getdents: a directory is read from its beginning to its end, by the number of its entries.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::directory::Directory;
 use crate::workloads::storage::files;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -36,7 +35,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut directory = Directory::open(&path)?;
     let (names, bytes) = directory.count()?;
     if names != entries {
-        let text = format!("{names} of {entries} names were read");
+        let text = say!("{names} of {entries} names were read");
         return Err(RoundError::failed(ReasonCode::CheckFailed, text));
     }
     case.calls(|| directory.read_all(bytes)).time()

@@ -34,7 +34,7 @@ fn measure(case: &mut Case) -> Result<()> {
         if given == size {
             Ok(())
         } else {
-            Err(RoundError::failed(ReasonCode::CheckFailed, "getrandom gave too little"))
+            Err(RoundError::failed(ReasonCode::CheckFailed, say!("getrandom gave too little")))
         }
     })
     .time()

@@ -1,8 +1,7 @@
 //! Probe syscall.io_uring: an operation that does nothing through io_uring, by batch, called and polled.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::uring_nop::Nops;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -29,6 +28,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
     let poller = crate::submission::poller(case, true)?;
     let mut nops =
-        Nops::new(batch, poller).map_err(|error| RoundError::lacking("io_uring is not available", &error))?;
+        Nops::new(batch, poller).map_err(|error| RoundError::lacking(say!("io_uring is not available"), &error))?;
     case.calls(|| nops.submit_and_complete()).each(u64::from(batch)).time()
 }

@@ -25,11 +25,10 @@ crate::group!("syscall", shares_worker true: null getpid getrandom read_zero wri
 
 use std::path::PathBuf;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::network::readiness::{self, Descriptors};
 use crate::workloads::storage::files;
 use crate::workloads::storage::path_ops::KernelPath;
+use hostmark_engine::prelude::*;
 
 /// Axis descriptors: how many are asked about at once.
 const DESCRIPTORS: Axis = Axis::count(
@@ -44,7 +43,7 @@ const KIND: Axis =
 /// The descriptors that the case's axes name.
 fn descriptors(case: &mut Case) -> Result<Descriptors> {
     let count: usize = case.param("descriptors")?;
-    let many = |error| RoundError::lacking(format_args!("cannot open {count} descriptors"), &error);
+    let many = |error| RoundError::lacking(say!("cannot open {count} descriptors"), &error);
     match case.param::<String>("kind")?.as_str() {
         "file" => {
             let path = case.memory_dir()?.join("file");
@@ -97,7 +96,7 @@ impl Files {
     fn first(&self) -> Result<&KernelPath> {
         self.paths
             .first()
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "one file was asked for, and none made"))
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("one file was asked for, and none made")))
     }
 }
 

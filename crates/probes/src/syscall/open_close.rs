@@ -2,9 +2,8 @@
 
 use std::io;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::path_ops::{BENEATH, KernelPath};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -53,7 +52,7 @@ fn by(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> Re
     }
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    open_close(path).map_err(|error| RoundError::lacking("this call is not available", &error))?;
+    open_close(path).map_err(|error| RoundError::lacking(say!("this call is not available"), &error))?;
     case.calls(|| open_close(path)).time()
 }
 
@@ -64,7 +63,7 @@ fn cold(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> 
     case.timed(|clock| {
         for path in paths {
             path.forget().map_err(|error| {
-                RoundError::unable(ReasonCode::Filesystem, "this filesystem forgets no single file", error)
+                RoundError::unable(ReasonCode::Filesystem, say!("this filesystem forgets no single file"), error)
             })?;
         }
         let pass = || {
@@ -82,7 +81,7 @@ fn cold(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> 
     match least(&colds_ns) < COLDER * least(&warms_ns) {
         true => Err(RoundError::skipped(
             ReasonCode::Filesystem,
-            "the filesystem keeps files in its cache, though made to forget them",
+            say!("the filesystem keeps files in its cache, though made to forget them"),
         )),
         false => Ok(()),
     }

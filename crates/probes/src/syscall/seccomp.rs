@@ -43,7 +43,7 @@ fn measure(case: &mut Case) -> Result<()> {
         // The filter is this thread's alone, which ends with the round.
         if let Some(at) = looks_at {
             allow_all_after(instructions, at)
-                .map_err(|error| RoundError::lacking("cannot install a seccomp filter", &error))?;
+                .map_err(|error| RoundError::lacking(say!("cannot install a seccomp filter"), &error))?;
         }
         Ok(|calls: u64| {
             for _ in 0..calls {

@@ -2,10 +2,9 @@
 
 use std::os::unix::net::UnixDatagram;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::bpf;
 use crate::workloads::storage::files;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -37,7 +36,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if case.param::<String>("filter")? != "none" {
         let instructions = case.param("instructions")?;
         bpf::filter(&far, instructions)
-            .map_err(|error| RoundError::lacking("cannot attach a packet filter", &error))?;
+            .map_err(|error| RoundError::lacking(say!("cannot attach a packet filter"), &error))?;
     }
     let (near, far) = (near.into(), far.into());
     case.loops(|n| {

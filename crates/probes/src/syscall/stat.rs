@@ -1,7 +1,6 @@
 //! Probe syscall.stat: the status of a file by its path.
 
 use hostmark_engine::prelude::*;
-
 pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
@@ -26,7 +25,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let path = files.first()?;
     match case.param::<String>("call")?.as_str() {
         "statx" => {
-            path.statx().map_err(|error| RoundError::lacking("this call is not available", &error))?;
+            path.statx().map_err(|error| RoundError::lacking(say!("this call is not available"), &error))?;
             case.calls(|| path.statx()).time()
         }
         _ => case.calls(|| path.stat()).time(),

@@ -1,8 +1,7 @@
 //! Probe syscall.traced: a null call of a process whose calls another one stops by ptrace.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::processes::traced::Traced;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -29,7 +28,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
     let mut traced =
-        Traced::start(&other).map_err(|error| RoundError::lacking("a process cannot trace its child", &error))?;
+        Traced::start(&other).map_err(|error| RoundError::lacking(say!("a process cannot trace its child"), &error))?;
     case.calls(|| traced.call()).time()?;
     Ok(traced.check()?)
 }

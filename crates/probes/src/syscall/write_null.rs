@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -22,6 +21,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::storage::files::open(Path::new("/dev/null"), true)
-        .map_err(|error| RoundError::lacking("/dev/null cannot be opened", &error))?;
+        .map_err(|error| RoundError::lacking(say!("/dev/null cannot be opened"), &error))?;
     case.calls(|| workloads::storage::files::write_byte(&file)).time()
 }

@@ -1,8 +1,7 @@
 //! Probe virt.cpuid: cpuid inside a guest, which the hypervisor answers.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::sensitive;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -19,7 +18,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     if sensitive::cpuid().is_none() {
-        return Err(RoundError::skipped(ReasonCode::Architecture, "this architecture has no cpuid"));
+        return Err(RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no cpuid")));
     }
     case.loops(|times| {
         for _ in 0..times {

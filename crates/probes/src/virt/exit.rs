@@ -1,8 +1,7 @@
 //! Probe virt.exit: from a guest into the hypervisor and back, by cause.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::tiny_guest::{ExitCause, Pass, TIMES, TinyGuest};
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -24,8 +23,8 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("cause")?;
     let cause = ExitCause::of_name(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no cause '{name}'")))?;
-    let unable = |error| RoundError::unable(ReasonCode::Kernel, format_args!("KVM here cannot do {name}"), error);
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no cause '{name}'")))?;
+    let unable = |error| RoundError::unable(ReasonCode::Kernel, say!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;
     // Whether KVM can do both is known once it did.
     guest.pass(Pass::Empty).and_then(|()| guest.pass(Pass::Loaded)).map_err(unable)?;

@@ -1,8 +1,7 @@
 //! Probe virt.port: a write to an I/O port inside a guest.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::sensitive::Port;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -17,6 +16,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let port = Port::open().map_err(|error| RoundError::lacking("the kernel gives no I/O port", &error))?;
+    let port = Port::open().map_err(|error| RoundError::lacking(say!("the kernel gives no I/O port"), &error))?;
     case.calls(|| port.write()).time()
 }

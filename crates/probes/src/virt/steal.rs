@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::machine::steal::Stolen;
+use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -23,8 +22,9 @@ const WINDOW_NS: f64 = 250e6;
 
 fn measure(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let read =
-        || Stolen::read(&cpus).map_err(|error| RoundError::lacking("the kernel does not tell stolen time", &error));
+    let read = || {
+        Stolen::read(&cpus).map_err(|error| RoundError::lacking(say!("the kernel does not tell stolen time"), &error))
+    };
     let is_reported = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
     case.note("stolen_since_boot", if is_reported { "yes" } else { "nothing" });
     let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);

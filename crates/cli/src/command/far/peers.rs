@@ -10,9 +10,10 @@ use hostmark_engine::worker::far::{Distant, FarReport, Missing, Peers, fresh_non
 use hostmark_launch::agent::AgentError;
 use hostmark_launch::timing::timing;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Argument, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, Reason, ReasonCode,
-    ServeRequest,
+    AgentAnswer, AgentRequest, Argument, Event, FarEnd, HERE, Message, Nonce, Peer, PeerAnswer, PeerRequest, Reason,
+    ReasonCode, ServeRequest,
 };
+use hostmark_say::say;
 
 use super::target::Target;
 use crate::command::far;
@@ -28,6 +29,8 @@ const MOST_ADDRESSES: usize = 16;
 const LONGEST_NAME: usize = 60;
 /// Notes of a round at most.
 const MOST_NOTES: usize = 100;
+/// Characters of a reason, and of each text in it.
+const LONGEST_REASON: usize = 500;
 
 /// Why a peer gives no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +38,7 @@ pub enum NoAnswer {
     /// The person asked to stop.
     Stopped,
     /// It cannot be asked any more, or says what makes no sense. A sentence.
-    Lost(String),
+    Lost(Message),
 }
 
 /// A way to ask the peers of a run.
@@ -54,7 +57,7 @@ pub struct KnownPeer {
     /// The address that this machine has on the way there.
     own: Option<IpAddr>,
     /// Why it can be asked no more.
-    lost: RefCell<Option<String>>,
+    lost: RefCell<Option<Message>>,
 }
 
 /// All of them.
@@ -110,7 +113,7 @@ impl<L: PeerLink> FarPeers<L> {
                 _ => return Err(astray(name)),
             }
         }
-        let (mut found, mut tried): (Vec<(IpAddr, IpAddr)>, Vec<String>) = (Vec::new(), Vec::new());
+        let (mut found, mut tried): (Vec<(IpAddr, IpAddr)>, Vec<Message>) = (Vec::new(), Vec::new());
         for at in candidates {
             if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
                 continue;
@@ -130,23 +133,23 @@ impl<L: PeerLink> FarPeers<L> {
             let reached = match self.asked(index, PeerRequest::Serve(request))? {
                 PeerAnswer::Serving { at: listens } => match listens.as_slice() {
                     [listens] => hostmark_probes::reach(&FarEnd { address: (at, listens.port()).into(), nonce })
-                        .map_err(|stop| stop.to_string()),
+                        .map_err(|stop| Message::from(&stop)),
                     _ => return Err(astray(name)),
                 },
-                PeerAnswer::Unserved { reason, .. } => Err(shown(&reason)),
+                PeerAnswer::Unserved { reason, .. } => Err(Message::from(of_peer(reason))),
                 _ => return Err(astray(name)),
             };
             self.asked(index, PeerRequest::Enough)?;
             match reached {
                 Ok(own) => found.push((at, own)),
-                Err(why) => tried.push(format!("{at}: {why}")),
+                Err(why) => tried.push(say!("{what}: {error}", what = at, error = why)),
             }
         }
         match (found.is_empty(), tried.is_empty()) {
             (true, true) => refuse!("{name} has no address that another host may reach; name one by --via"),
             (true, false) => refuse!(
                 "{name} cannot be reached for the measurement ({tried}); open its firewall to this host, or name another address by --via",
-                tried = of_launch(&tried.join("; "))
+                tried = of_launch(Message::joined(tried, say!("; ")))
             ),
             _ => Ok(found),
         }
@@ -155,13 +158,13 @@ impl<L: PeerLink> FarPeers<L> {
     fn asked(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer> {
         self.link.ask(index, request).map_err(|error| match error {
             NoAnswer::Stopped => crate::command::EndsWith(hostmark_model::Exit::Signal(2), "stopped".into()).into(),
-            NoAnswer::Lost(sentence) => crate::command::lost(of_launch(&sentence)),
+            NoAnswer::Lost(sentence) => crate::command::lost(of_launch(sentence)),
         })
     }
 
     /// Asks within a run: a peer that is lost once is not asked again.
     fn answer(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer, Missing> {
-        let failed = |sentence: String| Missing::Round(RoundError::failed(ReasonCode::ConnectionLost, sentence));
+        let failed = |sentence: Message| Missing::Round(RoundError::failed(ReasonCode::ConnectionLost, sentence));
         if let Some(sentence) = &*self.known[index].lost.borrow() {
             return Err(failed(sentence.clone()));
         }
@@ -189,11 +192,11 @@ impl<L: PeerLink> Peers for FarPeers<L> {
     fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
         let skipped = |reason: Reason| Missing::Round(RoundError::Skipped(reason));
         let index = self.known.iter().position(|known| known.name == peer);
-        let index = index
-            .ok_or_else(|| skipped(ReasonCode::NoPeer.because(format_args!("no peer of this run is called {peer}"))))?;
+        let index =
+            index.ok_or_else(|| skipped(ReasonCode::NoPeer.because(say!("no peer of this run is called {peer}"))))?;
         let at = of_version(&self.known[index].addresses, &request.params);
         let Some(&first) = at.first() else {
-            let text = "no address of this version of the Internet Protocol answers there";
+            let text = say!("no address of this version of the Internet Protocol answers there");
             return Err(skipped(ReasonCode::NoPeer.because(text)));
         };
         let nonces = request.nonces.clone();
@@ -219,22 +222,25 @@ fn astray(name: &str) -> anyhow::Error {
 
 /// What was said there, as a part of a reason here.
 fn shown(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(500).collect()
+    text.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect()
 }
 
 /// Why a case failed there, as one here.
 fn of_peer(reason: Reason) -> Reason {
     let is_plain =
         |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    let mut message = Message::from(&reason);
+    message.each_text(&mut |text| *text = shown(text));
+    let is_long = message.to_string().len() > LONGEST_REASON;
     let text = shown(&reason);
-    let mut kept = reason.with_text(text);
+    let mut kept = reason.with_text(if is_long { Message::plain(text) } else { message });
     kept.arguments
         .retain(|name, value| is_plain(name) && if let Argument::Name(value) = value { is_plain(value) } else { true });
     kept
 }
 
 fn unasked() -> Reason {
-    ReasonCode::Protocol.because("the peer said what was not asked for")
+    ReasonCode::Protocol.because(say!("the peer said what was not asked for"))
 }
 
 /// Far ends of a round at a peer.
@@ -307,10 +313,10 @@ impl PeerLink for Direct<'_> {
         let answer = far.ask(&AgentRequest::Peer(request)).and_then(|()| far.receive());
         match answer {
             Ok(AgentAnswer::Peer(answer)) => Ok(answer),
-            Ok(_) => Err(NoAnswer::Lost("the peer said what was not asked for; look at what runs there".into())),
+            Ok(_) => Err(NoAnswer::Lost(say!("the peer said what was not asked for; look at what runs there"))),
             Err(AgentError::Stopped) => Err(NoAnswer::Stopped),
             Err(_) if self.stop.signal().is_some() => Err(NoAnswer::Stopped),
-            Err(error) => Err(NoAnswer::Lost(error.to_string())),
+            Err(error) => Err(NoAnswer::Lost(Message::from(&error))),
         }
     }
 }

@@ -24,6 +24,7 @@ use hostmark_engine::{
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
+use hostmark_say::say;
 
 use self::disturbed::{cpus_of, disturbances, emulated, on_one_machine, taken_away};
 use self::machine::{MeasuredMachine, own_program};
@@ -126,7 +127,7 @@ pub fn measure(
     run.disturbances.extend(on_one_machine(&run));
     run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbed);
-    run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
+    run.interrupted = results.interrupted.then(|| say!("stopped by a signal").to_string());
     run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
     run.disturbances.extend(results.taken.iter().map(taken_away));
     let made = outcomes::of(&Record { peers: run.peers.clone(), ..results.record });

@@ -10,6 +10,7 @@ use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{Run, load_run};
+use hostmark_say::say;
 use rustix::fd::OwnedFd;
 
 use super::machine::janitor_of_runs;
@@ -60,13 +61,13 @@ impl OwnRuns {
         let _ = self.janitor.end(&mut process);
         match outcome {
             Ok(ReadOutcome::Closed) => {}
-            Ok(_) => return Err("it did not end in time".into()),
+            Ok(_) => return Err(say!("it did not end in time").to_string()),
             Err(error) => return Err(error.to_string()),
         }
         match load_run(&String::from_utf8_lossy(&text)) {
             Ok(run) if run.interrupted.is_none() => Ok(run),
             _ => {
-                let why = process.last_word().unwrap_or_else(|| "it printed no run".into());
+                let why = process.last_word().unwrap_or_else(|| say!("it printed no run").to_string());
                 Err(why.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect())
             }
         }

@@ -10,6 +10,7 @@ use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, nurseries};
 use hostmark_model::PathBytes;
+use hostmark_say::say;
 
 use super::janitor::Janitor;
 
@@ -18,7 +19,7 @@ const ENTER: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
 
 /// A group with this limit in the first place where one can be made; else why there is none.
 pub fn limited(limit: &GroupLimit, janitor: &mut Janitor) -> Result<ControlGroup, String> {
-    let mut why = "no control groups are mounted".to_owned();
+    let mut why = say!("no control groups are mounted").to_string();
     for base in nurseries(&Root::here(), limit.controller()) {
         match made(Path::new(&base), limit, janitor) {
             Ok(group) => return Ok(group),

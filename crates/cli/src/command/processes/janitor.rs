@@ -17,7 +17,8 @@ use hostmark_engine::sys::setting::{Setting, SettingChange};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
-use hostmark_model::{PathBytes, Scratch};
+use hostmark_model::{Message, PathBytes, Scratch};
+use hostmark_say::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::emulator;
@@ -70,7 +71,7 @@ impl Janitor {
         let (errors, ending) = (Errors::Dropped, Ending::Awaited);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
         let process = Supervised::start(command, terms).map_err(|error| match error.raw_os_error() {
-            Some(_) => not_started(program, &spawned(error).to_string()),
+            Some(_) => not_started(program, spawned(error)),
             None => of_launch(&error),
         })?;
         let (made, asked, changes) = (Vec::new(), Vec::new(), Vec::new());
@@ -82,7 +83,7 @@ impl Janitor {
                 let how = janitor.process.kill().map_or_else(|error| error.to_string(), describe);
                 Err(not_started(program, &how))
             }
-            Err(error) => Err(not_started(program, &error.to_string())),
+            Err(error) => Err(not_started(program, error)),
         }
     }
 
@@ -132,10 +133,8 @@ impl Janitor {
             // What might still come would be taken for the answer to another question.
             self.answers = false;
             let base = base.display();
-            {
-                let text = format!("no directory could be made in {base} ({error}); name another by --scratch");
-                Scratch::Missing(reason_of(&error, text))
-            }
+            let text = say!("no directory could be made in {base} ({error}); name another by --scratch");
+            Scratch::Missing(reason_of(&error, text))
         });
         if let (Some(outside), Ok(line)) = (&mut self.outside, serde_json::to_string(&scratch)) {
             let _ = writeln!(outside, "{line}");
@@ -186,11 +185,11 @@ fn describe(status: ExitStatus) -> String {
 }
 
 /// Why this program cannot start itself, and what to do.
-fn not_started(program: &Path, how: &str) -> String {
+fn not_started(program: &Path, how: impl Into<Message>) -> String {
     // The link says less than the name.
     let named = std::env::current_exe().ok().filter(|_| program == Path::new(OWN));
     let program = named.as_deref().unwrap_or(program).display();
-    let how = of_launch(&how);
+    let how = of_launch(how);
     match emulator::name() {
         Some(emulator) => said!(
             "{emulator} executes this program and cannot start it again for its workers ({how}); \

@@ -8,6 +8,7 @@ use hostmark_analysis::{findings, repetition};
 use hostmark_engine::{Journal, estimate::outcomes::Outcomes, estimate::reestimate};
 use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 
 use crate::command::measure::disturbed::damaged;
 use crate::command::measure::ready;
@@ -41,7 +42,7 @@ fn of_journal(path: &Path) -> Result<Run> {
     let plan = ready::planned_before(&run).ok();
     let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();
     let (outcomes, gaps) = reestimate::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);
-    run.interrupted = (!is_under_way).then(|| "only its journal is left".into());
+    run.interrupted = (!is_under_way).then(|| say!("only its journal is left").to_string());
     Ok(with(run, outcomes, gaps))
 }
 

@@ -4,6 +4,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use hostmark_say::say;
+
 /// What a network is held by, as words before a command that is to run in it.
 const ENTER: [&str; 5] = ["nsenter", "--preserve-credentials", "-U", "-n", "-t"];
 
@@ -75,7 +77,11 @@ impl Networks {
             BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
         }
         self.holders.push(holder);
-        if line == "held\n" { Ok(()) } else { Err(format!("{} cannot make a network of its own", words.join(" "))) }
+        if line == "held\n" {
+            Ok(())
+        } else {
+            Err(say!("{words} cannot make a network of its own", words = words.join(" ")).to_string())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use hostmark_engine::sys::clock::monotonic_ns;
+use hostmark_say::say;
 
 use super::networks::Networks;
 
@@ -58,7 +59,7 @@ impl Relay {
         if let Some(output) = relay.0.stdout.take() {
             BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
         }
-        if line == "\n" { Ok(relay) } else { Err("the relay could not be started".into()) }
+        if line == "\n" { Ok(relay) } else { Err(say!("the relay could not be started").to_string()) }
     }
 }
 

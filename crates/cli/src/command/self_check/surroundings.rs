@@ -9,6 +9,7 @@ use std::time::Duration;
 use hostmark_engine::sys::control_group::GroupLimit;
 use hostmark_launch::program::OWN;
 use hostmark_model::{Inputs, Run};
+use hostmark_say::say;
 
 use super::networks::Networks;
 use super::relay::{OVER_THERE, Relay};
@@ -61,8 +62,8 @@ pub fn measure_in(program: &Path, surroundings: Surroundings, filters: &[&str]) 
         }
         Surroundings::Quota { percent } => limited(program, &GroupLimit::CpuPercent(percent), filters),
         Surroundings::Disk { reads_a_second: a_second } => {
-            let disk =
-                disk_of(&scratch(&Inputs::default())).ok_or("the scratch directory lies on no disk of its own")?;
+            let disk = disk_of(&scratch(&Inputs::default()))
+                .ok_or_else(|| say!("the scratch directory lies on no disk of its own").to_string())?;
             limited(program, &GroupLimit::Reads { disk, a_second }, filters)
         }
     }

@@ -555,7 +555,7 @@ fn surroundings_that_cannot_be_had_or_that_others_disturb_make_a_check_impossibl
     let mut contended = |_, _: &[&str]| {
         let mut run = as_put_in(Surroundings::Link { mbit: 60 });
         let hostmark_model::Outcome::Measured(measured) = &mut run.cases[0].outcome else { unreachable!() };
-        measured.flags.push(Flag { kind: FlagKind::Contended, detail: String::new() });
+        measured.flags.push(Flag::new(FlagKind::Contended, ""));
         Ok(run)
     };
     let line = limits::link(&mut right(), &Known::of(83), &mut contended);

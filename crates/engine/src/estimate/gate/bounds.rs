@@ -1,6 +1,7 @@
 //! What one value may be at most or at least, whatever else a run measured.
 
-use hostmark_model::{AxisKind, Bounds, HostFacts, Leading, Measured, Params};
+use hostmark_model::{AxisKind, Bounds, HostFacts, Leading, Measured, Message, Params};
+use hostmark_say::say;
 
 use crate::estimate::core_width;
 use crate::probe::{Limit, Probe};
@@ -81,7 +82,7 @@ pub(super) fn broken(
     params: &Params,
     core_hz: Option<f64>,
     host: &HostFacts,
-) -> Option<String> {
+) -> Option<Message> {
     let estimate = &measured.estimate;
     let both = Leading::EACH.into_iter().filter_map(|by| Some((estimate.by(by)?.value, core_hz)));
     // A sample is short: the core may have had a clock that no round had all along. What rounds vote on is theirs all together, and
@@ -105,46 +106,46 @@ pub(super) fn broken_by(
     threads: f64,
     core_hz: Option<f64>,
     host: &HostFacts,
-) -> Option<String> {
+) -> Option<Message> {
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let cycles = value * hz / 1e9;
     let per_cycle = value / hz / threads;
-    let too_fast = |least: f64, what: &str| {
+    let too_fast = |least: f64, what: Message| {
         let is_broken = cycles * TOLERANCE < least;
-        is_broken.then(|| format!("{cycles:.2} core cycles for {what}, which takes at least {least:.0}"))
+        is_broken.then(|| say!("{cycles:.2} core cycles for {what}, which takes at least {least:.0}"))
     };
     let ports = |most: f64| {
         let is_broken = per_cycle > most * TOLERANCE;
         is_broken
-            .then(|| format!("{per_cycle:.0} bytes per core cycle, and this core's ports move no more than {most:.0}"))
+            .then(|| say!("{per_cycle:.0} bytes per core cycle, and this core's ports move no more than {most:.0}"))
     };
     match probe.limit {
         Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::Link | Limit::Copies(_) => None,
-        Limit::CyclesPerOp => too_fast(1.0, "a dependent operation"),
+        Limit::CyclesPerOp => too_fast(1.0, say!("a dependent operation")),
         Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => {
-            too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends")
+            too_fast(LEAST_LOAD_CYCLES, say!("a load on which the next depends"))
         }
-        Limit::KernelEntry => too_fast(LEAST_ENTRY_CYCLES, "a way into the kernel and back"),
+        Limit::KernelEntry => too_fast(LEAST_ENTRY_CYCLES, say!("a way into the kernel and back")),
         Limit::HandOvers(count) => {
             let least = LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count);
-            too_fast(least, "the system calls of a hand-over between two parties")
+            too_fast(least, say!("the system calls of a hand-over between two parties"))
         }
         Limit::BytesPerCycle => ports(loaded_bytes(host)),
         Limit::DramBandwidth => ports(MOST_BYTES_A_CYCLE).or_else(|| {
             let sockets = host.cpu.packages.max(1) as f64;
             let (each, most) = (value / sockets / 1e12, MOST_DRAM_BYTES_A_SECOND / 1e12);
-            (each > most).then(|| format!("{each:.1} TB/s a socket, and no memory gives more than {most:.0}"))
+            (each > most).then(|| say!("{each:.1} TB/s a socket, and no memory gives more than {most:.0}"))
         }),
         Limit::OperationsPerCycle(most) => {
             let of_case = |word: &str| word.is_empty() || params.0.iter().any(|(_, value)| value == word);
             let most = f64::from(most.iter().find(|(word, _)| of_case(word))?.1);
             let is_broken = per_cycle > most * PEAK_TOLERANCE;
             is_broken
-                .then(|| format!("{per_cycle:.1} operations per core cycle, and the widest cores do at most {most:.0}"))
+                .then(|| say!("{per_cycle:.1} operations per core cycle, and the widest cores do at most {most:.0}"))
         }
         Limit::PowerOfTwo => {
             let is_one = value >= 1.0 && value.fract() == 0.0 && (value as u64).is_power_of_two();
-            (!is_one).then(|| format!("{value} bytes, and the line of every cache is a power of two"))
+            (!is_one).then(|| say!("{value} bytes, and the line of every cache is a power of two"))
         }
     }
 }

@@ -16,7 +16,7 @@ fn said_of(limit: Limit, value: f64, core_hz: Option<f64>) -> Option<String> {
 
 fn said(probe: &Probe, point: &[(&str, &str)], value: f64, core_hz: Option<f64>) -> Option<String> {
     let record = record("memory.stream", &[value; 3]);
-    broken(probe, record.measured().unwrap(), &params(point), core_hz, &host())
+    broken(probe, record.measured().unwrap(), &params(point), core_hz, &host()).map(|said| said.to_string())
 }
 
 #[test]

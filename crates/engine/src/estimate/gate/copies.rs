@@ -1,6 +1,7 @@
 //! What copies of a program can do at most: as many times as much as one alone.
 
-use hostmark_model::{Measured, Params};
+use hostmark_model::{Measured, Message, Params};
+use hostmark_say::say;
 
 /// One alone and all of them at once are measured one after the other, under clocks that differ by some percent.
 const TOLERANCE: f64 = 1.03;
@@ -11,13 +12,11 @@ pub(super) fn most(params: &Params, axis: &str) -> Option<f64> {
 }
 
 /// Why a value is none that so many copies can have, as a sentence.
-pub(super) fn broken(measured: &Measured, params: &Params, axis: &str) -> Option<String> {
+pub(super) fn broken(measured: &Measured, params: &Params, axis: &str) -> Option<Message> {
     let (most, value) = (most(params, axis)?, measured.estimate.typical);
     let is_broken = value > most * TOLERANCE;
     is_broken.then(|| {
-        format!(
-            "{value:.2} times what one does alone, and {most} copies do at most {most} times: one alone was disturbed"
-        )
+        say!("{value:.2} times what one does alone, and {most} copies do at most {most} times: one alone was disturbed")
     })
 }
 

@@ -1,6 +1,7 @@
 //! What the link to another machine lets through, whatever a receiver's buffers make of it.
 
-use hostmark_model::{Measured, NetworkPath, Params, Peer};
+use hostmark_model::{Measured, Message, NetworkPath, Params, Peer};
+use hostmark_say::say;
 
 use crate::probe::TO;
 
@@ -41,7 +42,7 @@ pub(super) fn most(params: &Params, peers: &[Peer]) -> Option<f64> {
 }
 
 /// Says of the first sample that is faster than its link that it is.
-pub(super) fn broken(measured: &Measured, params: &Params, peers: &[Peer]) -> Option<String> {
+pub(super) fn broken(measured: &Measured, params: &Params, peers: &[Peer]) -> Option<Message> {
     let most = of(params, peers)?;
     let samples = measured.rounds.iter().zip(&measured.samples).flat_map(|(round, samples)| {
         let sample_ns = round.raw.as_ref().map_or(f64::INFINITY, |raw| raw.sample_ns.max(1.0));
@@ -49,9 +50,7 @@ pub(super) fn broken(measured: &Measured, params: &Params, peers: &[Peer]) -> Op
     });
     let (sample, most) = samples.into_iter().find(|(sample, most)| sample > most)?;
     let [sample, most] = [sample, most].map(|rate| rate * 8.0 / 1e6);
-    Some(format!(
-        "a sample of {sample:.1} Mbit/s, and the link lets {most:.1} Mbit/s through with all that packets take"
-    ))
+    Some(say!("a sample of {sample:.1} Mbit/s, and the link lets {most:.1} Mbit/s through with all that packets take"))
 }
 
 #[cfg(test)]
@@ -102,6 +101,9 @@ mod tests {
         };
         assert_eq!(said(&[9.9e6, 10.1e6, 1e6]), None);
         let found = said(&[9.9e6, 20e6, 1e6]).unwrap();
-        assert!(found.starts_with("a sample of 160.0 Mbit/s, and the link lets 81.0 Mbit/s through"), "{found}");
+        assert!(
+            found.to_string().starts_with("a sample of 160.0 Mbit/s, and the link lets 81.0 Mbit/s through"),
+            "{found}"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use hostmark_host::Placement;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Leading, Measured, Params, Unit};
+use hostmark_say::say;
 use hostmark_stats::descriptive;
 
 use super::{flag, remark};
@@ -74,8 +75,9 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
         if smaller.iter().any(|&(_, _, index)| value(index) >= SATURATED * value(*largest)) {
             continue;
         }
-        let why = if smaller.is_empty() { "no smaller number was measured" } else { "it still rises there" };
-        let detail = format!("at least this: {point} {axis} are the most that were measured, and {why}");
+        let why =
+            if smaller.is_empty() { say!("no smaller number was measured") } else { say!("it still rises there") };
+        let detail = say!("at least this: {point} {axis} are the most that were measured, and {why}");
         remark(&mut records[*largest], FlagKind::Unconfirmed, detail);
     }
 }
@@ -106,7 +108,7 @@ fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) 
             let highest = like.rev().max_by(|one, other| one.0.total_cmp(&other.0));
             if let Some((_, of)) = highest.filter(|(highest, _)| high * FALL < *highest) {
                 let of = &records[*of].id;
-                let detail = format!("lower than {of}, though {axis} is larger: one of the two is wrong");
+                let detail = say!("lower than {of}, though {axis} is larger: one of the two is wrong");
                 flag(&mut records[index], detail);
             }
             before.push((low, index));
@@ -148,8 +150,8 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
         if let Some((_, (_, of), _)) =
             known.into_iter().find(|(value, (switch, _), share)| *value < switch * times * share)
         {
-            let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
-            flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
+            let times = if count == 1 { say!("a switch") } else { say!("{count} switches") };
+            flag(record, say!("takes {times}, and is far below what {of} says: one of the two is wrong"));
         }
     }
 }
@@ -180,7 +182,7 @@ fn mark_under_a_cache(entries: &[Entry], records: &mut [CaseRecord], host: &Host
             if entry.probe.limit == Limit::DramLatency
                 && ends(record, by).is_some_and(|(_, high)| high * FALL_ELSEWHERE < *cache)
             {
-                flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));
+                flag(record, say!("lower than {of}, which a cache holds: one of the two is wrong"));
             }
         }
     }
@@ -204,10 +206,7 @@ pub(super) fn mark_clocks(unit: Unit, record: &mut CaseRecord, seen: [f64; 2]) {
     let implied = record.measured().map(|measured| implied_hz(unit, measured)).unwrap_or_default();
     if let Some(hz) = implied.into_iter().find(|&hz| !is_seen(hz)) {
         let [hz, slowest, fastest] = [hz, slowest, fastest].map(|hz| hz / 1e9);
-        flag(
-            record,
-            format!("it implies a core clock of {hz:.2} GHz, and the run saw {slowest:.2} to {fastest:.2} GHz"),
-        );
+        flag(record, say!("it implies a core clock of {hz:.2} GHz, and the run saw {slowest:.2} to {fastest:.2} GHz"));
     }
 }
 

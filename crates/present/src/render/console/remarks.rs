@@ -8,7 +8,7 @@ use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::{reasons, spoken};
 use hostmark_model::{
-    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit,
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Reason, Text, Unit,
 };
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
@@ -159,30 +159,30 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let says_detail = needs_detail(flag.kind) || view.verbose;
     let detail = match (flag.kind, flag.detail.split_once(": ")) {
         // How many there are is said; why there are no more is not.
-        (FlagKind::RoundsLost, Some((_, reason))) => reason,
-        _ if says_detail => flag.detail.as_str(),
-        _ => "",
+        (FlagKind::RoundsLost, Some((_, reason))) => flag.sentence().part("reason").cloned().unwrap_or(reason.into()),
+        _ if says_detail => flag.sentence(),
+        _ => return text,
     };
-    match detail {
-        "" => text,
-        _ => format!("{text}{}{}", view.say(COLON), view.run.typed_text(&reasons::localized(detail, view.lang))),
+    match reasons::localized(detail, view.lang) {
+        detail if detail.is_empty() => text,
+        detail => format!("{text}{}{}", view.say(COLON), view.run.typed_text(&detail)),
     }
 }
 
 /// The rows of cases without a value: one for each reason of a probe, with the number of cases that share it.
 pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
-    let mut groups: Vec<(&str, bool, &str, Vec<&CaseRecord>)> = Vec::new();
+    let mut groups: Vec<(&str, bool, &Reason, Vec<&CaseRecord>)> = Vec::new();
     for case in cases {
         let Some((is_failed, why)) = reason(case) else { continue };
         match groups
             .iter_mut()
-            .find(|(probe, failed, other, _)| *probe == case.probe && *failed == is_failed && *other == why)
+            .find(|(probe, failed, other, _)| *probe == case.probe && *failed == is_failed && other.text == why.text)
         {
             Some((.., members)) => members.push(case),
             None => groups.push((&case.probe, is_failed, why, vec![case])),
         }
     }
-    let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
+    let row = |(probe, is_failed, why, members): (&str, bool, &Reason, Vec<&CaseRecord>)| {
         let (word, style): (Text, Style) =
             if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
         let mut text = format!("{}{}{}", view.say(word), view.say(COLON), reasons::localized(why, view.lang));

@@ -426,7 +426,7 @@ impl<'a> Sweep<'a> {
                         None => kinds.push((
                             flag.kind,
                             vec![name],
-                            view.run.typed_text(&reasons::localized(&flag.detail, view.lang)),
+                            view.run.typed_text(&reasons::localized(flag.sentence(), view.lang)),
                         )),
                     }
                 }

@@ -6,7 +6,7 @@ use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::format::interval_target;
 use hostmark_analysis::labels::{Labels, ProbeLabels};
 use hostmark_analysis::spoken;
-use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Run, Text, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Reason, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::flags::Flags;
@@ -89,7 +89,7 @@ impl<'a> View<'a> {
 }
 
 /// The reason of a case that has no value, and whether it went wrong.
-pub(crate) fn reason(case: &CaseRecord) -> Option<(bool, &str)> {
+pub(crate) fn reason(case: &CaseRecord) -> Option<(bool, &Reason)> {
     match &case.outcome {
         Outcome::Measured(_) => None,
         Outcome::Skipped { reason } => Some((false, reason)),

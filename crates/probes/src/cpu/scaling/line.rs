@@ -1,10 +1,9 @@
 //! The speed-ups of one probe along its number of copies.
 
-use hostmark_engine::prelude::*;
-
 use super::WITHIN;
 use super::sources::is_rate;
 use super::speed_up::speed_up;
+use hostmark_engine::prelude::*;
 
 /// A copy that is slower than one alone by no more than this is not hindered by the others.
 const UNHINDERED: f64 = 0.05;
@@ -28,11 +27,11 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
                 Outcome::Measured(Box::new(speed_up(alone, many, copies, is_rate(source))))
             }
             (None, Outcome::Measured(_)) => {
-                Outcome::Skipped { reason: ReasonCode::MissingInput.because("one copy alone was not measured") }
+                Outcome::Skipped { reason: ReasonCode::MissingInput.because(say!("one copy alone was not measured")) }
             }
-            (_, Outcome::Skipped { reason } | Outcome::Failed { reason }) => {
-                Outcome::Skipped { reason: reason.clone().with_text(format_args!("{}: {reason}", case.id)) }
-            }
+            (_, Outcome::Skipped { reason } | Outcome::Failed { reason }) => Outcome::Skipped {
+                reason: reason.clone().with_text(say!("{what}: {error}", what = case.id, error = reason)),
+            },
         };
         record(source, copies, outcome)
     };

@@ -1,10 +1,9 @@
 //! How requests reach a file on a device.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::random_blocks::Content;
 use crate::workloads::storage::uring::{IoDirection, IoRing};
+use hostmark_engine::prelude::*;
 
 /// How requests reach the file, and what they write there, if they do.
 pub struct IoPath {
@@ -24,7 +23,7 @@ impl IoPath {
         let spare = files::copy(&file)?;
         let way = match IoRing::new(file, depth, block) {
             Ok(ring) => IoMethod::Ring(ring),
-            Err(error) if depth > 1 => return Err(RoundError::lacking("io_uring is not available", &error)),
+            Err(error) if depth > 1 => return Err(RoundError::lacking(say!("io_uring is not available"), &error)),
             Err(_) => {
                 let memory = case.buffer(block as u64, Pages::Base, None)?;
                 IoMethod::Plain { file: spare, memory, is_done: false }

@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use hostmark_engine::prelude::*;
-
 use super::io_path::IoPath;
 use crate::kernels::random::Random;
 use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
+use hostmark_engine::prelude::*;
 
 /// Of so many requests a share is told.
 pub const ALL: u32 = 100;
@@ -28,7 +27,7 @@ pub fn open(case: &mut Case, writes: bool, depth: u32, block: u64) -> Result<(Io
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
     files::bypass_cache(&file).map_err(|error| {
-        RoundError::unable(ReasonCode::Filesystem, "this filesystem has no direct input and output", error)
+        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem has no direct input and output"), error)
     })?;
     case.may_fill(u64::from(depth) * block)?;
     Ok((IoPath::open(case, file, writes, depth, usize::try_from(block)?)?, FILE_BYTES.max(block) / block))

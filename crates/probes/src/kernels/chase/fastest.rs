@@ -8,7 +8,7 @@ use super::Chain;
 /// timed: what disturbs only adds.
 pub fn fastest_ns(clock: &Clock, memory: &mut [u8], offsets: &[usize], loads: usize, times: usize) -> Result<f64> {
     let chain = Chain::through(memory, offsets);
-    let mut chain = chain.map_err(|refused| RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")))?;
+    let mut chain = chain.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
     let loads = loads as u64;
     chain.walk(loads);
     let walk = |_| clock.time(|| chain.walk(loads));

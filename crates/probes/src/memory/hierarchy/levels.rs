@@ -1,9 +1,8 @@
 //! The levels of the hierarchy that a latency curve shows.
 
-use hostmark_engine::prelude::*;
-
 use super::naming::{Last, Name, ReportedCaches, last, names};
 use super::shared::{self, SharedCache};
+use hostmark_engine::prelude::*;
 
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";
@@ -24,7 +23,7 @@ pub struct MeasuredLevel {
     /// How it is known to be memory.
     pub evidence: Option<&'static str>,
     /// Why its name is not certain, or why it has none.
-    pub doubt: Option<String>,
+    pub doubt: Option<Message>,
 }
 
 impl MeasuredLevel {
@@ -115,37 +114,44 @@ pub fn absent(key: &str, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Reaso
     let why = curve.peek().and_then(|case| case.outcome.reason());
     if curve.all(|case| case.measured().is_none()) {
         return match why {
-            Some(reason) => reason.clone().with_text(format_args!("{LATENCY}: {reason}")),
-            None => ReasonCode::MissingInput.because("memory.latency was not measured"),
+            Some(reason) => reason.clone().with_text(say!("{what}: {error}", what = LATENCY, error = reason)),
+            None => ReasonCode::MissingInput.because(say!("memory.latency was not measured")),
         };
     }
     let unnamed = found.iter().rfind(|level| matches!(level.name, Name::Unnamed(_)));
     ReasonCode::Inconclusive.because(match (key, unnamed) {
-        ("dram", Some(level)) => format!("no plateau of the curve is memory for certain: {} may be", level.name.key()),
-        ("dram", None) => "no buffer was large enough to be sure of missing the last-level cache".into(),
-        _ => format!("the latency curve shows {} plateaus, and none of them is {key} for certain", found.len()),
+        ("dram", Some(level)) => {
+            say!("no plateau of the curve is memory for certain: {name} may be", name = level.name.key())
+        }
+        ("dram", None) => say!("no buffer was large enough to be sure of missing the last-level cache"),
+        _ => {
+            say!(
+                "the latency curve shows {plateaus} plateaus, and none of them is {key} for certain",
+                plateaus = found.len()
+            )
+        }
     })
 }
 
 /// Why a name is not certain, or why there is none.
-fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<String> {
+fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<Message> {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let last = reported.caches.iter().rev().find_map(|(_, bytes)| *bytes);
     match name {
         Name::Memory => last.filter(|_| largest < reported.enough()).map(|reported| {
-            format!(
-                "the largest buffer ({:.0} MiB) is under twice the reported last cache ({:.0} MiB)",
-                mib(largest),
-                mib(reported)
+            say!(
+                "the largest buffer ({largest:.0} MiB) is under twice the reported last cache ({reported:.0} MiB)",
+                largest = mib(largest),
+                reported = mib(reported)
             )
         }),
         Name::Unnamed(_) if plateau.capacity.is_none() => {
-            Some("a cache or memory: neither its size nor its time tells".into())
+            Some(say!("a cache or memory: neither its size nor its time tells"))
         }
         Name::Unnamed(_) if reported.is_claim && last.is_some_and(|reported| plateau.first_size < reported) => {
-            Some("within the reported last cache, which neighbours may use: neither its size nor its time tells".into())
+            Some(say!("within the reported last cache, which neighbours may use: neither its size nor its time tells"))
         }
-        Name::Unnamed(_) => Some("no reported cache is of its size".into()),
+        Name::Unnamed(_) => Some(say!("no reported cache is of its size")),
         Name::Cache(_) => None,
     }
 }

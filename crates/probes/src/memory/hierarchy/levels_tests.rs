@@ -52,7 +52,8 @@ fn a_disturbed_guest_shows_no_cache_of_another_size() {
             run[0].0
         );
         assert!(third.bracket.leaves.is_some_and(|leaves| leaves < 64.0 * 1024.0 * 1024.0), "{third:?}");
-        let shared = third.doubt.as_ref().is_none_or(|doubt| doubt.contains("the last cache is shared and holds"));
+        let shared =
+            third.doubt.as_ref().is_none_or(|doubt| doubt.to_string().contains("the last cache is shared and holds"));
         assert!(shared && third.case.estimate.best_round < 0.75 * last.case.estimate.best_round, "{third:?}");
         for (level, size) in [first, second].into_iter().zip([48.0 * 1024.0, 2.0 * 1024.0 * 1024.0]) {
             let Bracket { fits, leaves } = level.bracket;

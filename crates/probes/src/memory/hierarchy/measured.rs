@@ -1,9 +1,8 @@
 //! A level as it is reported: the measurement of its representative case, with remarks.
 
-use hostmark_engine::prelude::*;
-
 use super::levels::MeasuredLevel;
 use super::naming::Name;
+use hostmark_engine::prelude::*;
 
 /// The largest size that is proven to fit.
 pub const FITS: Quantity = Quantity::given("size", Unit::Bytes, Better::Higher, term!("largest size that fits"));
@@ -17,11 +16,13 @@ const GAP: f64 = 1.10;
 pub fn measured(level: &MeasuredLevel, beside: Vec<(&'static str, Also)>) -> Measured {
     let mut measured = level.case.clone();
     measured.also.extend(beside.into_iter().map(|(name, also)| (name.to_owned(), also)));
-    let mut flag = |kind, detail: String| measured.flags.push(Flag { kind, detail });
+    let mut flag = |kind, detail: Message| measured.flags.push(Flag::new(kind, detail));
     let estimate = &level.case.estimate;
     if estimate.typical > GAP * estimate.best_round {
-        let detail =
-            format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.typical) * 100.0);
+        let detail = say!(
+            "the best round was {typical:.0} % faster",
+            typical = (1.0 - estimate.best_round / estimate.typical) * 100.0
+        );
         flag(FlagKind::BestRoundGap, detail);
     }
     let Bracket { fits, leaves } = level.bracket;
@@ -32,19 +33,19 @@ pub fn measured(level: &MeasuredLevel, beside: Vec<(&'static str, Also)>) -> Mea
         let size = |bytes: Option<f64>| size_text(bytes.unwrap_or(0.0) as u64);
         let size_reported = size_text(reported);
         if level.bracket.is_over(reported as f64) {
-            let detail = format!("{} fit, and the host reports {size_reported}", size(fits));
+            let detail = say!("{fits} fit, and the host reports {size_reported}", fits = size(fits));
             flag(FlagKind::Unconfirmed, detail);
         } else if level.bracket.is_under(reported as f64) {
             flag(
                 FlagKind::Unconfirmed,
-                format!(
-                    "{} do not fit, and the host reports {size_reported}: neighbours probably use the rest",
-                    size(leaves)
+                say!(
+                    "{leaves} do not fit, and the host reports {size_reported}: neighbours probably use the rest",
+                    leaves = size(leaves)
                 ),
             );
         }
     } else if level.name != Name::Memory {
-        flag(FlagKind::Unconfirmed, "the host reports no such cache".into());
+        flag(FlagKind::Unconfirmed, say!("the host reports no such cache"));
     }
     for (name, size) in [(FITS.name, fits), (LEAVES.name, leaves)] {
         measured.also.extend(size.map(|size| (name.to_owned(), exactly(size))));

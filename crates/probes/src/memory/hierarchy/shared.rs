@@ -1,8 +1,7 @@
 //! The last cache where no plateau of the curve is its for certain: others use it, and it still answers for small sizes.
 
-use hostmark_engine::prelude::*;
-
 use super::naming::ReportedCaches;
+use hostmark_engine::prelude::*;
 
 /// The third cache is the last that has a row.
 pub const LAST: &str = "l3";
@@ -40,9 +39,9 @@ impl SharedCache {
     }
 
     /// Why the value is none of a plateau.
-    pub fn words(&self) -> String {
+    pub fn words(&self) -> Message {
         let (at, holds) = (size_text(self.size as u64), size_text(self.holds as u64));
-        format!("at {at}; the last cache is shared and holds about {holds} for you now")
+        say!("at {at}; the last cache is shared and holds about {holds} for you now")
     }
 }
 

@@ -1,9 +1,8 @@
 //! The machine's own words as they are walked, and what is told of their faults.
 
-use hostmark_engine::prelude::*;
-
 use super::walk::{Fault, Faults, WordMemory};
 use crate::kernels::words::VolatileWords;
+use hostmark_engine::prelude::*;
 
 impl WordMemory for VolatileWords<'_> {
     fn words(&self) -> usize {
@@ -29,14 +28,11 @@ impl WordMemory for VolatileWords<'_> {
 pub(super) fn sound(faults: &Faults, from: usize) -> Result<()> {
     let shown = |fault: &Fault| {
         let Fault { index, expected, found } = *fault;
-        format!("at {:#x} expected {expected:#018x}, found {found:#018x}", from + index * 8)
+        say!("at {index:#x} expected {expected:#018x}, found {found:#018x}", index = from + index * 8)
     };
-    let first: Vec<String> = faults.first.iter().map(shown).collect();
+    let first = Message::joined(faults.first.iter().map(shown), say!("; "));
     match faults.count {
         0 => Ok(()),
-        count => Err(RoundError::failed(
-            ReasonCode::MemoryError,
-            format!("memory errors: {count} wrong words, {}", first.join("; ")),
-        )),
+        count => Err(RoundError::failed(ReasonCode::MemoryError, say!("memory errors: {count} wrong words, {first}"))),
     }
 }

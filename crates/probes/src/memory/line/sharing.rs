@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hostmark_engine::prelude::*;
-
 use super::DISTANCES;
+use hostmark_engine::prelude::*;
 
 /// Additions of one timed slice.
 const ADDITIONS: u64 = 1000;
@@ -47,7 +46,7 @@ pub(super) fn measure(case: &mut Case) -> Result<()> {
         let searched = case.search(|clock| {
             if others.iter().any(|other| other.is_finished()) {
                 // Why, it says itself.
-                return Err(RoundError::failed(ReasonCode::ProcessDied, "the other thread has ended"));
+                return Err(RoundError::failed(ReasonCode::ProcessDied, say!("the other thread has ended")));
             }
             let mut curve = Vec::new();
             for bytes in DISTANCES {

@@ -3,10 +3,9 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hostmark_engine::prelude::*;
-
 use crate::kernels::arith::add_chain;
 use crate::kernels::bandwidth::{self, ReadKernel, WriteKernel};
+use hostmark_engine::prelude::*;
 
 /// Bytes that are moved between two delays: 16 lines, so that a burst is short.
 const BURST_BYTES: usize = 1024;
@@ -29,7 +28,7 @@ impl Mix {
             "two_to_one" => Ok(Mix::TwoToOne),
             "read_write" => Ok(Mix::ReadWrite),
             "write" => Ok(Mix::Write),
-            _ => Err(RoundError::failed(ReasonCode::Internal, format!("there is no mix {name}"))),
+            _ => Err(RoundError::failed(ReasonCode::Internal, say!("there is no mix {name}"))),
         }
     }
 }
@@ -67,9 +66,9 @@ impl Traffic {
             Mix::Write => vec![(write(&["nt"]), 1)],
         };
         let known = kernels.into_iter().map(|(kernel, bus_bytes)| Some((kernel?, bus_bytes)));
-        let kernels = known
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
+        let kernels = known.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no such kernel"))
+        })?;
         Ok(Traffic { kernels, delay, memory })
     }
 
@@ -86,7 +85,7 @@ impl Traffic {
         let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
         let make = |cpu: Cpu| -> Result<Buffer> {
             let bound = sys::affinity::bind(&[cpu.0]);
-            bound.map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))?;
+            bound.map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))?;
             self.memory.touch()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
@@ -120,7 +119,7 @@ impl Traffic {
                     BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
                     BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
-                done.map_err(|refused| RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")))?;
+                done.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
                 bus_bytes += BURST_BYTES as u64 * times;
                 value = add_chain(self.delay, value, 1);
             }

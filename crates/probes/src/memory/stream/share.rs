@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use hostmark_engine::prelude::*;
-
 use crate::fastest::{Candidates, Stretches};
 use crate::kernels::Refused;
 use crate::kernels::stream::{self, Kernel, numbers, starts};
+use hostmark_engine::prelude::*;
 
 /// The scalar of STREAM.
 const SCALAR: f64 = 3.0;
@@ -119,7 +118,7 @@ impl ThreadWork for Share<'_> {
 
     fn check(&mut self) -> Result<()> {
         if let Some(refused) = self.refused {
-            return Err(RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")));
+            return Err(RoundError::failed(ReasonCode::Internal, refused));
         }
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
@@ -133,7 +132,7 @@ impl ThreadWork for Share<'_> {
             0 => Ok(()),
             wrong => Err(RoundError::failed(
                 ReasonCode::CheckFailed,
-                format!("{wrong} of {} elements of a thread are wrong", self.elements),
+                say!("{wrong} of {elements} elements of a thread are wrong", elements = self.elements),
             )),
         }
     }

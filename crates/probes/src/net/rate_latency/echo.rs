@@ -4,11 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use hostmark_engine::prelude::*;
-
 use crate::authenticated;
 use crate::net::tcp;
 use crate::net::tcp_bandwidth::{Direction, StreamOptions, StreamsFarEnd};
+use hostmark_engine::prelude::*;
 
 /// Answers small requests over one connection, and carries bulk flows over others.
 pub static UNDER_LOAD: Service = Service { name: "tcp_under_load", serve };
@@ -61,7 +60,7 @@ impl EchoClient {
         self.there_and_back().map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => RoundError::failed(
                 ReasonCode::TimedOut,
-                format!("a request under load was not answered within {} s", PATIENCE.as_secs()),
+                say!("a request under load was not answered within {patience} s", patience = PATIENCE.as_secs()),
             ),
             _ => authenticated::unanswered(error),
         })?;

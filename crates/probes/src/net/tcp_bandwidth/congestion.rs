@@ -19,9 +19,9 @@ pub const AXIS: Axis = Axis::choice(
 pub struct Congestion(Option<String>);
 
 impl FromStr for Congestion {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> std::result::Result<Congestion, String> {
+    fn from_str(name: &str) -> std::result::Result<Congestion, Message> {
         Ok(Congestion((name != AXIS.default).then(|| name.to_owned())))
     }
 }
@@ -34,7 +34,7 @@ impl Congestion {
         if *wanted == of_system {
             return Err(RoundError::skipped(
                 ReasonCode::NotApplicable,
-                format!("{wanted} is the system's own: congestion=default measures it"),
+                say!("{wanted} is the system's own: congestion=default measures it"),
             ));
         }
         let loaded = workloads::network::socket::congestion_controls()?;
@@ -42,10 +42,10 @@ impl Congestion {
             let loaded = loaded.join(", ");
             return Err(RoundError::skipped(
                 ReasonCode::Kernel,
-                format!("the kernel has not loaded {wanted}, only {loaded}: modprobe tcp_{wanted}"),
+                say!("the kernel has not loaded {wanted}, only {loaded}: modprobe tcp_{wanted}"),
             ));
         }
-        let refused = |error| RoundError::lacking(format_args!("only root may use {wanted} here"), &error);
+        let refused = |error| RoundError::lacking(say!("only root may use {wanted} here"), &error);
         workloads::network::socket::set_congestion_control(socket, wanted).map_err(refused)
     }
 }

@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use hostmark_engine::prelude::*;
-
 /// The axis, as the case sees it.
 pub const AXIS: Axis = Axis::choice(
     "direction",
@@ -24,14 +23,14 @@ pub enum Direction {
 }
 
 impl FromStr for Direction {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> std::result::Result<Direction, String> {
+    fn from_str(name: &str) -> std::result::Result<Direction, Message> {
         Ok(match name {
             "receive" => Direction::Receive,
             "send" => Direction::Send,
             "both" => Direction::Both,
-            _ => return Err(format!("there is no direction '{name}'")),
+            _ => return Err(say!("there is no direction '{name}'")),
         })
     }
 }

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use hostmark_engine::prelude::*;
-
 use super::account::FarReport;
 use super::far::begun;
 use super::method::Sender;
@@ -18,6 +16,7 @@ use crate::authenticated::{self, unanswered};
 use crate::workloads::network::socket;
 use crate::workloads::network::tally::{self, Tally};
 use crate::workloads::network::tcp_info::TcpInfo;
+use hostmark_engine::prelude::*;
 
 /// A stream on which nothing moves for so long has broken off: longer than a sender takes that loses the same packet some times.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -173,7 +172,7 @@ impl<'scope> Flows<'scope> {
             .iter()
             .map(LinkPace::of)
             .reduce(LinkPace::or_slower)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "no far end was started"))?;
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("no far end was started")))?;
         let threads = threads::start(scope, works)?;
         Ok(Flows { flows, accounts, threads, begun, pace })
     }
@@ -288,9 +287,10 @@ impl Drop for Flows<'_> {
 /// What a stream that broke off says of its far end.
 fn broken(error: io::Error) -> RoundError {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            RoundError::failed(ReasonCode::TimedOut, format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RoundError::failed(
+            ReasonCode::TimedOut,
+            say!("nothing moved on a stream for {silence} s", silence = SILENCE.as_secs()),
+        ),
         _ => unanswered(error),
     }
 }

@@ -30,15 +30,15 @@ pub enum SendMethod {
 }
 
 impl FromStr for SendMethod {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> std::result::Result<SendMethod, String> {
+    fn from_str(name: &str) -> std::result::Result<SendMethod, Message> {
         Ok(match name {
             "write" => SendMethod::Write,
             "sendfile" => SendMethod::SendFile,
             "splice" => SendMethod::Splice,
             "zero_copy" => SendMethod::ZeroCopy,
-            _ => return Err(format!("there is no method '{name}'")),
+            _ => return Err(say!("there is no method '{name}'")),
         })
     }
 }

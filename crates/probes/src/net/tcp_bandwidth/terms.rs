@@ -79,6 +79,6 @@ impl StreamOptions {
     }
 }
 
-fn parsed<T: FromStr<Err: std::fmt::Display>>(value: String) -> Result<T> {
+fn parsed<T: FromStr<Err: Into<Message>>>(value: String) -> Result<T> {
     value.parse().map_err(|error| RoundError::failed(ReasonCode::Internal, error))
 }

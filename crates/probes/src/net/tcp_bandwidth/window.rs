@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use hostmark_engine::prelude::*;
-
 /// By name, of send and receive buffer: from the standard profile on, and in the thorough one.
 const SIZES: &[(&str, usize)] = &[
     ("64k", 64 << 10),
@@ -39,13 +38,13 @@ pub const BLOCK: Axis = Axis::size(
 pub struct Window(Option<usize>);
 
 impl FromStr for Window {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> std::result::Result<Window, String> {
+    fn from_str(name: &str) -> std::result::Result<Window, Message> {
         match SIZES.iter().find(|(known, _)| *known == name) {
             Some((_, bytes)) => Ok(Window(Some(*bytes))),
             None if name == AXIS.default => Ok(Window(None)),
-            None => Err(format!("there is no window '{name}'")),
+            None => Err(say!("there is no window '{name}'")),
         }
     }
 }
@@ -64,7 +63,7 @@ impl Window {
         same.map_or(Ok(()), |(name, _)| {
             Err(RoundError::skipped(
                 ReasonCode::NotApplicable,
-                format!(
+                say!(
                     "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
                  net.core.wmem_max and net.core.rmem_max"
                 ),

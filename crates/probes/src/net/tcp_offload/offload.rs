@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use hostmark_engine::prelude::{Message, say};
+
 use crate::workloads::network::link::Packets;
 use crate::workloads::network::own_network::{Device, Wanted};
 
@@ -26,9 +28,9 @@ pub enum Offload {
 const BIG_BYTES: u32 = 8 * 65535;
 
 impl FromStr for Offload {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> Result<Offload, String> {
+    fn from_str(name: &str) -> Result<Offload, Message> {
         Ok(match name {
             "all" => Offload::All,
             "big" => Offload::Big,
@@ -36,7 +38,7 @@ impl FromStr for Offload {
             "no_gso" => Offload::NoGso,
             "no_gro" => Offload::NoGro,
             "none" => Offload::None,
-            _ => return Err(format!("there is no offload '{name}'")),
+            _ => return Err(say!("there is no offload '{name}'")),
         })
     }
 }

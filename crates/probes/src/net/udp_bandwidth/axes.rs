@@ -1,8 +1,7 @@
 //! The axes of a flow, and what they say.
 
-use hostmark_engine::prelude::*;
-
 use crate::workloads::network::datagrams::{DatagramPlan, HEADER_BYTES};
+use hostmark_engine::prelude::*;
 
 /// What the length of an IPv4 packet leaves beside its header and UDP's (RFC 768, RFC 791).
 const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;
@@ -20,16 +19,17 @@ pub const SEGMENTATION: Axis =
 
 /// Who sends, and how, where `param` tells the value of an axis.
 pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, DatagramPlan)> {
-    let wrong = |axis: &Axis| RoundError::failed(ReasonCode::Internal, format!("there is no such {}", axis.name));
+    let wrong =
+        |axis: &Axis| RoundError::failed(ReasonCode::Internal, say!("there is no such {name}", name = axis.name));
     let datagram = param("datagram")?.parse()?;
     if datagram < HEADER_BYTES {
         return Err(RoundError::skipped(
             ReasonCode::NotApplicable,
-            "a datagram holds its number and its time, 16 bytes",
+            say!("a datagram holds its number and its time, 16 bytes"),
         ));
     }
     if datagram > LONGEST_DATAGRAM {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, "a datagram holds 65507 bytes at most"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a datagram holds 65507 bytes at most")));
     }
     let bits_a_second = match param(RATE.name)?.as_str() {
         "max" => None,

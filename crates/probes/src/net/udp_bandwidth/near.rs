@@ -90,9 +90,7 @@ pub fn send(case: &mut Case, flow: DatagramPlan) -> Result<()> {
             empty += 1;
             if empty >= MOST_EMPTY {
                 let (sent, came) = (sent.datagrams, received.datagrams);
-                return Err(RoundError::failed(ReasonCode::CheckFailed, format!(
-                    "{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way"
-                )));
+                return Err(RoundError::failed(ReasonCode::CheckFailed, say!("{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way")));
             }
         }
     }).rate_of_the_whole(flow.datagram as u64)?;
@@ -145,7 +143,7 @@ fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; N
     let waited = REPORT_INTERVAL * MOST_REPORTS;
     Err(RoundError::failed(
         ReasonCode::TimedOut,
-        format!("the far end did not say within {} s what became of the datagrams", waited.as_secs()),
+        say!("the far end did not say within {waited} s what became of the datagrams", waited = waited.as_secs()),
     ))
 }
 
@@ -167,9 +165,9 @@ fn nothing_came(error: io::Error) -> RoundError {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => RoundError::failed(
             ReasonCode::TimedOut,
-            format!(
-                "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
-                PATIENCE.as_secs()
+            say!(
+                "no datagram came within {patience} s: look for a packet filter on the way, and whether the far end still runs",
+                patience = PATIENCE.as_secs()
             ),
         ),
         _ => authenticated::unanswered(error),
@@ -178,5 +176,5 @@ fn nothing_came(error: io::Error) -> RoundError {
 
 /// What says that the kernel has no such offload.
 fn uncut(error: io::Error) -> RoundError {
-    RoundError::lacking(format_args!("the kernel neither cuts nor joins datagrams"), &error)
+    RoundError::lacking(say!("the kernel neither cuts nor joins datagrams"), &error)
 }

@@ -1,9 +1,8 @@
 //! Memory that the kernel gave for the first time, and the same amount again: what a hypervisor adds that takes pages back.
 
-use hostmark_engine::prelude::*;
-
 use super::pass::Pass;
 use crate::workloads::mappings::mapping::Mapping;
+use hostmark_engine::prelude::*;
 
 /// A page that was touched, given back to the kernel, and touched again.
 pub(in crate::paging) const AGAIN: Quantity =
@@ -36,7 +35,7 @@ pub(super) fn first(case: &mut Case) -> Result<()> {
             again_ns.push(clock.ns(pass.took) / pass.faults.max(1) as f64);
         }
         match faults {
-            0 => Err(RoundError::failed(ReasonCode::CheckFailed, "the kernel counted no faults")),
+            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
             _ => Ok((took, faults)),
         }
     })

@@ -17,7 +17,7 @@ pub(super) fn passes(
         let Pass { took, faults } = pass(clock)?;
         a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
         match faults {
-            0 => Err(RoundError::failed(ReasonCode::CheckFailed, "the kernel counted no faults")),
+            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
             _ => Ok((took, faults)),
         }
     })

@@ -3,12 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use hostmark_engine::prelude::*;
-
 use super::first::AGAIN;
 use super::pass::Pass;
 use crate::workloads::mappings::balloon::reports_free_pages;
 use crate::workloads::mappings::mapping::Mapping;
+use hostmark_engine::prelude::*;
 
 /// In huge pages: the kernel reports blocks of that size and larger, and gives such pages out of them alone.
 const BYTES: usize = 64 << 20;
@@ -22,7 +21,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
     if !reports_free_pages() {
         return Err(RoundError::skipped(
             ReasonCode::Hardware,
-            "no balloon device takes reports of free pages: nothing tells when the host takes them back",
+            say!("no balloon device takes reports of free pages: nothing tells when the host takes them back"),
         ));
     }
     let page = Pages::Pmd.bytes();
@@ -37,7 +36,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
             advance()?;
         }
         match faults * page as u64 > 2 * (piece_bytes * pieces) as u64 {
-            true => Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gives no huge pages")),
+            true => Err(RoundError::skipped(ReasonCode::HugePages, say!("the kernel gives no huge pages"))),
             false => Ok((took, faults)),
         }
     };
@@ -52,7 +51,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
         drop(used);
         thread::sleep(WAIT);
         match touch(&map()?, clock, &mut || Ok(()))? {
-            (_, 0) => Err(RoundError::failed(ReasonCode::CheckFailed, "the kernel counted no faults")),
+            (_, 0) => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
             known => Ok(known),
         }
     })

@@ -80,7 +80,7 @@ impl Held {
         let (due, left) = (TAKEN_PAGES as u64, self.of_file.saturating_sub(now.of_file) as u64);
         let fewer = self.of_group.saturating_sub(now.of_group);
         if left < due - due / 4 || left.abs_diff(fewer) > due / 4 {
-            let text = format!("of {due} pages beyond the limit {left} left memory, and the group has {fewer} fewer");
+            let text = say!("of {due} pages beyond the limit {left} left memory, and the group has {fewer} fewer");
             return Err(RoundError::failed(ReasonCode::CheckFailed, text));
         }
         Ok(left)
@@ -88,7 +88,7 @@ impl Held {
 }
 
 fn refused(error: std::io::Error) -> RoundError {
-    RoundError::lacking("cannot lower the limit of a control group", &error)
+    RoundError::lacking(say!("cannot lower the limit of a control group"), &error)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl Cycle {
         let mut mapping = Mapping::anonymous(contents.len(), Pages::Base)?;
         mapping.fill(contents);
         let reclaim = || {
-            let refused = |error| RoundError::lacking("the kernel reclaims no pages on request", &error);
+            let refused = |error| RoundError::lacking(say!("the kernel reclaims no pages on request"), &error);
             mapping.reclaim().map_err(refused)
         };
         let start = clock.start();
@@ -47,7 +47,9 @@ impl Cycle {
         let left = swapped(&mapping)?.into_iter().filter(|&is_swapped| is_swapped).count();
         let pages = contents.len() / page;
         if 2 * left < pages {
-            let text = "the kernel kept the pages in memory, though swap is on: the control group may allow none (memory.swap.max)";
+            let text = say!(
+                "the kernel kept the pages in memory, though swap is on: the control group may allow none (memory.swap.max)"
+            );
             return Err(RoundError::skipped(ReasonCode::ResourceLimit, text));
         }
         let kept = settle(pages, |pause| {
@@ -101,7 +103,7 @@ impl Cycle {
         match self.reads {
             0 => Err(stays()),
             _ if self.mapping.bytes() != contents => {
-                Err(RoundError::failed(ReasonCode::MemoryError, "other data came back from swap than went there"))
+                Err(RoundError::failed(ReasonCode::MemoryError, say!("other data came back from swap than went there")))
             }
             _ => Ok(()),
         }
@@ -109,12 +111,12 @@ impl Cycle {
 }
 
 fn swapped(mapping: &Mapping) -> Result<Vec<bool>> {
-    let refused = |error| RoundError::lacking("the kernel does not tell which pages are swapped out", &error);
+    let refused = |error| RoundError::lacking(say!("the kernel does not tell which pages are swapped out"), &error);
     pagemap::swapped(mapping).map_err(refused)
 }
 
 fn stays() -> RoundError {
-    let text = "the pages stay in the swap cache: swap is more than half full, or its device is busy";
+    let text = say!("the pages stay in the swap cache: swap is more than half full, or its device is busy");
     RoundError::skipped(ReasonCode::Disturbed, text)
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::event::EventfdFlags;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -62,11 +63,11 @@ impl<T: ExchangeStep> Exchange<T> {
         files::read_byte(&ready).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 exit_message::settle();
-                fault(ReasonCode::ProcessDied, "the other process could not begin")
+                fault(ReasonCode::ProcessDied, say!("the other process could not begin"))
             }
             _ => error,
         })?;
-        let turn = near.ok_or_else(|| fault(ReasonCode::ProcessDied, "its own half is gone"))?;
+        let turn = near.ok_or_else(|| fault(ReasonCode::ProcessDied, say!("its own half is gone")))?;
         Ok(Exchange { peer, turn, own: 0, theirs, ahead: 0 })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
@@ -78,7 +79,7 @@ impl Guarded {
             }
             (Ok(8), word) => named(object.call(), io::Error::from_raw_os_error(-word as i32)),
             (Err(error), _) => named("read", error.into()),
-            _ => fault(ReasonCode::ProcessDied, "the guard of an object ended before it had made it"),
+            _ => fault(ReasonCode::ProcessDied, say!("the guard of an object ended before it had made it")),
         };
         // It ends, and removes what it may have made.
         drop(alive);

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -46,7 +47,7 @@ impl Listener {
         match files::read_byte(&socket) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => Err(io::Error::other("who only closes has written")),
+            Ok(()) => Err(io::Error::other(say!("who only closes has written"))),
         }
     }
 

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::clock;
 use crate::workloads::shared::Shared;
 use crate::workloads::waits::Alone;
@@ -46,7 +48,7 @@ impl Turns {
         }
         match self.taken() {
             taken if taken == due => Ok(()),
-            taken => Err(io::Error::other(format!(
+            taken => Err(io::Error::other(say!(
                 "{due} hand-overs were timed, but the other party took {taken} turns: not every one happened"
             ))),
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hostmark_engine::prelude::{ReasonCode, sys::call::fault};
+use hostmark_engine::prelude::{ReasonCode, say, sys::call::fault};
 
 use crate::kernels::arith;
 use crate::workloads::clock;
@@ -127,7 +127,7 @@ impl RequestQueues {
                 }
             }
             if clock::monotonic_ns() - since > PATIENCE_NS {
-                return Err(fault(ReasonCode::TimedOut, "no request was begun for 5 s"));
+                return Err(fault(ReasonCode::TimedOut, say!("no request was begun for 5 s")));
             }
             std::thread::sleep(NAP);
         }

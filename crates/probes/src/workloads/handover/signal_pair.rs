@@ -2,6 +2,8 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::child::Address;
 use crate::workloads::handover::ping_pong::Turns;
 use crate::workloads::machine::signal::{Handled, MASK_BYTES};
@@ -53,7 +55,7 @@ impl SignalPair {
     pub fn check(&self) -> io::Result<()> {
         let (due, handled) = (self.own, self.handler.handled() - self.before);
         if handled != due {
-            return Err(io::Error::other(format!("{due} signals were due and {handled} handled")));
+            return Err(io::Error::other(say!("{due} signals were due and {handled} handled")));
         }
         self.theirs.expect(due)
     }
@@ -75,7 +77,7 @@ fn wait() -> io::Result<()> {
     match checked("rt_sigsuspend", ended) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
         Err(error) => Err(error),
-        Ok(_) => Err(io::Error::other("the wait for a signal ended without one")),
+        Ok(_) => Err(io::Error::other(say!("the wait for a signal ended without one"))),
     }
 }
 

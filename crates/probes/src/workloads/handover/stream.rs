@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -54,7 +55,7 @@ impl Stream {
             // SAFETY: the kernel writes at most `most` bytes to `block`, which is that long at least.
             let got = unsafe { libc::read(self.read_end.as_raw_fd(), block.as_mut_ptr().cast(), most) };
             match got {
-                0 => return Err(fault(ReasonCode::ProcessDied, "the writer ended")),
+                0 => return Err(fault(ReasonCode::ProcessDied, say!("the writer ended"))),
                 -1 => {
                     let error = io::Error::last_os_error();
                     if error.kind() != io::ErrorKind::Interrupted {

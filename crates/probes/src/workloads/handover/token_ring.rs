@@ -5,6 +5,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::OwnedFd;
 
 use hostmark_engine::prelude::ReasonCode;
@@ -95,7 +96,7 @@ impl Ring {
         self.token.set(back);
         match back == token.wrapping_add(self.others) {
             true => Ok(()),
-            false => Err(io::Error::other("the token came back without having been with every member")),
+            false => Err(io::Error::other(say!("the token came back without having been with every member"))),
         }
     }
 }
@@ -112,7 +113,7 @@ impl Ring {
                 match threads.swap_remove(ended).join() {
                     Ok(Err(error)) if !is_echo(&error) => return error,
                     Ok(_) => {}
-                    Err(_) => return fault(ReasonCode::Internal, "a thread of the ring panicked"),
+                    Err(_) => return fault(ReasonCode::Internal, say!("a thread of the ring panicked")),
                 }
             }
             if threads.is_empty() {

@@ -1,6 +1,7 @@
 //! What aarch64 does by instructions of its own: system calls and coroutines.
 
 use hostmark_engine::prelude::ReasonCode;
+use hostmark_engine::prelude::say;
 
 use crate::workloads::call::fault;
 
@@ -91,7 +92,7 @@ pub(crate) fn cpuid() -> Option<u32> {
 
 /// There are no ports.
 pub(crate) fn permit_port() -> std::io::Result<()> {
-    Err(fault(ReasonCode::Architecture, "this architecture has no I/O ports"))
+    Err(fault(ReasonCode::Architecture, say!("this architecture has no I/O ports")))
 }
 
 /// Has no port to write to.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use crate::workloads::call::returned;
@@ -212,7 +213,11 @@ impl Program {
         // SAFETY: the kernel reads as many bytes of the packet as it has, and returns none of them.
         unsafe { bpf(PROGRAM_TEST_RUN, &mut run) }?;
         if run.returned != self.returns {
-            return Err(io::Error::other(format!("the program returned {} and not {}", run.returned, self.returns)));
+            return Err(io::Error::other(say!(
+                "the program returned {returned} and not {returns}",
+                returned = run.returned,
+                returns = self.returns
+            )));
         }
         self.runs += u64::from(times);
         Ok(run.took_ns)
@@ -222,7 +227,7 @@ impl Program {
     pub fn check(&self) -> io::Result<()> {
         match self.counted()? {
             Some(counted) if counted != self.runs => {
-                Err(io::Error::other(format!("the program ran {} times and counted {counted}", self.runs)))
+                Err(io::Error::other(say!("the program ran {runs} times and counted {counted}", runs = self.runs)))
             }
             _ => Ok(()),
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{self, Updater, opcode};
@@ -142,7 +143,7 @@ impl KernelModule {
         // outlives the call. A file of another driver refuses the number.
         unsafe { ioctl::ioctl(&self.device, Updater::<RUN, ModuleRequest>::new(&mut request)) }.call("ioctl")?;
         if batch.operations == 0 {
-            return Err(named("ioctl", io::Error::other("no operation was done")));
+            return Err(named("ioctl", io::Error::other(say!("no operation was done"))));
         }
         Ok((batch, request.check))
     }

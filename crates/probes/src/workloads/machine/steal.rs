@@ -3,6 +3,7 @@
 use std::io;
 
 use hostmark_engine::prelude::ReasonCode;
+use hostmark_engine::prelude::say;
 
 use crate::workloads::call::{Call, fault};
 
@@ -20,7 +21,7 @@ impl Stolen {
     /// What was stolen so far from these CPUs; from all together where none is named.
     pub fn read(cpus: &[usize]) -> io::Result<Stolen> {
         let stat = std::fs::read_to_string("/proc/stat").call("read /proc/stat")?;
-        Stolen::of(&stat, cpus).ok_or_else(|| fault(ReasonCode::Kernel, "/proc/stat has no such column"))
+        Stolen::of(&stat, cpus).ok_or_else(|| fault(ReasonCode::Kernel, say!("/proc/stat has no such column")))
     }
 
     /// From lines of `cpu3 user nice system idle iowait irq softirq steal …`; the first is `cpu` for all.

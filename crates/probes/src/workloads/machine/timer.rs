@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
@@ -62,7 +63,7 @@ impl Sleeper {
                 set(timer, &once)?;
                 match by_function(|| rustix::io::read(timer, &mut [0_u8; 8])).call("read")? {
                     8 => Ok(()),
-                    _ => Err(io::Error::other("the timer told of no expiry")),
+                    _ => Err(io::Error::other(say!("the timer told of no expiry"))),
                 }
             }
         }
@@ -93,8 +94,12 @@ impl Beat {
     pub fn overslept(&mut self) -> io::Result<u64> {
         self.last_ns = next_due(self.last_ns, clock::monotonic_ns(), self.period_ns);
         sleep_until(self.last_ns)?;
-        let early =
-            || fault(ReasonCode::CheckFailed, "a sleep ended before its time: the kernel's clock and the run's differ");
+        let early = || {
+            fault(
+                ReasonCode::CheckFailed,
+                say!("a sleep ended before its time: the kernel's clock and the run's differ"),
+            )
+        };
         clock::monotonic_ns().checked_sub(self.last_ns).ok_or_else(early)
     }
 }
@@ -151,7 +156,7 @@ fn timed_out(call: &'static str, ready: i64) -> io::Result<()> {
     match ready {
         0 => Ok(()),
         -1 => Err(named(call, io::Error::last_os_error())),
-        _ => Err(io::Error::other("something was ready where nothing is watched")),
+        _ => Err(io::Error::other(say!("something was ready where nothing is watched"))),
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 
 use crate::workloads::call::named;
@@ -41,7 +42,8 @@ impl Mapping {
         if address == libc::MAP_FAILED {
             return Err(named("mmap", io::Error::last_os_error()));
         }
-        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let mapping =
+            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
         Ok(Mapping { mapping, mapped, offset: 0, length: mapped })
     }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::call::named;
 use crate::workloads::machine::signal::ThisThread;
 use crate::workloads::mappings::mapping::Mapping;
@@ -84,7 +86,7 @@ impl Protected {
         page.protect(false)?;
         let address = page.address() as usize;
         if PAGE.compare_exchange(0, address, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            return Err(io::Error::other("there is a protected page already"));
+            return Err(io::Error::other(say!("there is a protected page already")));
         }
         let mut former = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: an action of zeros is valid: default action, empty mask, no flags.

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::call::named;
 use crate::workloads::memory::Pages;
 
@@ -70,7 +72,8 @@ impl Sparse {
         if address == libc::MAP_FAILED {
             return Err(named("mmap", io::Error::last_os_error()));
         }
-        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        let mapping =
+            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
         Ok(Sparse { mapping, mapped, offset: mapping.as_ptr().align_offset(align), length })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::workloads::call::{errno, named};
@@ -149,7 +150,7 @@ impl FaultServer {
                 error if error == -i64::from(libc::EINTR) => {}
                 error if error < 0 => return Err(named("read", io::Error::from_raw_os_error(-error as i32))),
                 _ if message[0].to_ne_bytes()[0] == EVENT_FAULT => return Ok(message[2]),
-                _ => return Err(io::Error::other("something else than a fault was reported")),
+                _ => return Err(io::Error::other(say!("something else than a fault was reported"))),
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::io;
 use std::net::Ipv4Addr;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
@@ -141,7 +142,7 @@ pub fn set(name: &CStr, feature: Feature, on: bool) -> io::Result<()> {
 pub fn settle(name: &CStr) -> io::Result<()> {
     const ETHTOOL_GLINK: u32 = 0x0a;
     match ask(name, ETHTOOL_GLINK, 0)? {
-        0 => Err(named("SIOCETHTOOL", fault(ReasonCode::Unreachable, "the interface is not connected"))),
+        0 => Err(named("SIOCETHTOOL", fault(ReasonCode::Unreachable, say!("the interface is not connected")))),
         _ => Ok(()),
     }
 }
@@ -164,7 +165,7 @@ pub fn set_packets(name: &CStr, packets: Packets) -> io::Result<()> {
         (Packets::Large(bytes), _, Some(set)) if set == bytes => Ok(()),
         (_, segments, bytes) => Err(fault(
             ReasonCode::Kernel,
-            format!("the kernel keeps its packets of {segments:?} segments and {bytes:?} bytes"),
+            say!("the kernel keeps its packets of {segments:?} segments and {bytes:?} bytes"),
         )),
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{TcpListener, TcpStream};
 
+use hostmark_engine::prelude::say;
 use rustix::event::epoll;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -40,7 +41,8 @@ impl Descriptors {
         let mut width = 0;
         for copy in &self.copies {
             let number = copy.as_raw_fd() as usize;
-            let word = set.get_mut(number / 64).ok_or_else(|| io::Error::other("select ends at descriptor 1023"))?;
+            let word =
+                set.get_mut(number / 64).ok_or_else(|| io::Error::other(say!("select ends at descriptor 1023")))?;
             *word |= 1 << (number % 64);
             width = width.max(number + 1);
         }

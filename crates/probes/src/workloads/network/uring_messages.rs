@@ -6,6 +6,7 @@ use std::mem::ManuallyDrop;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, RawFd};
 
 use crate::workloads::call::{Call, named};
@@ -271,7 +272,11 @@ impl Messages {
                 _ => done.result == READABLE,
             };
             if done.name >= u64::from(count) || done.flags & COMPLETION_MORE == 0 || !is_as_asked {
-                return Err(io::Error::other(format!("operation {} ended with {}", done.name, done.result)));
+                return Err(io::Error::other(say!(
+                    "operation {name} ended with {result}",
+                    name = done.name,
+                    result = done.result
+                )));
             }
             numbers += done.name;
         }
@@ -303,7 +308,7 @@ impl Drop for Messages {
 
 #[cold]
 fn other_message() -> io::Error {
-    io::Error::other("a message came that was not sent, or none did")
+    io::Error::other(say!("a message came that was not sent, or none did"))
 }
 
 /// sendto(2) or recvfrom(2) of one message without an address: send(2) and recv(2). `address` is that of a message.

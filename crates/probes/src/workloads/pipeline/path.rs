@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hostmark_engine::prelude::{Message, say};
+
 /// Something that a process reads from or writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
@@ -129,10 +131,10 @@ const WORDS: &[(&str, Word)] = &[
 ];
 
 impl FromStr for Path {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(name: &str) -> Result<Path, String> {
-        let no_path = || format!("there is no path '{name}'");
+    fn from_str(name: &str) -> Result<Path, Message> {
+        let no_path = || say!("there is no path '{name}'");
         let (mut stages, mut pace) = (Vec::new(), Pace::Free);
         let (mut last, mut by) = (None, Method::Copy);
         let mut rest = Some(name);

@@ -10,7 +10,7 @@ use rustix::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use hostmark_engine::prelude::{Reason, ReasonCode, null_device, reason_of};
+use hostmark_engine::prelude::{Reason, ReasonCode, null_device, reason_of, say};
 
 use crate::workloads::affinity;
 use crate::workloads::call::{Call, fault, named, spawned};
@@ -52,8 +52,9 @@ impl Command {
     /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
     /// `output`. Its working directory is `home`, else the caller's.
     pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
-        let (name, arguments) =
-            words.split_first().ok_or_else(|| fault(ReasonCode::MissingOption, "a command has at least one word"))?;
+        let (name, arguments) = words
+            .split_first()
+            .ok_or_else(|| fault(ReasonCode::MissingOption, say!("a command has at least one word")))?;
         let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
         let mut program = Program::new(name);
         let copy = || written.try_clone().call("fcntl");
@@ -81,7 +82,7 @@ impl Command {
         let (cpus, home) = (self.cpus.clone(), self.home.take());
         let prepare = move || {
             if !die_with_parent(keeper) {
-                return Err(fault(ReasonCode::ProcessDied, "whoever asked for it is gone"));
+                return Err(fault(ReasonCode::ProcessDied, say!("whoever asked for it is gone")));
             }
             // As if the worker had started it.
             rustix::process::setpgid(None, Some(group)).call("setpgid")?;
@@ -101,7 +102,7 @@ impl Command {
             Ok(child) => child.id() as libc::pid_t,
             Err(error) => {
                 let error = spawned(error);
-                return Ok(Err(reason_of(&error, format_args!("cannot be started: {error}"))));
+                return Ok(Err(reason_of(&error, say!("cannot be started: {error}"))));
             }
         };
         keeper.wait_until(|| ended(child))
@@ -144,12 +145,12 @@ fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, Reason>>> {
     }
     if libc::WIFSIGNALED(status) {
         return Ok(Some(Err(
-            ReasonCode::CommandFailed.because(format_args!("was ended by signal {}", libc::WTERMSIG(status)))
+            ReasonCode::CommandFailed.because(say!("was ended by signal {signal}", signal = libc::WTERMSIG(status)))
         )));
     }
     let code = libc::WEXITSTATUS(status);
     if code != 0 {
-        return Ok(Some(Err(ReasonCode::CommandFailed.because(format_args!("ended with status {code}")))));
+        return Ok(Some(Err(ReasonCode::CommandFailed.because(say!("ended with status {code}")))));
     }
     let (user_ns, system_ns) = (ns(used.ru_utime), ns(used.ru_stime));
     Ok(Some(Ok(Used { user_ns, system_ns, peak_bytes: bytes(used.ru_maxrss) })))

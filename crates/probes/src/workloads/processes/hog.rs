@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use hostmark_engine::prelude::{Cpu, ReasonCode};
+use hostmark_engine::prelude::{Cpu, ReasonCode, say};
 
 use crate::kernels::arith;
 use crate::workloads::call::{Call, fault};
@@ -98,7 +98,7 @@ impl Hog {
     /// An error where it has not been busy at all, as one that could not begin: what was measured beside it is not what it seems.
     pub fn has_run(&self) -> io::Result<()> {
         match self.words.has_run.0.load(Ordering::Acquire) {
-            0 => Err(fault(ReasonCode::Disturbed, "a process that keeps a CPU busy has not run")),
+            0 => Err(fault(ReasonCode::Disturbed, say!("a process that keeps a CPU busy has not run"))),
             _ => Ok(()),
         }
     }
@@ -121,7 +121,9 @@ impl Priority {
                 // The kernel makes the last one of what is beyond it.
                 match rustix::process::getpriority_process(None).call("getpriority")? == nice {
                     true => Ok(()),
-                    false => Err(fault(ReasonCode::Permission, "there is no nice value so much above this process's")),
+                    false => {
+                        Err(fault(ReasonCode::Permission, say!("there is no nice value so much above this process's")))
+                    }
                 }
             }
             Priority::Idle => process::yield_to_all(),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use hostmark_engine::prelude::{Reason, ReasonCode, reason_of};
+use hostmark_engine::prelude::{Message, Reason, ReasonCode, reason_of, say};
 
 use crate::workloads::call::{Call, fault, named};
 use crate::workloads::child::ChildId;
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
 #[derive(Serialize, Deserialize)]
 struct KeeperReport<T> {
     done: Result<T, Reason>,
-    ended: Result<(), String>,
+    ended: Result<(), Message>,
 }
 
 /// Does `work` in a keeper: a forked process that adopts all that `work` starts, ends it when `work` has ended or the worker
@@ -55,9 +55,10 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         drop(answer);
         // A panic must not unwind into what the worker does.
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| work(&stand_between(worker, group)?)));
-        let done =
-            done.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(|error| reason_of(&error, &error));
-        let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(|error| error.to_string());
+        let done = done
+            .unwrap_or_else(|_| Err(io::Error::other(say!("it panicked"))))
+            .map_err(|error| reason_of(&error, &error));
+        let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(Message::from);
         // Who is not told of it finds that this process has ended without a word.
         let _ = serde_json::to_vec(&KeeperReport { done, ended })
             .map_err(io::Error::from)
@@ -76,15 +77,18 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
     let left = descendants::end(&[], Duration::ZERO, PATIENCE);
     match parsed {
         Ok(KeeperReport { ended: Err(why), .. }) => {
-            Err(fault(ReasonCode::CommandFailed, format!("what the command started goes on: {why}")))
+            Err(fault(ReasonCode::CommandFailed, say!("what the command started goes on: {why}")))
         }
         Ok(KeeperReport { done, .. }) => {
-            left.and_then(|()| done.map_err(|why| fault(why.code.unwrap_or(ReasonCode::CommandFailed), why.text)))
+            left.and_then(|()| done.map_err(|why| fault(why.code.unwrap_or(ReasonCode::CommandFailed), why)))
         }
-        Err(how) => {
-            const ENDED: &str = "the command's keeper was ended before the command";
-            Err(fault(ReasonCode::ProcessDied, how.map_or_else(|| ENDED.to_owned(), |how| format!("{ENDED}: {how}"))))
-        }
+        Err(how) => Err(fault(
+            ReasonCode::ProcessDied,
+            match how {
+                Some(how) => say!("the command's keeper was ended before the command: {how}"),
+                None => say!("the command's keeper was ended before the command"),
+            },
+        )),
     }
 }
 
@@ -99,7 +103,7 @@ fn stand_between(worker: u32, group: Pid) -> io::Result<Keeper> {
 }
 
 fn gone() -> io::Error {
-    fault(ReasonCode::ProcessDied, "the worker is gone")
+    fault(ReasonCode::ProcessDied, say!("the worker is gone"))
 }
 
 impl Keeper {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use hostmark_engine::prelude::ReasonCode;
+use hostmark_engine::prelude::say;
 
 use crate::workloads::call::{fault, named};
 use crate::workloads::child::ChildId;
@@ -112,7 +113,7 @@ impl PreparedProgram {
         match unsafe { ChildId::forked("clone3", child) }? {
             Some(child) if descriptor < 0 => {
                 child.wait()?;
-                Err(named("clone3", io::Error::other("the kernel gave no descriptor of the child")))
+                Err(named("clone3", io::Error::other(say!("the kernel gave no descriptor of the child"))))
             }
             Some(child) => {
                 // SAFETY: the kernel made this descriptor for us, and nobody else knows it.
@@ -171,7 +172,7 @@ fn reap_by_descriptor(_: ChildId, descriptor: libc::c_int) -> io::Result<()> {
     match (how, status) {
         (libc::CLD_EXITED, 0) => Ok(()),
         (libc::CLD_EXITED, status) => Err(ended_badly(status)),
-        _ => Err(fault(ReasonCode::ProcessDied, format!("the child was ended by signal {status}"))),
+        _ => Err(fault(ReasonCode::ProcessDied, say!("the child was ended by signal {status}"))),
     }
 }
 
@@ -181,7 +182,7 @@ fn ended_well(status: ExitStatus) -> io::Result<()> {
     match status.code() {
         Some(0) => Ok(()),
         Some(code) => Err(ended_badly(code)),
-        None => Err(fault(ReasonCode::ProcessDied, format!("the child ended by {status}"))),
+        None => Err(fault(ReasonCode::ProcessDied, say!("the child ended by {status}"))),
     }
 }
 
@@ -189,13 +190,15 @@ fn ended_well(status: ExitStatus) -> io::Result<()> {
 #[cold]
 fn ended_badly(code: i32) -> io::Error {
     match code {
-        EXEC_FAILED_SOMEHOW => named("execve", fault(ReasonCode::MissingProgram, "the program cannot be executed")),
+        EXEC_FAILED_SOMEHOW => {
+            named("execve", fault(ReasonCode::MissingProgram, say!("the program cannot be executed")))
+        }
         EXEC_FAILED.. => {
             let error = io::Error::from_raw_os_error(code & (EXEC_FAILED - 1));
-            let errno = format!("{error}, or the program itself ended with status {code}");
+            let errno = say!("{error}, or the program itself ended with status {code}");
             named("execve", io::Error::new(error.kind(), errno))
         }
-        code => fault(ReasonCode::ProcessDied, format!("the child ended with status {code}")),
+        code => fault(ReasonCode::ProcessDied, say!("the child ended with status {code}")),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::call::named;
 use crate::workloads::handover::ping_pong::Turns;
 use crate::workloads::peer::Peer;
@@ -39,7 +41,7 @@ impl Traced {
         let begin = clock::monotonic_ns();
         while calls.taken() == 0 {
             if clock::monotonic_ns() - begin > PATIENCE_NS {
-                return Err(io::Error::other("the traced process did not begin"));
+                return Err(io::Error::other(say!("the traced process did not begin")));
             }
             std::thread::sleep(Duration::from_micros(100));
         }
@@ -59,7 +61,7 @@ impl Traced {
             self.ask(libc::PTRACE_SYSCALL, 0)?;
             match self.wait()? {
                 CALL_STOP => {}
-                other => return Err(io::Error::other(format!("signal {other} stopped the traced process"))),
+                other => return Err(io::Error::other(say!("signal {other} stopped the traced process"))),
             }
         }
         self.traced += 1;
@@ -72,7 +74,10 @@ impl Traced {
         let counted = self.calls.taken() - self.before;
         match counted.abs_diff(self.traced) {
             0 | 1 => Ok(()),
-            _ => Err(io::Error::other(format!("{} calls were traced, and the child made {counted}", self.traced))),
+            _ => Err(io::Error::other(say!(
+                "{traced} calls were traced, and the child made {counted}",
+                traced = self.traced
+            ))),
         }
     }
 
@@ -103,7 +108,7 @@ impl Traced {
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
                 -1 => return Err(named("wait4", io::Error::last_os_error())),
                 _ if libc::WIFSTOPPED(status) => return Ok(libc::WSTOPSIG(status)),
-                _ => return Err(io::Error::other("the traced process has ended")),
+                _ => return Err(io::Error::other(say!("the traced process has ended"))),
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
@@ -76,7 +77,7 @@ impl FileNames {
             // SAFETY: closes the descriptor that has just been made, which nobody else knows.
             checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
             if came? != block.len() {
-                return Err(io::Error::other("fewer bytes came than were asked for"));
+                return Err(io::Error::other(say!("fewer bytes came than were asked for")));
             }
         }
         Ok(())
@@ -100,7 +101,7 @@ fn refusal(file: usize, rest: &[u8]) -> io::Error {
     // SAFETY: the kernel reads at most as many bytes of `rest` as it has.
     let written =
         checked("write", unsafe { arch::call(libc::SYS_write, [file, rest.as_ptr() as usize, rest.len(), 0, 0, 0]) });
-    written.err().unwrap_or_else(|| io::Error::other("a file was written in part"))
+    written.err().unwrap_or_else(|| io::Error::other(say!("a file was written in part")))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
@@ -70,7 +71,7 @@ impl Directory {
         loop {
             match self.next()? {
                 0 if done == due => return Ok(()),
-                0 => return Err(io::Error::other(format!("{done} of {due} bytes were moved"))),
+                0 => return Err(io::Error::other(say!("{done} of {due} bytes were moved"))),
                 bytes => done += bytes,
             }
         }

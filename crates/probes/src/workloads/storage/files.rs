@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::AsRawFd;
 pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -82,12 +83,12 @@ pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
 fn cut_short(file: &OwnedFd, offset: u64, block: &[u8], moved: usize) -> io::Error {
     match rustix::io::pwrite(file, &block[moved..], offset + moved as u64) {
         Err(error) => named("pwrite64", error.into()),
-        Ok(_) => io::Error::other(format!("{moved} of {} bytes were moved", block.len())),
+        Ok(_) => io::Error::other(say!("{moved} of {block} bytes were moved", block = block.len())),
     }
 }
 
 fn whole(moved: usize, asked: usize) -> io::Result<()> {
-    if moved == asked { Ok(()) } else { Err(io::Error::other(format!("{moved} of {asked} bytes were moved"))) }
+    if moved == asked { Ok(()) } else { Err(io::Error::other(say!("{moved} of {asked} bytes were moved"))) }
 }
 
 /// A new file in `directory` that has no name, so that nothing is left of it however this process ends.

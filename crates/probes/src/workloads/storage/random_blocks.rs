@@ -3,6 +3,8 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
+
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -21,7 +23,7 @@ impl Content {
         let mut seed = <Pcg64Mcg as SeedableRng>::Seed::default();
         let given = getrandom(&mut seed, GetRandomFlags::INSECURE).call("getrandom")?;
         if given != seed.len() {
-            return Err(named("getrandom", io::Error::other("fewer bytes came than were asked for")));
+            return Err(named("getrandom", io::Error::other(say!("fewer bytes came than were asked for"))));
         }
         Ok(Content(Pcg64Mcg::from_seed(seed)))
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::ManuallyDrop;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, OwnedFd};
 
 use crate::workloads::call::named;
@@ -78,7 +79,9 @@ impl IoRing {
         let (slot, result) = self.next()?;
         match result {
             done if done == self.block_bytes as i32 => Ok(slot),
-            done if done >= 0 => Err(io::Error::other(format!("{done} of {} bytes were moved", self.block_bytes))),
+            done if done >= 0 => {
+                Err(io::Error::other(say!("{done} of {block_bytes} bytes were moved", block_bytes = self.block_bytes)))
+            }
             error => Err(named("io_uring", io::Error::from_raw_os_error(-error))),
         }
     }
@@ -106,7 +109,7 @@ impl IoRing {
             match self.rings.enter(submit, complete) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-                Ok(taken) if taken < submit as usize => return Err(io::Error::other("the ring took no request")),
+                Ok(taken) if taken < submit as usize => return Err(io::Error::other(say!("the ring took no request"))),
                 Ok(_) => return Ok(()),
             }
         }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use hostmark_engine::prelude::say;
+
 use crate::workloads::storage::uring_queues::{Poller, Rings, Submission};
 
 /// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
@@ -80,7 +82,7 @@ impl Batches {
         }
         match self.rings.enter(submit, complete)? {
             taken if taken == submit as usize => Ok(()),
-            _ => Err(io::Error::other("the kernel took a part of the batch")),
+            _ => Err(io::Error::other(say!("the kernel took a part of the batch"))),
         }
     }
 
@@ -107,12 +109,16 @@ impl Batches {
             let done = self.rings.completion(ahead);
             let number = (done.name as u32).wrapping_sub(self.done);
             if number >= self.batch || done.result != result {
-                return Err(io::Error::other(format!("operation {} ended with {}", done.name, done.result)));
+                return Err(io::Error::other(say!(
+                    "operation {name} ended with {result}",
+                    name = done.name,
+                    result = done.result
+                )));
             }
             numbers += u64::from(number);
         }
         if numbers != u64::from(self.batch) * u64::from(self.batch - 1) / 2 {
-            return Err(io::Error::other("the kernel took a part of the batch"));
+            return Err(io::Error::other(say!("the kernel took a part of the batch")));
         }
         self.rings.take(self.batch);
         self.done = self.done.wrapping_add(self.batch);

@@ -11,6 +11,7 @@ use hostmark_host::Root;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
 use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, ReasonCode, Scratch, ServeRequest};
+use hostmark_say::say;
 
 use super::Served;
 use crate::command::lost;
@@ -110,7 +111,7 @@ impl Serving {
         };
         let most = means.host.usable_cpus().len().max(1);
         if self.served.is_some() && parties > most {
-            let text = format!(
+            let text = say!(
                 "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
             );
             let reason = ReasonCode::TooFewCpus.because(text).lacking(parties as u64, most as u64);
@@ -143,7 +144,7 @@ impl Serving {
             Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
             Err(Missing::Round(RoundError::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
             Err(Missing::OutOfTime | Missing::Interrupted) => {
-                let text = format!("its far ends did not listen within {} s", limit.as_secs());
+                let text = say!("its far ends did not listen within {limit} s", limit = limit.as_secs());
                 let reason = ReasonCode::TimedOut.because(text);
                 Ok(PeerAnswer::Unserved { is_skipped: false, reason })
             }

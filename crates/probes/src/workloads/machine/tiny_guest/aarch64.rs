@@ -3,6 +3,7 @@
 use std::io;
 
 use hostmark_engine::prelude::ReasonCode;
+use hostmark_engine::prelude::say;
 
 use super::{ExitCause, Pass};
 use crate::workloads::call::fault;
@@ -14,7 +15,7 @@ pub enum TinyGuest {}
 impl TinyGuest {
     /// Says that there is none.
     pub fn new(_: ExitCause) -> io::Result<TinyGuest> {
-        Err(fault(ReasonCode::Architecture, "the guest's instructions are those of x86_64"))
+        Err(fault(ReasonCode::Architecture, say!("the guest's instructions are those of x86_64")))
     }
 
     /// Has nobody to let run.

@@ -5,6 +5,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hostmark_engine::prelude::say;
+
 use kvm_bindings::{
     KVM_API_VERSION, KVM_CAP_DISABLE_QUIRKS2, KVM_MAX_CPUID_ENTRIES, KVM_X86_QUIRK_FIX_HYPERCALL_INSN, kvm_enable_cap,
     kvm_regs, kvm_segment, kvm_userspace_memory_region,
@@ -123,7 +125,9 @@ impl GuestMemory {
         let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), MEMORY_BYTES, access, private) }.call("mmap")?;
-        NonNull::new(start.cast()).map(GuestMemory).ok_or_else(|| io::Error::other("memory was mapped at address 0"))
+        NonNull::new(start.cast())
+            .map(GuestMemory)
+            .ok_or_else(|| io::Error::other(say!("memory was mapped at address 0")))
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -166,14 +170,11 @@ impl TinyGuest {
         let kvm = Kvm::new().call("open /dev/kvm")?;
         let version = kvm.get_api_version();
         if version != KVM_API_VERSION as i32 {
-            return Err(fault(
-                ReasonCode::Kernel,
-                format!("its interface is version {version}, not {KVM_API_VERSION}"),
-            ));
+            return Err(fault(ReasonCode::Kernel, say!("its interface is version {version}, not {KVM_API_VERSION}")));
         }
         for needed in [Cap::UserMemory, Cap::SetTssAddr, Cap::ExtCpuid] {
             if !kvm.check_extension(needed) {
-                return Err(fault(ReasonCode::Kernel, format!("it lacks the capability {needed:?}")));
+                return Err(fault(ReasonCode::Kernel, say!("it lacks the capability {needed:?}")));
             }
         }
         let (machine, memory) = (kvm.create_vm().call("KVM_CREATE_VM")?, GuestMemory::new()?);
@@ -214,21 +215,21 @@ impl TinyGuest {
                 Ok(VcpuExit::IoOut(port, _)) if port == u16::from(CAUSE_PORT) => ExitCause::Port,
                 Ok(VcpuExit::MmioWrite(MMIO, _)) => ExitCause::Mmio,
                 Ok(VcpuExit::Hlt) => ExitCause::Halt,
-                Ok(other) => return Err(io::Error::other(format!("the guest ended by {other:?}"))),
+                Ok(other) => return Err(io::Error::other(say!("the guest ended by {other:?}"))),
                 Err(error) if error.errno() == libc::EINTR => continue,
                 Err(error) => return Err(named("KVM_RUN", error.into())),
             };
             if seen != self.cause {
-                return Err(io::Error::other(format!(
-                    "the guest left by {seen:?} where it was to by {:?}",
-                    self.cause
+                return Err(io::Error::other(say!(
+                    "the guest left by {seen:?} where it was to by {cause:?}",
+                    cause = self.cause
                 )));
             }
             exits += 1;
         }
         match exits == expected {
             true => Ok(()),
-            false => Err(io::Error::other(format!("the guest left {exits} times where it was to {expected} times"))),
+            false => Err(io::Error::other(say!("the guest left {exits} times where it was to {expected} times"))),
         }
     }
 
