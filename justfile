@@ -22,7 +22,7 @@ smoke *FILTERS:
 
 # Write the generated documents anew, and build the API's
 docs:
-    HOSTMARK_BLESS=1 cargo test -p hostmark --test fast catalogue::
+    HOSTMARK_BLESS=1 cargo test -p hostmark --test fast -- catalogue:: tidy::
     HOSTMARK_BLESS=1 cargo test -p hostmark-model --lib schema
     cargo doc --workspace --no-deps
 

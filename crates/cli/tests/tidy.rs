@@ -1,6 +1,7 @@
 //! Holds the repository to its own rules. Each rule is a function over a tree of files; beside it stands a bad example
 //! that it must find.
 
+mod budget;
 mod calls;
 mod code;
 mod documents;
@@ -188,6 +189,14 @@ fn the_picture_of_crates_and_modules_is_what_the_code_says() {
     let wanted = picture::drawn(Tree::of_repository()).unwrap();
     let again = "cargo test -p hostmark --test fast tidy::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
+}
+
+#[test]
+fn every_crate_keeps_to_its_lines() {
+    let tree = Tree::of_repository();
+    nothing(budget::exceeded(tree));
+    let again = "cargo test -p hostmark --test fast tidy::";
+    golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", budget::BUDGET), &budget::lowered(tree), again);
 }
 
 #[test]

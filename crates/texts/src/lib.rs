@@ -367,7 +367,9 @@ pub fn slice(name: &str, kind: &str, items: impl Iterator<Item = String>) -> Str
 /// A module of this name.
 pub fn module(name: &str, inside: &str) -> String {
     let mut out = String::new();
-    let _ = write!(out, "pub(crate) mod {name} {{\nuse super::*;\n{inside}}}\n");
+    // What has macros alone needs no `Text`.
+    let import = if inside.contains(": Text") { "use super::*;\n" } else { "" };
+    let _ = write!(out, "pub(crate) mod {name} {{\n{import}{inside}}}\n");
     out
 }
 

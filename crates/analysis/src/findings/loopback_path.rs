@@ -1,12 +1,12 @@
 //! What stands on the loopback path: packet filters, a queue, programs, a small MTU.
 
-use hostmark_model::{CaseRecord, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Run, Unit};
 
 use super::evidence::believed;
 use super::host::obstacles;
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
-use crate::bilingual::{Words, joined};
+use crate::bilingual::joined;
 use crate::texts::findings::loopback_path as texts;
 
 /// The probes whose packets take this machine's own loopback; others lay a network of their own.

@@ -10,7 +10,7 @@ use hostmark_analysis::spoken;
 use hostmark_analysis::{constants, lmbench};
 use hostmark_engine::plan::{self, PlanError};
 use hostmark_engine::probe;
-use hostmark_model::{Lang, ProbeInfo, Text};
+use hostmark_model::{ProbeInfo, Text};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::terms;
 use hostmark_present::wrap::hanging;

@@ -69,7 +69,9 @@ fn counted(tree: &Tree) -> BTreeMap<String, Lines> {
         let all = file.text.lines().count();
         let is_test = file.path.split('/').any(|part| part == "tests")
             || file.path.ends_with("_tests.rs")
-            || of_tests.iter().any(|module| file.path.strip_prefix(&**module).is_some_and(|rest| rest.starts_with(['.', '/'])));
+            || of_tests
+                .iter()
+                .any(|module| file.path.strip_prefix(&**module).is_some_and(|rest| rest.starts_with(['.', '/'])));
         let tests = if is_test { all } else { parts_of_tests(&file.text).iter().map(|part| part.len()).sum() };
         let lines = crates.entry(name.to_owned()).or_default();
         lines[0] += all - tests;

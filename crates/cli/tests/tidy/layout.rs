@@ -12,20 +12,21 @@ pub const BESIDE_GROUPS: [&str; 2] = ["kernels", "workloads"];
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
 /// What the compiler is told of by a manifest.
 const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
-/// What each crate may import of ours; the command line may import all.
+/// What each crate may import of ours; the command line may import all. `say!` makes what `model` has, also for probes, which else know the
+/// engine's prelude alone.
 const MAY_IMPORT: [(&str, &[&str]); 12] = [
-    ("say", &[]),
+    ("say", &["texts"]),
     ("texts", &[]),
     ("model", &["say", "texts"]),
     ("stats", &[]),
-    ("analysis", &["model", "stats", "texts"]),
+    ("analysis", &["model", "say", "stats", "texts"]),
     ("import", &["model", "stats", "texts"]),
-    ("present", &["analysis", "model", "stats", "texts"]),
+    ("present", &["analysis", "model", "say", "stats", "texts"]),
     ("launch", &["model", "say"]),
     ("host", &["model", "say", "sys"]),
     ("sys", &["model", "say"]),
     ("engine", &["model", "stats", "host", "sys", "launch", "say", "texts"]),
-    ("probes", &["engine", "texts"]),
+    ("probes", &["engine", "model", "texts"]),
 ];
 
 /// Files of a group that are neither a registered probe nor a part of one, and groups that are not registered.

@@ -11,7 +11,7 @@ pub fn without_a_code(tree: &Tree) -> Vec<String> {
     let is_literal = |file: &&File| {
         let parts: Vec<&str> = file.packed().split("Reason{").collect();
         parts.windows(2).any(|pair| {
-            let is_type = ["->", "for", "struct"].iter().any(|word| pair[0].ends_with(word));
+            let is_type = ["->", "for", "struct", "let"].iter().any(|word| pair[0].ends_with(word));
             !is_type && pair[1].split('}').next().is_some_and(|body| body.contains("code:"))
         })
     };

@@ -3,7 +3,7 @@
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Resource, Sight, Text};
 
 use super::HostRule;
-use crate::bilingual::{Words, cut, fixed, joined};
+use crate::bilingual::{Words, cut, joined};
 use crate::texts::findings::host::unseen as texts;
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.

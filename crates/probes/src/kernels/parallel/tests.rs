@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use hostmark_engine::prelude::Message;
+
 use super::*;
 
 const LINE: usize = 64;
@@ -56,8 +58,7 @@ fn no_turn_moves_no_chain() {
 #[test]
 fn what_cannot_be_built_is_refused() {
     let mut memory = Box::new(Memory([0x5a; _]));
-    let refused =
-        Chains::new(&mut memory.0, LINE, 10, 7).err().map(|refused| hostmark_model::Message::from(refused).to_string());
+    let refused = Chains::new(&mut memory.0, LINE, 10, 7).err().map(|refused| Message::from(refused).to_string());
     assert_eq!(
         refused.as_deref(),
         Some("cannot follow 10 chains: there are loops of 1, 2, 4, 8, 12, 16, 24, 32 chains")
