@@ -33,7 +33,7 @@ fn a_nightly_job_learns_of_an_odd_host_by_the_exit_code() {
     assert!(out.contains("no host differs from the others of its kind"), "{out}");
     let (code, out, _) = report(&home, &root.path().join("odd"), &["--lang", "zh"]);
     assert_eq!(code, 0);
-    assert!(out.contains("8 台主机中有 1 台与同机型的其他主机不同") && out.contains("CPU 配额：4，通常为 无"), "{out}");
+    assert!(out.contains("8 台主机中有 1 台与同机型的其他主机不同") && out.contains("CPU 配额：4，通常为无"), "{out}");
     let page = root.path().join("fleet.html");
     let (code, out, errors) =
         report(&home, &root.path().join("odd"), &["--format", "html", "--out", page.to_str().unwrap(), "--check"]);

@@ -162,7 +162,7 @@ fn what_is_no_whole_run_of_this_version_is_a_row_with_its_reason() {
         assert!(reasons.iter().any(|reason| reason.starts_with(file) && reason.contains(part)), "{file}: {reasons:#?}");
     }
     for format in ["table", "html", "markdown", "json"] {
-        assert!(text(&fleet, format, Lang::Zh).contains("不完整（在第 1 行结束）"), "{format}");
+        assert!(text(&fleet, format, Lang::Zh).contains("不完整（在第 1 行中断）"), "{format}");
     }
 }
 

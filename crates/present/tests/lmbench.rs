@@ -8,6 +8,7 @@ use hostmark_import::{self, ImportError};
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
+use hostmark_say::say;
 use proptest::prelude::*;
 
 use crate::synthetic;
@@ -387,7 +388,8 @@ fn a_value_that_is_only_a_lower_bound_says_so_under_its_table() {
     let mut run = full();
     let case = run.cases.iter_mut().find(|case| case.probe == "memory.parallelism").unwrap();
     let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-    let detail = "at least this: 32 chains are the most that were measured, and it still rises there";
+    let (point, axis, why) = (32, "chains", say!("it still rises there"));
+    let detail = say!("at least this: {point} {axis} are the most that were measured, and {why}");
     measured.flags.push(hostmark_model::Flag::new(hostmark_model::FlagKind::Unconfirmed, detail));
     for (lang, word) in [(Lang::En, "unconfirmed: at least this"), (Lang::Zh, "未证实：这是下限：chains=32")] {
         let text = tables(std::slice::from_ref(&run), lang).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -9,6 +9,7 @@ use hostmark_model::{
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
 use hostmark_present::tables::{TABLES, table_named};
+use hostmark_say::say;
 
 use crate::golden::holds;
 use crate::synthetic;
@@ -98,8 +99,10 @@ fn range_of(measured: &Measured) -> Option<[f64; 2]> {
 fn incomplete(table: &str) -> Run {
     let mut run = run_of(table);
     run.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
-    run.cases[2].outcome =
-        Outcome::Failed { reason: ReasonCode::ProcessDied.because("the worker ended with status 1") };
+    run.cases[2].outcome = Outcome::Failed {
+        reason: ReasonCode::ProcessDied
+            .because(say!("the worker {how}", how = say!("ended with status {code}", code = 1))),
+    };
     run.cases.remove(3);
     let few = measured(&mut run.cases[3]);
     (few.estimate.ci_low, few.estimate.ci_high, few.estimate.range) = (None, None, range_of(few));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn found(pattern: &str, text: &str) -> std::result::Result<f64, String> {
-        number(&Regex::new(pattern).unwrap(), text).map_err(|error| format!("{error:?}"))
+        number(&Regex::new(pattern).unwrap(), text).map_err(|error| error.to_string())
     }
 
     #[test]

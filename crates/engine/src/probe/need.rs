@@ -180,8 +180,8 @@ mod tests {
         }
         assert_eq!(Need::Cpus(4).unmet(&host, &inputs), None);
         let reason = Need::Cpus(5).unmet(&host, &inputs);
-        let wanted = r#"{"reason":"needs 5 CPUs, and may use 4 here","code":"too_few_cpus","arguments":{"available":4,"needed":5}}"#;
-        assert_eq!(serde_json::to_string(&reason).unwrap(), wanted);
+        let wanted = r#"{"reason":"needs 5 CPUs, and may use 4 here","code":"too_few_cpus","arguments":{"available":4,"needed":5},"message":{"#;
+        assert!(serde_json::to_string(&reason).unwrap().starts_with(wanted), "{reason:?}");
     }
 
     #[test]
