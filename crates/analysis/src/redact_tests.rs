@@ -1,6 +1,6 @@
 //! What of a text is a name, and what only looks like one.
 
-use hostmark_model::{Message, MessageArgument, ReasonCode};
+use hostmark_model::{Message, MessageArgument, Reason, ReasonCode};
 
 use super::*;
 
@@ -115,16 +115,16 @@ fn of_command_lines_and_mounts_what_explains_figures_stays() {
 
 #[test]
 fn a_reason_keeps_its_message_where_that_is_redacted_alike() {
-    let reason = |path: &str| {
-        let path = MessageArgument::Text(path.to_owned());
-        ReasonCode::Internal.because(Message::new("'{path}' cannot be read", vec![("path", path)]))
-    };
-    for (path, is_kept) in [("/srv/acme", true), ("/srv/x y", false)] {
-        let (mut names, mut reason) = (RedactedNames::default(), reason(path));
+    let path = || vec![("path", MessageArgument::Text("/srv/acme".to_owned()))];
+    let said = ReasonCode::Internal.because(Message::new("'{path}' cannot be read", path()));
+    let other = Reason { message: Some(Message::new("'{path}' is another matter", path())), ..said.clone() };
+    for (mut reason, is_kept) in [(said, true), (other, false)] {
+        let mut names = RedactedNames::default();
         reason.each("", &mut |field, leaf| {
             let Leaf::Text(text) = leaf else { panic!() };
             *text = names.text(field, text);
         });
         assert_eq!((&*reason, reason.message.is_some()), ("'path-1' cannot be read", is_kept));
+        assert!(!format!("{reason:?}").contains("acme"));
     }
 }

@@ -39,7 +39,7 @@ fn a_reason_is_reported_with_its_values() {
     for (reason, wanted) in reasons {
         assert_eq!(zh(&reason), wanted);
         assert_eq!(localized(&reason, Lang::En), reason.to_string());
-        assert_eq!(zh(&ReasonCode::Internal.because(reason)), wanted);
+        assert_eq!(zh(ReasonCode::Internal.because(reason)), wanted);
     }
 }
 
