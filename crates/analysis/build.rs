@@ -41,7 +41,7 @@ fn errors(path: &Path) -> String {
     slice("LIBRARY_ERRORS", "(&str, &str)", library) + &slice("REMEDIES", "(&[u32], &str)", remedies)
 }
 
-/// What stands below a heading.
+/// The text below a heading.
 fn section(path: &Path, heading: &str) -> String {
     let part = outline(&read(path)).into_iter().find(|part| part.heading == heading);
     part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body

@@ -68,7 +68,7 @@ pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<Stri
         .or_else(|| of_percentiles(measured, probe))
 }
 
-/// A contradiction.
+/// The sentence of a contradiction.
 fn fault(what: Message) -> Option<Text<String>> {
     Some(words(what))
 }

@@ -149,7 +149,7 @@ fn chinese_value(axis: &str, at: &str) -> Option<&'static str> {
     AXIS_VALUES.iter().find(|(of, value, _)| *of == axis && *value == at).map(|(.., chinese)| *chinese)
 }
 
-/// What cases are listed by: `by size`.
+/// The axis by which cases are listed: `by size`.
 pub fn by_axis(axis: &str) -> Words {
     words(say!("by {axis}", axis = axis_name(axis)))
 }

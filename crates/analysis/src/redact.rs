@@ -478,7 +478,7 @@ fn is_of_somebody(ip: IpAddr) -> bool {
     !ip.is_loopback() && !ip.is_unspecified()
 }
 
-/// What stands behind a process's share.
+/// The words behind a process's share.
 const SHARE: Text = term!(" % of a CPU");
 
 /// The names of processes in a sentence on those that disturbed a run, with where they stand: between a number and a share of a CPU.

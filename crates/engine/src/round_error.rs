@@ -1,11 +1,10 @@
 //! Why a round ends without a value, and how an operation says that it went wrong.
 
 use std::any::Any;
-use std::fmt::Display;
 use std::io;
 use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
 
-use hostmark_model::{Event, Message, MessageArgument, Nested, Reason, ReasonCode};
+use hostmark_model::{Event, Message, Reason, ReasonCode, displays_its_message};
 use hostmark_say::say;
 
 use crate::resource_limits::{self, reason_of};
@@ -79,13 +78,6 @@ impl RoundError {
     }
 }
 
-impl Display for RoundError {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
-        to.write_str(&reason.text)
-    }
-}
-
 impl std::error::Error for RoundError {}
 
 impl From<&RoundError> for Message {
@@ -95,17 +87,7 @@ impl From<&RoundError> for Message {
     }
 }
 
-impl From<RoundError> for Message {
-    fn from(error: RoundError) -> Message {
-        error.into_reason().into()
-    }
-}
-
-impl Nested for RoundError {
-    fn nested(&self) -> MessageArgument {
-        MessageArgument::Message(self.into())
-    }
-}
+displays_its_message!(RoundError);
 
 impl From<RoundError> for Event {
     /// The last of a round.

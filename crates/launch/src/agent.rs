@@ -372,10 +372,7 @@ impl AgentLink {
         // Its last word may still be under way.
         self.process.ends_within(timing().end);
         let how = self.process.kill().map_or_else(Message::from, Message::from);
-        let how = match self.process.last_word() {
-            Some(word) => say!("{how}: {word}", word = quoted(&word)),
-            None => how,
-        };
+        let how = how.with_last_word(self.process.last_word().map(|word| quoted(&word)));
         AgentError::Ended { name: self.name.clone(), how }
     }
 }

@@ -197,8 +197,7 @@ impl RemoteShell {
             Ok(_) => say!("its output was closed"),
             Err(error) => error.into(),
         };
-        let word = self.last_word();
-        let how = if word.is_empty() { how } else { say!("{how}: {word}") };
+        let how = how.with_last_word(Some(self.last_word()).filter(|word| !word.is_empty()));
         let place = self.name.clone();
         match has_no_shell {
             true => TransportError::NoShell { place, how },

@@ -88,10 +88,7 @@ impl LocalWorker {
             Ok(status) => (Received::Ended, describe(status)),
             Err(error) => (Received::Ended, say!("cannot be waited for: {error}")),
         };
-        ended(match self.process.last_word() {
-            Some(word) => say!("{how}: {word}"),
-            None => how,
-        })
+        ended(how.with_last_word(self.process.last_word()))
     }
 }
 

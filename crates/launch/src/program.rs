@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hostmark_say::say;
-
 use sha2::{Digest, Sha256};
 
 use crate::transport_error::{Name, TransportError, shown};

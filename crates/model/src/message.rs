@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::process::ExitStatus;
 
 use hostmark_say::say;
-use serde::de::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -69,6 +69,12 @@ impl Message {
     pub fn joined<M: Into<Message>>(list: impl IntoIterator<Item = M>, between: impl Into<Message>) -> Message {
         let list = list.into_iter().map(Into::into).collect();
         Message::new("{list}", vec![("list", MessageArgument::List { list, between: between.into() })])
+    }
+
+    /// The sentence, and behind a colon what a process said last.
+    pub fn with_last_word(self, word: Option<impl fmt::Display>) -> Message {
+        let Some(word) = word else { return self };
+        say!("{how}: {word}", how = self)
     }
 
     /// The English template.
@@ -293,18 +299,18 @@ fn of_error(error: &(dyn std::error::Error + 'static)) -> Message {
     }
 }
 
-/// The English sentence of a message for a file, and the message beside it; none of a text that is the same in every language.
-pub(crate) fn beside(message: Message) -> (String, Option<Message>) {
+/// What a file records of a message: its English sentence, and beside it the message where that is not the same in every language.
+pub(crate) fn recorded(message: Message) -> (String, Option<Message>) {
     (message.to_string(), Some(message).filter(|message| message.as_plain().is_none()))
 }
 
-/// The sentence of a file. A message beside it that says something else is not its own.
-pub(crate) fn sentence(text: &str, message: Option<&Message>) -> Message {
+/// The message of a file's record. One that says something else than the sentence beside it is not believed.
+pub(crate) fn restored(text: &str, message: Option<&Message>) -> Message {
     message.filter(|message| message.to_string() == text).map_or_else(|| Message::plain(text), Message::clone)
 }
 
-/// The message beside a sentence of a file: none where a later hostmark wrote what this one does not read.
-pub(crate) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Message>, D::Error> {
+/// A value of a file: none where a later hostmark wrote what this one does not know.
+pub(crate) fn known<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let value = Option::<Value>::deserialize(from)?;
     Ok(value.and_then(|value| serde_json::from_value(value).ok()))
 }

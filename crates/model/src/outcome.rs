@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{beside, sentence};
+use crate::message::{recorded, restored};
 use crate::{Estimate, FarUsage, Histogram, Message, Noise, Others, Params, Raw, Reason, Repetition, Throttling};
 
 /// A further quantity of a measurement.
@@ -83,13 +83,13 @@ pub struct Flag {
 impl Flag {
     /// A remark of this kind, and what was seen.
     pub fn new(kind: FlagKind, detail: impl Into<Message>) -> Flag {
-        let (detail, message) = beside(detail.into());
+        let (detail, message) = recorded(detail.into());
         Flag { kind, detail, message }
     }
 
-    /// What was seen.
+    /// The sentence in whichever language it is wanted.
     pub fn sentence(&self) -> Message {
-        sentence(&self.detail, self.message.as_ref())
+        restored(&self.detail, self.message.as_ref())
     }
 }
 

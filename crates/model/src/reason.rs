@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::message::{beside, sentence};
+use crate::message::{known, recorded, restored};
 use crate::{Message, MessageArgument, Nested};
 
 /// The kinds of cause, a closed list: programs branch on them (docs/schema.md).
@@ -113,20 +113,14 @@ pub struct Reason {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, Argument>,
     /// The sentence as other languages look it up; absent in older files.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::message::known")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
     pub message: Option<Message>,
-}
-
-/// A later hostmark may know more of them.
-fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ReasonCode>, D::Error> {
-    let code = Option::<serde_json::Value>::deserialize(from)?;
-    Ok(code.and_then(|code| serde_json::from_value(code).ok()))
 }
 
 impl ReasonCode {
     /// A reason of this kind.
     pub fn because(self, message: impl Into<Message>) -> Reason {
-        let (text, message) = beside(message.into());
+        let (text, message) = recorded(message.into());
         Reason { text, code: Some(self), arguments: BTreeMap::new(), message }
     }
 
@@ -190,7 +184,7 @@ impl Reason {
 
     /// The same cause in other words.
     pub fn with_text(self, message: impl Into<Message>) -> Reason {
-        let (text, message) = beside(message.into());
+        let (text, message) = recorded(message.into());
         Reason { text, message, ..self }
     }
 
@@ -207,7 +201,7 @@ impl Reason {
 
 impl From<&Reason> for Message {
     fn from(reason: &Reason) -> Message {
-        sentence(&reason.text, reason.message.as_ref())
+        restored(&reason.text, reason.message.as_ref())
     }
 }
 
@@ -224,7 +218,7 @@ impl Nested for Reason {
 }
 
 impl PartialEq for Reason {
-    /// Whether both say the same, with or without its template.
+    /// Compares what is said: of one sentence one side may lack the template.
     fn eq(&self, other: &Reason) -> bool {
         (&self.text, self.code, &self.arguments) == (&other.text, other.code, &other.arguments)
     }

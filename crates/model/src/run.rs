@@ -8,7 +8,7 @@ use hostmark_say::say;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use crate::message::sentence;
+use crate::message::restored;
 use crate::{
     Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Message, Neighbours, NetworkPath, ProbeInfo, RunTime,
     SeriesTurn, Text, Trust,
@@ -82,7 +82,7 @@ pub struct ClockFacts {
 impl ClockFacts {
     /// Why the CPU's counter is not used, when it is not.
     pub fn why(&self) -> Option<Message> {
-        self.reason.as_ref().map(|text| sentence(text, self.message.as_ref()))
+        self.reason.as_ref().map(|text| restored(text, self.message.as_ref()))
     }
 }
 

@@ -4,8 +4,8 @@ pub(crate) use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::bilingual::{Words, each};
 use hostmark_analysis::findings::is_unusual;
 use hostmark_analysis::format::value;
-use hostmark_analysis::reasons::localized;
-use hostmark_model::{Finding, FlagKind, Lang, Message, Text, Unit};
+pub(crate) use hostmark_analysis::reasons::in_both;
+use hostmark_model::{Finding, FlagKind, Lang, Text, Unit};
 
 /// A sentence in both languages, as a document has it: `said!("{count} more")`, whose Chinese is in `zh.po` of `hostmark-analysis`.
 macro_rules! said {
@@ -16,12 +16,6 @@ pub(crate) use said;
 /// A value in its base unit with the unit that suits it.
 pub(crate) fn amount(number: f64, unit: Unit) -> Words {
     each(|lang| value(number, unit, lang))
-}
-
-/// Why something is not there, in both languages.
-pub(crate) fn reason(reason: impl Into<Message>) -> Words {
-    let reason = reason.into();
-    each(|lang| localized(&reason, lang))
 }
 
 /// Declares a word in both languages.

@@ -125,11 +125,8 @@ impl PreparedCommand {
         let text = self.command.written()?;
         printed::number(pattern, &text).map_err(|error| match error {
             RoundError::Failed(reason) => {
-                let word = self.command.last_line();
-                RoundError::Failed(match word {
-                    Some(word) => reason.clone().with_text(say!("{how}: {word}", how = reason)),
-                    None => reason,
-                })
+                let text = Message::from(&reason).with_last_word(self.command.last_line());
+                RoundError::Failed(reason.with_text(text))
             }
             other => other,
         })

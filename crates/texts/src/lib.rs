@@ -40,7 +40,7 @@ impl Pair {
 
     /// The rule of `term!` for a key.
     fn arm(&self, key: &str) -> String {
-        let holes: String = names(&self.en).iter().map(|name| format!("; ${name}:tt")).collect();
+        let holes: String = names(&self.en).unwrap_or_default().iter().map(|name| format!("; ${name}:tt")).collect();
         let part = |(at, part): (usize, &str)| if at % 2 == 0 { format!("{part:?}, ") } else { format!("${part}, ") };
         let whole = |text: &str| text.split(['{', '}']).enumerate().map(part).collect::<String>();
         match holes.is_empty() {
@@ -62,7 +62,7 @@ impl Pair {
             () if self.zh.is_empty() => Ok(self),
             () if self.en == self.zh && self.en.split(' ').count() <= NAME_WORDS => Ok(self),
             () if !self.zh.chars().any(is_chinese) => Err("the Chinese text has none".to_owned()),
-            () if names(&self.en) != names(&self.zh) => Err("the placeholders differ".to_owned()),
+            () if names(&self.en)? != names(&self.zh)? => Err("the placeholders differ".to_owned()),
             () => Ok(self),
         }
     }
@@ -90,9 +90,9 @@ pub fn placeholders(template: &str) -> Result<Vec<(String, String)>, String> {
     Ok(found)
 }
 
-/// The names alone; none of a text whose braces are no placeholders.
-fn names(text: &str) -> BTreeSet<String> {
-    placeholders(text).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
+/// The names alone.
+fn names(text: &str) -> Result<BTreeSet<String>, String> {
+    Ok(placeholders(text)?.into_iter().map(|(name, _)| name).collect())
 }
 
 /// A heading and what stands below it, up to the next heading.
@@ -251,9 +251,9 @@ fn entries_of(text: &str) -> Result<Vec<(String, String)>, String> {
     // The first is the catalogue's own head.
     entries.retain(|(en, _)| !en.is_empty());
     entries.sort();
-    let is_wrong = |(en, zh): &&(String, String)| !zh.is_empty() && names(en) != names(zh);
+    let is_wrong = |(en, zh): &&(String, String)| !zh.is_empty() && (names(en).is_err() || names(en) != names(zh));
     if let Some((en, _)) = entries.iter().find(is_wrong) {
-        return Err(format!("'{en}' has other placeholders"));
+        return Err(format!("'{en}' has other placeholders, or a brace that is not closed"));
     }
     if let Some([(en, _), _]) =
         entries.windows(2).find_map(|two| <&[_; 2]>::try_from(two).ok().filter(|[one, other]| one.0 == other.0))
@@ -422,11 +422,11 @@ mod tests {
         let whole = "msgid \"\"\nmsgstr \"head\"\n\n# A file.\nmsgid \"{n:turn} in \"\n\"{file}\"\nmsgstr \"{file} \\\"{n}\\\" \\n次\"\n";
         let entries = entries_of(whole).unwrap();
         assert_eq!(entries, [("{n:turn} in {file}".to_owned(), "{file} \"{n}\" \n次".to_owned())]);
-        let twice = whole.split_once("# A").unwrap().1;
         for wrong in [
             whole.replace("{n}", "{m}"),
             whole.replace("msgid \"{n", "msgctxt \"{n"),
-            format!("{whole}\n{}", twice.split_once('\n').unwrap().1),
+            format!("{whole}\n{}", whole.split_once("# A file.\n").unwrap().1),
+            "msgid \"{n} {\"\nmsgstr \"次\"\n".to_owned(),
         ] {
             assert!(entries_of(&wrong).is_err(), "{wrong}");
         }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{
-    AxisKind, CacheFact, Measured, Message, ProbeInfo, Reason, Unit, is_of_small_buffer, typed_value,
-};
+use hostmark_model::{AxisKind, CacheFact, Measured, Message, ProbeInfo, Unit, is_of_small_buffer, typed_value};
 use hostmark_say::say;
 
 use super::side::{RunCase, is_implausible, round_medians, without_value};
 use super::{NoVerdictReason, On, ReasonKind};
-use crate::bilingual::each;
 use crate::consistency;
 use crate::format::unit_name;
 use crate::levels::{Location, place_of_size};
@@ -118,11 +115,10 @@ fn differing(base: &[RunCase], new: &[RunCase], of: impl Fn(&ProbeInfo) -> Strin
 fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     let said = |failed: bool| if failed { term!("failed") } else { term!("skipped") };
     let kind = |failed: bool| if failed { ReasonKind::Failed } else { ReasonKind::Skipped };
-    let told = |why: &Reason| each(|lang| reasons::localized(why, lang));
     match (without_value(base), without_value(new)) {
         (None, None) => None,
         (Some((one, why)), Some((other, why_other))) if one == other && is_alike(why, why_other) => {
-            let text = say!("{said} on both sides: {why}", said = said(one), why = told(why));
+            let text = say!("{said} on both sides: {why}", said = said(one), why = reasons::in_both(why));
             let reason = reason(kind(one), On::Both, text);
             if one { reason } else { closed(reason) }
         }
@@ -131,18 +127,18 @@ fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
             let text = say!(
                 "{said} on the base: {why}; {other} on the other side: {why_other}",
                 said = said(one),
-                why = told(why),
+                why = reasons::in_both(why),
                 other = said(other),
-                why_other = told(why_other)
+                why_other = reasons::in_both(why_other)
             );
             reason(kind(one || other), sides, text)
         }
         (Some((failed, why)), None) => {
-            let text = say!("{said} on the base: {why}", said = said(failed), why = told(why));
+            let text = say!("{said} on the base: {why}", said = said(failed), why = reasons::in_both(why));
             reason(kind(failed), On::Base, text)
         }
         (None, Some((failed, why))) => {
-            let text = say!("{said} on the other side: {why}", said = said(failed), why = told(why));
+            let text = say!("{said} on the other side: {why}", said = said(failed), why = reasons::in_both(why));
             reason(kind(failed), On::New, text)
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<Str
     })
 }
 
-/// The same without its receiver, in few words.
+/// A command without its receiver, in few words.
 pub(super) fn short_command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
     let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
     let line = each(|lang| line.say(lang).replace(" → nc -l > /dev/null", ""));

@@ -2,7 +2,6 @@
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Message, ProbeInfo, Text, Unit};
 use hostmark_say::say;
-
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::Deviation;

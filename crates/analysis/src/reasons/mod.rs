@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{Lang, Message, Outcome, Text, append_in_chinese};
 
-use crate::bilingual::{Words, cut};
+use crate::bilingual::{COLON, Words, cut, each};
 use crate::texts::CHINESE;
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
@@ -28,8 +28,7 @@ fn chinese(message: &Message) -> Cow<'_, str> {
 }
 
 fn of_template(template: &str) -> Option<&'static str> {
-    let at = CHINESE.binary_search_by_key(&template, |(en, _)| en).ok()?;
-    Some(CHINESE[at].1)
+    CHINESE.binary_search_by_key(&template, |(en, _)| en).ok().map(|at| CHINESE[at].1)
 }
 
 /// A text without a template: the error of a call, or a sentence without arguments, which is its own template. All others, as those of
@@ -61,6 +60,12 @@ pub fn localized(reason: impl Into<Message>, lang: Lang) -> String {
     text
 }
 
+/// A reason in both languages.
+pub fn in_both(reason: impl Into<Message>) -> Words {
+    let reason = reason.into();
+    each(|lang| localized(&reason, lang))
+}
+
 /// Characters of a reason in the answer: with the case's name, three lines of a terminal of 80 columns.
 const BRIEF: usize = 180;
 
@@ -70,13 +75,13 @@ pub fn brief(reason: impl Into<Message>, lang: Lang) -> String {
 }
 
 /// What stands before the reason of a case that was not measured.
-pub(crate) const SKIPPED: Text = Text { en: "skipped", zh: "已跳过" };
-const FAILED: Text = Text { en: "failed", zh: "失败" };
+pub(crate) const SKIPPED: Text = term!("skipped");
+const FAILED: Text = term!("failed");
 
 /// A word, and the reason behind its colon.
 pub fn because(word: Text, reason: impl Into<Message>) -> Words {
-    let reason = reason.into();
-    Text { en: format!("{}: {reason}", word.en), zh: format!("{}：{}", word.zh, localized(reason, Lang::Zh)) }
+    let reason = in_both(reason);
+    each(|lang| format!("{}{}{}", word.get(lang), COLON.get(lang), reason.get(lang)))
 }
 
 /// Why an outcome has no value; none where it has one.

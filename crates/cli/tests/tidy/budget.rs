@@ -15,7 +15,7 @@ type Lines = [usize; 2];
 
 /// Crates that have more lines than the tree's budget allows, or that it does not have.
 pub fn exceeded(tree: &Tree) -> Vec<String> {
-    let budget = tree.files().find(|file| file.path == BUDGET).map(|file| bounds(&file.text)).unwrap_or_default();
+    let budget = budget(tree);
     let mut found = Vec::new();
     for (name, lines) in counted(tree) {
         let Some(bounds) = budget.get(&name) else {
@@ -33,8 +33,7 @@ pub fn exceeded(tree: &Tree) -> Vec<String> {
 
 /// The budget as it should be: bounds are lowered to the lines that are there, and none is raised.
 pub fn lowered(tree: &Tree) -> String {
-    let old = tree.files().find(|file| file.path == BUDGET).map(|file| bounds(&file.text)).unwrap_or_default();
-    let mut text = HEAD.to_owned();
+    let (old, mut text) = (budget(tree), HEAD.to_owned());
     for (name, mut lines) in counted(tree) {
         if let Some(old) = old.get(&name) {
             lines = [0, 1].map(|kind| lines[kind].min(old[kind]));
@@ -45,7 +44,8 @@ pub fn lowered(tree: &Tree) -> String {
 }
 
 /// The bounds of each crate.
-fn bounds(text: &str) -> BTreeMap<String, Lines> {
+fn budget(tree: &Tree) -> BTreeMap<String, Lines> {
+    let text = tree.file(BUDGET).map(|file| file.text.as_str()).unwrap_or_default();
     let number = |part: &str| part.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok());
     let line = |line: &str| {
         let (name, rest) = line.split_once(" = ")?;
@@ -57,7 +57,7 @@ fn bounds(text: &str) -> BTreeMap<String, Lines> {
 
 /// The lines of each crate, and of the tests that belong to none.
 fn counted(tree: &Tree) -> BTreeMap<String, Lines> {
-    let sources: Vec<&File> = tree.files().filter(|file| file.path.ends_with(".rs")).collect();
+    let sources: Vec<&File> = tree.sources().collect();
     let of_tests: HashSet<String> = sources.iter().flat_map(|file| modules_of_tests(file)).collect();
     let mut crates: BTreeMap<String, Lines> = BTreeMap::new();
     for file in sources {

@@ -12,7 +12,7 @@ pub const BESIDE_GROUPS: [&str; 2] = ["kernels", "workloads"];
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
 /// What the compiler is told of by a manifest.
 const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
-/// What each crate may import of ours; the command line may import all. `say!` makes what `model` has, also for probes, which else know the
+/// Crates of ours that each may import; the command line may import all. `say!` makes a type of `model`, also for probes, which else know the
 /// engine's prelude alone.
 const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("say", &["texts"]),

@@ -170,7 +170,7 @@ fn templates(tokens: &[TokenTree], macros: &[String], found: &mut Vec<String>) {
     }
 }
 
-/// What a literal says, where it is a text.
+/// The text of a literal, where it is one.
 fn text_of(literal: &str) -> Option<String> {
     let inside = literal.strip_prefix('"')?.strip_suffix('"')?;
     let (mut text, mut rest) = (String::new(), inside.chars().peekable());

@@ -190,10 +190,7 @@ impl Replica {
         // One that is about to end keeps its own status.
         self.process.ends_within(GRACE);
         let status = self.process.end().map_or_else(Message::from, Message::from);
-        match self.process.last_word() {
-            Some(word) => say!("{how}: {word}", how = status),
-            None => status,
-        }
+        status.with_last_word(self.process.last_word())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::case::bind::Bind;
 use crate::clock::{Clock, Ticks};
 use crate::resource_limits::huge_pages_forbidden;
 use crate::round_error::{Result, RoundError};
-use crate::sys::affinity;
+use crate::sampling::threads;
 use crate::sys::memory::{self, Node, Pages};
 
 impl Case {
@@ -65,8 +65,7 @@ impl Case {
 
     /// Binds the calling thread to one CPU.
     pub fn pin(&mut self, cpu: Cpu) -> Result<()> {
-        affinity::bind(&[cpu.0])
-            .map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))
+        threads::bind(cpu)
     }
 
     /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and

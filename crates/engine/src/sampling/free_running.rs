@@ -14,7 +14,6 @@ use crate::sampling::sample::Samples;
 use crate::sampling::sampler::MOST_ITERATIONS;
 use crate::sampling::setup;
 use crate::sampling::threads;
-use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 
 /// A chunk of work between two readings of the clock lasts about this long, ns.
@@ -113,8 +112,7 @@ fn prepare<R: Checked, W: FnMut(u64) -> R>(
     cpu: Cpu,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
-    affinity::bind(&[cpu.0])
-        .map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))?;
+    threads::bind(cpu)?;
     let mut body = make(cpu)?;
     let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();
@@ -230,6 +228,7 @@ fn at(log: &[(f64, f64)], ns: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::skip::skipped;
+    use crate::sys::affinity;
 
     fn log(start: f64, end: f64, rate: f64) -> Log {
         let steps = 100;

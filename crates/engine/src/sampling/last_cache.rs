@@ -4,7 +4,6 @@
 //! over once per replicate: as neighbours take their part of the cache and of the way to it, a load takes longer.
 
 use hostmark_say::say;
-
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;

@@ -1,9 +1,8 @@
 //! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
 
-use hostmark_say::say;
-
 use hdrhistogram::Histogram as Recorder;
 use hostmark_model::{Histogram, Message, ReasonCode};
+use hostmark_say::say;
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};

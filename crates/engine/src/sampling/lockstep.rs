@@ -14,7 +14,6 @@ use crate::sampling::cpu::Cpu;
 use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
 use crate::sampling::setup;
 use crate::sampling::threads;
-use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 use crate::sys::waits::{Alone, Word};
 
@@ -112,9 +111,7 @@ fn prepare<P: ThreadWork>(
     index: usize,
     make: &impl Fn(usize) -> Result<P>,
 ) -> Result<P> {
-    let bound = affinity::bind(&[cpu.0]);
-    let bound = bound.map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error));
-    let part = bound.and_then(|()| make(index));
+    let part = threads::bind(cpu).and_then(|()| make(index));
     if part.is_err() {
         team.break_up();
     }

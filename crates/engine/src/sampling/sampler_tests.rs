@@ -72,22 +72,24 @@ fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
     }
 }
 
+/// Samples of an operation of `op_ns` beside another program, which runs during the short lengths, by their number, as long as this says.
+fn beside(budget_ns: f64, op_ns: u64, other_ns: impl Fn(usize) -> u64) -> Samples {
+    let fake = FakeClock::new(20);
+    let clock = Clock::Fake(fake.clone());
+    let (mut longest, mut shorts) = (0, 0);
+    let mut body = |n: u64| {
+        longest = longest.max(n);
+        let is_short = longest > 1000 && n < longest / 2;
+        shorts += usize::from(is_short);
+        fake.advance(n * op_ns + if is_short { other_ns(shorts) } else { 0 });
+        Ok(())
+    };
+    sampler(&clock, &Interference::Blind, budget_ns).take(None, &mut body).unwrap()
+}
+
 #[test]
 fn a_round_goes_on_until_it_has_samples_above_zero_but_not_for_ever() {
-    let least = |interrupted: usize| {
-        let fake = FakeClock::new(20);
-        let clock = Clock::Fake(fake.clone());
-        let (mut longest, mut shorts) = (0, 0);
-        let mut body = |n: u64| {
-            longest = longest.max(n);
-            // Another program runs for 5 ms during the short length of each sample.
-            let is_short = longest > 1000 && n < longest / 2;
-            shorts += usize::from(is_short);
-            fake.advance(n * 100 + if is_short && shorts <= interrupted { 5_000_000 } else { 0 });
-            Ok(())
-        };
-        sampler(&clock, &Interference::Blind, 8e6).take(None, &mut body).unwrap()
-    };
+    let least = |interrupted: usize| beside(8e6, 100, |short| if short <= interrupted { 5_000_000 } else { 0 });
     let few = least(2);
     assert!(few.ns.iter().filter(|&&ns| ns > 0.0).count() >= LEAST_SAMPLES, "{few:?}");
     assert!(few.ns.iter().any(|&ns| ns < 0.0));
@@ -97,19 +99,13 @@ fn a_round_goes_on_until_it_has_samples_above_zero_but_not_for_ever() {
 
 #[test]
 fn no_sample_is_shorter_than_the_operation_where_the_short_length_was_disturbed() {
-    let fake = FakeClock::new(20);
-    let clock = Clock::Fake(fake.clone());
-    let (mut longest, mut shorts) = (0, 0);
-    let mut body = |n: u64| {
-        longest = longest.max(n);
-        let is_short = longest > 1000 && n < longest / 2;
-        shorts += usize::from(is_short);
-        // 80 µs of another program in every fourth short length.
-        fake.advance(n + if is_short && shorts % 4 == 0 { 80_000 } else { 0 });
-        Ok(())
-    };
-    let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
-    assert!(samples.ns.len() > 50 && shorts / 4 > 10, "{shorts}");
+    let disturbed = std::cell::Cell::new(0);
+    let samples = beside(40e6, 1, |short| {
+        let is_disturbed = short % 4 == 0;
+        disturbed.set(disturbed.get() + usize::from(is_disturbed));
+        if is_disturbed { 80_000 } else { 0 }
+    });
+    assert!(samples.ns.len() > 50 && disturbed.get() > 10, "{disturbed:?}");
     assert!(samples.ns.iter().zip(&samples.iterations).all(|(&ns, &n)| ns == n as f64), "{samples:?}");
 }
 

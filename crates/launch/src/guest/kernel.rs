@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use hostmark_model::{Message, displays_its_message};
 use hostmark_say::say;
-
 use sha2::{Digest, Sha256};
 
 use super::contents;

@@ -74,7 +74,7 @@ fn remarks(run: &Run) -> Vec<Words> {
         said!("turn {turn}: {pairs}", turn = u64::from(*turn) + 1)
     };
     let failed = run.pairs.iter().take(MOST_PAIRS).filter_map(|pair| {
-        let why = words::reason(pair.failed.as_ref()?);
+        let why = words::in_both(pair.failed.as_ref()?);
         Some(said!("{from} → {to} failed: {why}", from = pair.from, to = pair.to))
     });
     turns.iter().map(turn).chain(failed).collect()

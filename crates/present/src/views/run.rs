@@ -122,7 +122,7 @@ impl Reasons {
 pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
     let mut all = reestimated(run);
     if let Some(why) = &run.interrupted {
-        all.push(said!("this run ended early: {why}", why = words::reason(why)));
+        all.push(said!("this run ended early: {why}", why = words::in_both(why)));
     } else if run.finished.is_none() {
         all.push(said!("this run has not finished"));
     }
@@ -156,7 +156,7 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
     let (host, clock) = (&run.host, &run.settings.clock);
     let mut all = Vec::new();
     if let Some(why) = clock.why() {
-        let (source, why) = (&clock.source, words::reason(&why));
+        let (source, why) = (&clock.source, words::in_both(&why));
         all.push(said!("the clock is {source} and not the CPU's counter: {why}"));
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
@@ -168,7 +168,9 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
         all.push(said!("a CPU quota of {quota} for {usable:CPU} stops this run now and then"));
     }
     all.extend([yields(host), limits_unseen(host)].iter().flatten().map(shown));
-    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(&out_of_memory().to_string()));
+    let killing = out_of_memory().to_string();
+    let is_killed =
+        |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(&killing));
     let killed = run.lost_rounds.iter().filter(is_killed).count();
     if killed > 0 {
         all.push(said!("{killed:round} lost as a worker was killed, not by hostmark: probably out of memory"));

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use hostmark_analysis::bilingual::each;
 use hostmark_analysis::fleet::{CaseBesideUsual, Fleet, Gathering};
-use hostmark_analysis::reasons::localized;
+use hostmark_analysis::reasons::in_both;
 use hostmark_analysis::words;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_present::export::fleet;
@@ -152,10 +151,7 @@ fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
         let state = host.state.word();
         let reason = match host.reason.as_deref().unwrap_or_default() {
             "" => say!("has no run ({state}); hostmark fleet run --resume goes on"),
-            why => say!(
-                "has no run ({state}: {why}); hostmark fleet run --resume goes on",
-                why = each(|lang| localized(why, lang))
-            ),
+            why => say!("has no run ({state}: {why}); hostmark fleet run --resume goes on", why = in_both(why)),
         };
         gathering.refuse(&host.host, words(reason));
     }

@@ -1,8 +1,8 @@
 //! Why a look of a check saw nothing: the machine lacks something, or the check itself went wrong.
 
-use hostmark_analysis::bilingual::{Words, each};
-use hostmark_analysis::reasons::localized;
-use hostmark_model::{Message, Reason, ReasonCode};
+use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::reasons::in_both;
+use hostmark_model::{Reason, ReasonCode};
 
 /// Why a look saw nothing.
 #[derive(Debug)]
@@ -17,12 +17,6 @@ impl From<Words> for Unseen {
     fn from(why: Words) -> Unseen {
         Unseen::Impossible(why)
     }
-}
-
-/// A sentence for people, in both languages where it has a translation: what another program says has none.
-fn in_both(sentence: impl Into<Message>) -> Words {
-    let sentence = sentence.into();
-    each(|lang| localized(&sentence, lang))
 }
 
 impl From<String> for Unseen {

@@ -147,7 +147,7 @@ fn between(between: &BetweenHosts) -> Vec<Words> {
         said!("{from} → {to}: {what} {value}, delivers {off} beside what the two do with others")
     }));
     lines.extend(between.failed.iter().map(|pair| {
-        said!("{from} → {to} failed: {why}", from = pair.from, to = pair.to, why = crate::words::reason(&pair.reason))
+        said!("{from} → {to} failed: {why}", from = pair.from, to = pair.to, why = crate::words::in_both(&pair.reason))
     }));
     if !between.failed.is_empty() {
         lines.push(said!("measure them again: hostmark fleet run --pairs --resume"));

@@ -1,8 +1,9 @@
 //! The levels of the hierarchy that a latency curve shows.
 
+use hostmark_engine::prelude::*;
+
 use super::naming::{Last, Name, ReportedCaches, last, names};
 use super::shared::{self, SharedCache};
-use hostmark_engine::prelude::*;
 
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";

@@ -84,8 +84,7 @@ impl Traffic {
     pub(super) fn beside(&self, cpus: &[Cpu], body: impl FnOnce(&AtomicU64) -> Result<()>) -> Result<()> {
         let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
         let make = |cpu: Cpu| -> Result<Buffer> {
-            let bound = sys::affinity::bind(&[cpu.0]);
-            bound.map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))?;
+            threads::bind(cpu)?;
             self.memory.touch()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
