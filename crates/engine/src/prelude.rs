@@ -31,6 +31,7 @@ pub use crate::resource_limits::reason_of;
 pub use crate::round_error::{Checked, Result, RoundError};
 pub use crate::sampling::cpu::Cpu;
 pub use crate::sampling::lockstep::ThreadWork;
+pub use crate::sampling::memory_look::SLOWER_THAN_CACHES_NS;
 pub use crate::sampling::steady::Steady;
 pub use crate::sampling::threads;
 pub use crate::sys;

@@ -84,7 +84,8 @@ impl Case {
     /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
     /// whole of a cache of the core's own that holds them. What fills the whole of one is another way's than what leaves it room. In the
     /// first cache it holds for this size alone: what a way begins with weighs there, and trials take milliseconds. Of the last cache
-    /// nobody knows how much there is, so that each power of two has a choice until four times of it, which is memory for certain.
+    /// nobody knows how much there is, so that each power of two has a choice until four times of it, or what a look at memory has
+    /// found not to be held, which is memory for certain.
     fn scope(&self, bytes: u64) -> String {
         let (caches, alike) = (&self.job.caches_bytes, &self.alike);
         if caches.iter().min().is_some_and(|&first| bytes <= first) {
@@ -93,7 +94,9 @@ impl Case {
         let last = caches.iter().copied().max().unwrap_or(0);
         let own = caches.iter().filter(|&&cache| cache < last);
         let parts = own.flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
-        let power = bytes.checked_next_power_of_two().filter(|_| bytes < OUTSIDE * self.job.llc_bytes);
+        let llc = self.job.llc_bytes;
+        let outside = if llc < last { llc } else { OUTSIDE * llc };
+        let power = bytes.checked_next_power_of_two().filter(|_| bytes < outside);
         match parts.filter(|&part| part >= bytes).min().or(power) {
             Some(part) => format!("{alike} within {part} bytes"),
             None => format!("{alike} beyond the caches"),

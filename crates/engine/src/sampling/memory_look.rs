@@ -29,6 +29,9 @@ const BEYOND: f64 = 1.5;
 /// alone may double what a cache takes.
 const FIRST_BYTES: u64 = 16 << 20;
 const FAR_BEYOND: f64 = 3.0;
+/// No last-level cache of today's servers takes as long to answer, ns: what takes longer is memory, however large the cache that the
+/// host tells of, and where neighbours leave nothing of it to compare with.
+pub const SLOWER_THAN_CACHES_NS: f64 = 100.0;
 /// Times the second-level cache of what the last one holds, if it holds anything.
 const IN_LAST: u64 = 2;
 
@@ -71,7 +74,7 @@ fn not_held(reported: u64, held: u64, mut load_ns: impl FnMut(u64) -> Option<f64
         let ns = before_ns.map_or_else(|| load_ns(bytes), Some)?;
         let twice_ns = load_ns(2 * bytes)?;
         let beyond = if bytes < TRUSTED_BYTES { FAR_BEYOND } else { BEYOND };
-        if ns >= beyond * held_ns && twice_ns <= SAME * ns {
+        if ns >= SLOWER_THAN_CACHES_NS.min(beyond * held_ns) && twice_ns <= SAME * ns {
             return Some(bytes.max(TRUSTED_BYTES));
         }
         before_ns = Some(twice_ns);
@@ -141,6 +144,9 @@ mod tests {
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(11)), Some(64 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(100)), Some(256 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(1000)), None);
+        // Neighbours leave nothing of it.
+        assert_eq!(not_held(105 * MIB, 4 * MIB, |_| Some(140.0)), Some(64 * MIB));
+        assert_eq!(not_held(105 * MIB, 4 * MIB, |_| Some(70.0)), None);
         // Nothing is concluded from a size that could not be looked at, and none is looked at in vain.
         assert_eq!(not_held(300 * MIB, 4 * MIB, |bytes| (bytes <= 64 * MIB).then_some(50.0)), None);
         let mut load_ns = machine(5);

@@ -63,7 +63,7 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
 }
 
-/// Of the quick profile's sizes those that tell each level: three of each cache, near four times the one before, where it answers however much of it
+/// Of the quick profile's sizes those that tell each level: three of each cache, near three times the one before, where it answers however much of it
 /// others use; and the two largest.
 fn few_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = sizes(host, profile);
@@ -71,9 +71,9 @@ fn few_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let ends: Vec<u64> = caches.map(|cache| host.effective_bytes(cache)).filter(|&bytes| bytes > 0).collect();
     let begins = ends.first().map(|first| first / 16).into_iter().chain(ends.iter().copied());
     let of_cache = |(begin, &end): (u64, &u64)| {
-        let from_fourfold = |size: &u64| (*size as f64 / (4 * begin) as f64).ln().abs();
+        let from_threefold = |size: &u64| (*size as f64 / (3 * begin) as f64).ln().abs();
         let mut inside: Vec<u64> = all.iter().copied().filter(|size| (begin + begin / 4..end).contains(size)).collect();
-        inside.sort_by(|one, other| from_fourfold(one).total_cmp(&from_fourfold(other)));
+        inside.sort_by(|one, other| from_threefold(one).total_cmp(&from_threefold(other)));
         inside.truncate(3);
         inside
     };

@@ -65,6 +65,9 @@ impl<'a> Built<'a> {
     }
 }
 
+/// Nodes that are linked together: the second cache holds their links.
+const BLOCK_NODES: usize = 1 << 15;
+
 /// One in so many of a pass' loads is walked: a cache line holds at least half as many numbers of the order.
 const WALKED: u64 = 32;
 
@@ -108,13 +111,24 @@ impl<'a> Chain<'a> {
 
     /// Writes every line, in ascending order: the link to the next of the sequence, then filler.
     fn linked(memory: &'a mut [u8], line_bytes: usize, sequence: Vec<u32>) -> Built<'a> {
-        let mut successors = vec![0; sequence.len()];
+        // Each block of nodes takes its links while a cache holds them: links that are scattered over all memory wait for it.
+        let mut links = vec![(0, 0); sequence.len()];
+        let mut filled: Vec<usize> = (0..sequence.len()).step_by(BLOCK_NODES).collect();
         for (&node, &next) in sequence.iter().zip(sequence.iter().cycle().skip(1)) {
-            successors[node as usize] = next;
+            let place = &mut filled[node as usize / BLOCK_NODES];
+            links[*place] = (node, next);
+            *place += 1;
         }
         let base = memory.as_ptr().addr();
-        for ((index, line), &next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(&successors) {
-            write_line(line, base + next as usize * line_bytes, index);
+        let mut successors = [0; BLOCK_NODES];
+        let blocks = links.chunks(BLOCK_NODES).zip(memory.chunks_mut(BLOCK_NODES * line_bytes));
+        for ((links, lines), first) in blocks.zip((0..).step_by(BLOCK_NODES)) {
+            for &(node, next) in links {
+                successors[node as usize % BLOCK_NODES] = next;
+            }
+            for ((index, line), &next) in (first..).zip(lines.chunks_exact_mut(line_bytes)).zip(&successors) {
+                write_line(line, base + next as usize * line_bytes, index);
+            }
         }
         Built { nodes: sequence.len() as u64, memory, node_bytes: line_bytes, sequence }
     }
@@ -238,10 +252,7 @@ impl<'a> Chain<'a> {
 /// The numbers from 0 up to `count` in random order.
 pub fn shuffled(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    let mut random = Random::new(seed);
-    for last in (1..count).rev() {
-        order.swap(last, random.below(last as u32 + 1) as usize);
-    }
+    Random::new(seed).shuffle(&mut order);
     order
 }
 

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::naming::{Last, Name, ReportedCaches, last, names};
+use super::naming::{Last, NO_CACHE_IS_AS_SLOW, Name, ReportedCaches, last, names};
 use super::shared::{self, SharedCache};
 
 /// The probe whose curve it is.
@@ -82,8 +82,21 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         })
     };
     let mut found: Vec<MeasuredLevel> = plateaus.iter().enumerate().filter_map(level).collect();
+    if let Some(point) = curve.last().filter(|point| is_memory_on_a_ramp(point, &plateaus, &reported)) {
+        found.push(MeasuredLevel {
+            name: Name::Memory,
+            bracket: Bracket::default(),
+            reported_bytes: None,
+            case: point.measured.clone(),
+            at: point.record.id.clone(),
+            evidence: Some(NO_CACHE_IS_AS_SLOW),
+            doubt: Some(say!("the latency still rises at the largest buffer")),
+        });
+    }
+    let is_memory = |level: &MeasuredLevel| level.name == Name::Memory;
     if found.iter().all(|level| level.name != Name::Cache(shared::LAST))
         && let Some(shared) = SharedCache::of(&readings, &reported)
+        && (shared.holds.is_some() || found.iter().any(is_memory))
         && let Some(point) = curve.iter().find(|point| point.size == shared.size)
     {
         // The plateau on which it lies, but for one that may be memory, is no level of its own.
@@ -92,7 +105,8 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         let own = own.and_then(|index| names.get(index)).filter(|name| matches!(name, Name::Unnamed(_)));
         found.retain(|level| own != Some(&level.name));
         let (latency, next) = (point.measured.estimate.best_round, readings.last().map(|last| last.latency));
-        let place = found.iter().take_while(|level| level.case.estimate.best_round < latency).count();
+        let is_faster = |level: &&MeasuredLevel| !is_memory(level) && level.case.estimate.best_round < latency;
+        let place = found.iter().take_while(is_faster).count();
         found.insert(
             place,
             MeasuredLevel {
@@ -107,6 +121,14 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         );
     }
     found
+}
+
+/// Whether the last point, which is on no plateau, lies in memory: where a neighbour leaves two states of the last cache, the
+/// curve has no flat end, and a buffer beyond the cache that takes longer than any cache is memory all the same.
+fn is_memory_on_a_ramp(last: &CurveCase, plateaus: &[Plateau], reported: &ReportedCaches) -> bool {
+    let is_beyond = reported.enough() > 0.0 && last.size >= reported.enough();
+    let is_flat = plateaus.iter().any(|plateau| plateau.last_size >= last.size);
+    is_beyond && !is_flat && last.measured.estimate.best_round >= SLOWER_THAN_CACHES_NS
 }
 
 /// Why the curve does not show the level of this name.

@@ -134,8 +134,15 @@ fn all_levels_of_a_noisy_curve_are_found() {
 fn a_level_that_is_missing_is_not_invented() {
     let curve = synthetic(&[(64.0, 1.4), (512.0, 5.0)], 110.0, |_| 1.0);
     assert_levels(&found(&curve, &[(1, 64 << 10), (2, 512 << 10)]), &[("l1d", 64), ("l2", 512)]);
-    // Reported, but used up by others: the L3 stays unfound, the others keep their names.
-    assert_levels(&found(&curve, &[(1, 64 << 10), (2, 512 << 10), (3, 36 << 20)]), &[("l1d", 64), ("l2", 512)]);
+    // Reported, but used up by others: a size beyond the L2 stands for the L3, and says that it is as slow as memory.
+    let cases: Vec<CaseRecord> = curve.iter().map(|&(kib, ns)| record(kib * 1024, ns, ns)).collect();
+    let used_up = levels(&cases, &host(&[(1, 64 << 10), (2, 512 << 10), (3, 36 << 20)]));
+    let [_, _, third, last] = &used_up[..] else { panic!("{used_up:?}") };
+    assert_eq!([third.name, last.name], [Name::Cache("l3"), Name::Memory]);
+    assert!(third.doubt.as_ref().is_some_and(|doubt| doubt.to_string().contains("nothing is left")), "{third:?}");
+    let inside: Vec<CaseRecord> = cases.into_iter().take(16).collect();
+    let names = levels(&inside, &host(&[(1, 64 << 10), (2, 512 << 10), (3, 36 << 20)]));
+    assert!(names.iter().all(|level| level.name != Name::Cache("l3")), "{names:?}");
 }
 
 #[test]
@@ -163,6 +170,20 @@ fn memory_is_known_by_its_largest_buffer_that_has_an_interval_and_is_large_enoug
     // The curve ends at 185 MiB: four points are over 64, and three over 80.
     assert_eq!([at(16, 0), at(16, 1), at(16, 2), at(16, 30)], [0, 1, 2, 0]);
     assert_eq!([at(40, 2), at(40, 3)], [2, 0]);
+}
+
+#[test]
+fn memory_has_a_value_where_the_curve_ends_on_a_ramp() {
+    // What a neighbour leaves of the last cache answers for less and less, up to the largest buffer.
+    let mut curve = synthetic(&[(32.0, 1.2), (1024.0, 4.5)], 17.6, |_| 1.0);
+    let beyond = curve.iter().filter(|point| point.0 > 8192).count() as f64;
+    for (step, point) in curve.iter_mut().filter(|point| point.0 > 8192).enumerate() {
+        point.1 = 17.6 * (160.0 / 17.6_f64).powf((step + 1) as f64 / beyond);
+    }
+    for (last_cache_mib, is_memory) in [(32, true), (256, false)] {
+        let names = found(&curve, &[(1, 32 << 10), (2, 1 << 20), (3, last_cache_mib << 20)]);
+        assert_eq!(names.last().is_some_and(|last| last.0 == "dram"), is_memory, "{names:?}");
+    }
 }
 
 #[test]

@@ -6,9 +6,8 @@ use hostmark_engine::prelude::*;
 const NAMES: [&str; 3] = ["l1d", "l2", "l3"];
 /// Memory counts as reached when the curve goes this far beyond the largest cache that the host tells of.
 const BEYOND_CACHES: f64 = 2.0;
-/// No last-level cache of today's servers takes as long to answer, ns: a plateau above is memory, however large the cache that
-/// the host tells of.
-const SLOWER_THAN_CACHES_NS: f64 = 100.0;
+/// How a plateau that takes as long as [`SLOWER_THAN_CACHES_NS`] is known to be memory.
+pub const NO_CACHE_IS_AS_SLOW: &str = "no cache is as slow";
 /// No memory of a server or desktop answers as soon, ns: a plateau below is a cache, however small those that the host tells of.
 const FASTER_THAN_MEMORY_NS: f64 = 40.0;
 /// Where the host tells of no cache at all, so many plateaus are three caches and memory: no processor has more.
@@ -104,7 +103,7 @@ pub fn last(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> La
     let caches = reported.caches.len();
     let is_beyond = reported.largest().is_some() && largest >= reported.enough();
     if last.latency >= SLOWER_THAN_CACHES_NS {
-        return Last::Memory("no cache is as slow");
+        return Last::Memory(NO_CACHE_IS_AS_SLOW);
     }
     if last.latency < FASTER_THAN_MEMORY_NS {
         return Last::Cache;

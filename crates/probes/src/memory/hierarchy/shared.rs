@@ -12,13 +12,12 @@ const BEYOND_SECOND: f64 = 1.5;
 pub struct SharedCache {
     /// Size of the point.
     pub size: f64,
-    /// The largest size that is not memory for the most part.
-    pub holds: f64,
+    /// The largest size that is not memory for the most part; none where all beyond the second cache are as slow as memory.
+    pub holds: Option<f64>,
 }
 
 impl SharedCache {
-    /// The last cache that the host tells of, by the curve's sizes and latencies. None where every size
-    /// beyond the second cache takes about as long as memory: nothing of it is left to look at.
+    /// The last cache that the host tells of, by the curve's sizes and latencies.
     pub fn of(curve: &[Reading], reported: &ReportedCaches) -> Option<SharedCache> {
         let last = reported.bytes(LAST)?;
         let second = reported.bytes("l2")?;
@@ -26,7 +25,7 @@ impl SharedCache {
         let inside: Vec<&Reading> = curve.iter().filter(is_inside).collect();
         let (first, memory) = (inside.first()?, curve.last()?);
         if memory.latency < SLOWER * first.latency {
-            return None;
+            return Some(SharedCache { size: first.size, holds: None });
         }
         // Beyond that a load finds memory rather than the cache.
         let middle = (first.latency * memory.latency).sqrt();
@@ -35,13 +34,19 @@ impl SharedCache {
         let between = (second * holds).sqrt();
         let apart = |reading: &Reading| (reading.size / between).ln().abs();
         let point = held.min_by(|one, other| apart(one).total_cmp(&apart(other)))?;
-        Some(SharedCache { size: point.size, holds })
+        Some(SharedCache { size: point.size, holds: Some(holds) })
     }
 
     /// Why the value is none of a plateau.
     pub fn words(&self) -> Message {
-        let (at, holds) = (size_text(self.size as u64), size_text(self.holds as u64));
-        say!("at {at}; the last cache is shared and holds about {holds} for you now")
+        let at = size_text(self.size as u64);
+        match self.holds {
+            Some(holds) => say!(
+                "at {at}; the last cache is shared and holds about {holds} for you now",
+                holds = size_text(holds as u64)
+            ),
+            None => say!("at {at}, as slow as memory; nothing is left of the last cache for you now"),
+        }
     }
 }
 
