@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
-use hostmark_stats::repetition::{CALIBRATED, Deviation};
+use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
 
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
@@ -98,12 +98,13 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
         let case = &mut run.cases[index];
         let own = earlier.values.get(&(case.id.clone(), name)).map_or(&[][..], Vec::as_slice);
         let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
-        let assumed_sd = of_one_run.deviation(case, estimate);
+        let assumed_sd = of_one_run.deviation(case, name, estimate);
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
         let known = Deviation::of(&all, assumed_sd).filter(|_| own.len() >= LEAST_RUNS);
         let deviation = known.unwrap_or_else(|| Deviation::assumed(assumed_sd));
         let runs = if known.is_some() { own.len() as u32 } else { 0 };
-        set(case, name, deviation, runs);
+        let ends = if known.is_some() { deviation.prediction(&all) } else { expected(estimate, &deviation) };
+        set(case, name, (deviation.sd, runs), ends);
     }
     repeat(run);
 }
@@ -112,57 +113,64 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
 pub fn keep(run: &mut Run, stored: &Run) {
     let of_one_run = OfOneRun::of(run);
     for name in EACH {
-        let stored_value = |case: &CaseRecord| quantity(case.measured()?, name)?.repetition;
-        let known: HashMap<&str, Repetition> =
+        let stored_value = |case: &CaseRecord| {
+            let estimate = quantity(case.measured()?, name)?;
+            estimate.repetition.map(|repetition| (repetition, estimate.value()))
+        };
+        let known: HashMap<&str, (Repetition, f64)> =
             stored.cases.iter().filter_map(|case| Some((case.id.as_str(), stored_value(case)?))).collect();
         for case in &mut run.cases {
-            let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
-            let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
-            let deviation = match runs {
-                0 => Deviation::assumed(of_one_run.deviation(case, estimate)),
-                _ => stored_deviation(deviation, runs),
+            let Some((Repetition { deviation, runs, low, high }, before)) = known.get(case.id.as_str()).copied() else {
+                continue;
             };
-            set(case, name, deviation, runs);
+            let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
+            let by = estimate.value() / before;
+            let (deviation, ends) = match runs {
+                0 => {
+                    let deviation = Deviation::assumed(of_one_run.deviation(case, name, estimate));
+                    (deviation.sd, expected(estimate, &deviation))
+                }
+                _ => (deviation, Some((low * by, high * by)).filter(|_| by.is_finite())),
+            };
+            set(case, name, (deviation, runs), ends);
         }
     }
     repeat(run);
 }
 
-/// The least that runs of a value are taken to differ by.
-pub(crate) fn least_deviation(estimate: &Estimate) -> f64 {
-    CALIBRATED.least(is_of_core(estimate))
-}
-
 /// Whether it is what the core does by itself.
-fn is_of_core(estimate: &Estimate) -> bool {
+pub(crate) fn is_of_core(estimate: &Estimate) -> bool {
     estimate.leading_quiet().is_some()
 }
 
 /// What a run alone tells of how far runs lie apart.
-#[derive(Default)]
 struct OfOneRun {
-    /// The half-widths of its intervals, on logarithms, by kind: cases of a group that the same value leads.
-    halves: HashMap<(String, bool), Vec<f64>>,
+    /// The half-widths of its intervals: of its values, and of the same in cycles.
+    halves: [HalfWidths; 2],
     /// Of the clocks at which quiet values are told.
     clock: f64,
 }
 
 impl OfOneRun {
     fn of(run: &Run) -> OfOneRun {
-        let mut alone = OfOneRun { clock: clock_deviation(run), ..OfOneRun::default() };
-        for case in &run.cases {
-            let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
-            let Some((down, up)) = sides(estimate) else { continue };
-            alone.halves.entry(kind(case, estimate)).or_default().push((down + up) / 2.0);
-        }
-        alone
+        let halves = EACH.map(|name| {
+            let mut halves = HalfWidths::default();
+            for case in &run.cases {
+                let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
+                let Some((down, up)) = sides(estimate) else { continue };
+                halves.add(group(case), is_of_core(estimate), (down + up) / 2.0);
+            }
+            halves
+        });
+        OfOneRun { halves, clock: clock_deviation(run) }
     }
 
     /// By what runs differ in such a case. What is told at a clock differs by that clock too.
-    fn deviation(&self, case: &CaseRecord, estimate: &Estimate) -> f64 {
-        let halves = self.halves.get(&kind(case, estimate)).map_or(&[][..], Vec::as_slice);
+    fn deviation(&self, case: &CaseRecord, name: &str, estimate: &Estimate) -> f64 {
+        let half = sides(estimate).map_or(0.0, |(down, up)| (down + up) / 2.0);
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
-        CALIBRATED.deviation(is_of_core(estimate), halves).hypot(clock)
+        let halves = &self.halves[usize::from(!name.is_empty())];
+        halves.deviation(group(case), is_of_core(estimate), half, CALIBRATED).hypot(clock)
     }
 }
 
@@ -180,8 +188,8 @@ pub(crate) fn clock_deviation(run: &Run) -> f64 {
     descriptive::mean(&variances).map_or(0.0, f64::sqrt)
 }
 
-fn kind(case: &CaseRecord, estimate: &Estimate) -> (String, bool) {
-    (case.probe.split('.').next().unwrap_or("").to_owned(), is_of_core(estimate))
+fn group(case: &CaseRecord) -> &str {
+    case.probe.split('.').next().unwrap_or("")
 }
 
 /// A further quantity that is another case's value, as a level's bandwidth is, has what is said of that: one value has one interval.
@@ -200,25 +208,21 @@ fn repeat(run: &mut Run) {
     }
 }
 
-/// As a file has it.
-fn stored_deviation(sd: f64, runs: u32) -> Deviation {
-    let assumed = Deviation::assumed(sd);
-    Deviation { freedom: assumed.freedom + f64::from(runs), runs: runs as usize, ..assumed }
-}
-
-fn set(case: &mut CaseRecord, name: &str, deviation: Deviation, runs: u32) {
+/// Says so of a case's value: another run's lies between these ends, and so does its own.
+fn set(case: &mut CaseRecord, name: &str, (deviation, runs): (f64, u32), ends: Option<(f64, f64)>) {
     let Outcome::Measured(measured) = &mut case.outcome else { return };
     // Bounds are in the value's own unit.
     let bounds = measured.bounds.filter(|_| name.is_empty()).unwrap_or_default();
     let estimate = measured.also.get_mut(name).map_or(&mut measured.estimate, |also| &mut also.estimate);
     let value = estimate.value();
-    estimate.repetition = expected(estimate, &deviation).map(|(low, high)| {
-        let (low, high) = bounds.held((low, high), value);
-        Repetition { low, high, deviation: deviation.sd, runs }
+    let ends = ends.filter(|_| sides(estimate).is_some());
+    estimate.repetition = ends.map(|(low, high)| {
+        let (low, high) = bounds.held((low.min(value), high.max(value)), value);
+        Repetition { low, high, deviation, runs }
     });
 }
 
-/// The ends of the interval.
+/// The ends of the interval about one run's value.
 fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
     let ((down, up), value) = (sides(estimate)?, estimate.value());
     let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());

@@ -184,5 +184,5 @@ fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycle
     assert!(steady[0] < 0.006 && (0.05..0.07).contains(&stepping[0]), "{steady:?} {stepping:?}");
     // What waits, and cycles, have no part in that.
     assert_eq!(steady[1..], stepping[1..]);
-    assert_eq!(steady[0], steady[2]);
+    assert!((steady[0] - steady[2]).abs() < 1e-9);
 }

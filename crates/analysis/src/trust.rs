@@ -13,7 +13,7 @@ use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
-use crate::repetition::least_deviation;
+use crate::repetition::is_of_core;
 use crate::{spoken, words};
 
 /// So many of a run's values are to lie within what is promised.
@@ -36,9 +36,16 @@ pub fn trust(run: &Run) -> Option<Trust> {
         return None;
     }
     let measured = || run.cases.iter().filter_map(CaseRecord::measured).map(|measured| &measured.estimate);
-    let differences: Vec<f64> = measured().filter_map(difference).collect();
     measured().next()?;
-    let within = repetition::within(&differences, PROMISED);
+    let differences: Vec<(bool, f64)> =
+        measured().filter_map(|estimate| Some((is_of_core(estimate), difference(estimate)?))).collect();
+    let part = |of_core: bool| {
+        let part =
+            differences.iter().filter(|(is_of_core, _)| *is_of_core == of_core).map(|(_, difference)| *difference);
+        repetition::within(&part.collect::<Vec<_>>(), PROMISED)
+    };
+    let within =
+        repetition::within(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED);
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
@@ -52,7 +59,7 @@ pub fn trust(run: &Run) -> Option<Trust> {
         false => Grade::B,
     };
     let grade = of_within(within).max(disturbed);
-    Some(Trust { grade, within, runs, doubts, self_check: None })
+    Some(Trust { grade, within, core: part(true), others: part(false), runs, doubts, self_check: None })
 }
 
 /// The grade of what another run is expected to be off.
@@ -79,15 +86,10 @@ pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
     Trust { self_check: found, ..trust }
 }
 
-/// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
-/// know in it, where runs tell it. Else the values' own intervals tell it, each its own: nine of ten of them are asked for, and what
-/// their kind has in common widens each but not the nine.
+/// The standard deviation of the logarithm of another run's value over this one's, by the interval that is to hold it.
 fn difference(estimate: &Estimate) -> Option<f64> {
-    let Repetition { deviation, runs, .. } = estimate.repetition?;
-    let (low, high) = estimate.of_this_run()?;
-    let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
-    let of_one = if runs > 0 { deviation } else { least_deviation(estimate).hypot(own) };
-    Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
+    let Repetition { low, high, .. } = estimate.repetition?;
+    Some((high / low).ln() / 2.0 / HALF_IN_DEVIATIONS).filter(|sd| sd.is_finite())
 }
 
 /// The share of the CPUs' time that others had in this run's rounds, as far as it is known.
@@ -265,13 +267,22 @@ fn graded(trust: &Trust, by: Message) -> Text<String> {
 
 /// What the grade promises, and on what ground.
 fn promised(trust: &Trust, by: Message) -> Message {
-    let Some(within) = trust.within.map(percent) else {
+    let Some(within) = trust.within else {
         return term!("do not use: no value has rounds enough to tell how far another run may lie").into();
     };
-    let good_for = match trust.grade {
-        Grade::A | Grade::B | Grade::C => {
-            return say!("repeat this run, and 9 of 10 values lie within ±{within} ({by})");
+    let graded = |within: f64| (percent(within), of_within(Some(within)).letter());
+    let near = match trust.core.zip(trust.others) {
+        Some((core, others)) => {
+            let ((core, core_grade), (others, others_grade)) = (graded(core), graded(others));
+            say!("9 of 10 values repeat within ±{core} (core, {core_grade}) and ±{others} (others, {others_grade})")
         }
+        None => say!(
+            "9 of 10 values repeat within ±{within}",
+            within = percent(trust.core.or(trust.others).unwrap_or(within))
+        ),
+    };
+    let good_for = match trust.grade {
+        Grade::A | Grade::B | Grade::C => return say!("{near}; {by}"),
         Grade::D => term!("orders of magnitude only"),
         Grade::F => term!("do not use"),
     };
@@ -282,9 +293,9 @@ fn promised(trust: &Trust, by: Message) -> Message {
             true => term!("a known value came back wrong"),
             false => term!("others had the CPUs"),
         };
-        return say!("{good_for}: {why}; a repeat under the same conditions lies within ±{within} ({by})");
+        return say!("{good_for}: {why}; under the same conditions {near}; {by}");
     }
-    say!("repeat this run, and 9 of 10 values lie within ±{within} ({by}): {good_for}")
+    say!("{good_for}: {near}; {by}")
 }
 
 /// What the grade promises, without the grade.

@@ -52,6 +52,12 @@ pub struct Trust {
     /// Nine of ten values of the next run are expected within this fraction of this run's; none where no value has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
+    /// The same of what the core does by itself; none where no such value has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<f64>,
+    /// The same of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
     /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
     pub runs: u32,
     /// Why it is no better, the worst first.

@@ -181,7 +181,15 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
         ),
         cure: text("stop them, or choose other CPUs (--cpu)", "请停止这些进程，或选用其他 CPU（--cpu）"),
     };
-    run.trust = Some(Trust { grade: Grade::C, within: Some(0.21), runs: 0, doubts: vec![doubt; 4], self_check: None });
+    run.trust = Some(Trust {
+        grade: Grade::C,
+        within: Some(0.21),
+        core: Some(0.08),
+        others: Some(0.35),
+        runs: 0,
+        doubts: vec![doubt; 4],
+        self_check: None,
+    });
     for lang in [Lang::En, Lang::Zh] {
         for width in [100, 132, 200] {
             let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });

@@ -2,6 +2,8 @@
 //!
 //! Everything is on logarithms, so that a deviation is a fraction of the value.
 
+use std::collections::HashMap;
+
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::descriptive;
@@ -13,33 +15,61 @@ pub const ASSUMED_FREEDOM: f64 = 2.0;
 const ASSUMED_TIMES: f64 = 2.0;
 /// Another run scatters as this one does: the variance of their difference, in those of one run.
 const OF_TWO_RUNS: f64 = 2.0;
+/// Powers of a value's own half-width, of its kind's and of the run's, by which values of the core differ between runs: a calm value
+/// of a busy machine stays calm.
+const POWERS: [f64; 3] = [0.5, 0.15, 0.3];
+/// The least half-width that tells something.
+const LEAST_HALF: f64 = 4e-4;
+/// So many values of a kind weigh as much as all others of the run.
+const KIN: f64 = 4.0;
+/// How busy the machine is: so many of its values have a narrower interval.
+const BUSY: f64 = 0.75;
 
 /// What one run alone tells of how far runs lie apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// The least standard deviation between runs of what the core does by itself, of a value's logarithm.
-    pub least_of_core: f64,
-    /// The same of all other values.
+    /// The deviation between runs of what the core does by itself, as a share of what the half-widths of this run's intervals come to.
+    pub share_of_core: f64,
+    /// The least standard deviation between runs of all other values, of a value's logarithm.
     pub least_of_others: f64,
-    /// The deviation between runs, beyond what single values tell, as a share of the half-widths of this run's intervals: what disturbs
+    /// Their deviation between runs, beyond what single values tell, as a share of the half-widths of this run's intervals: what disturbs
     /// a machine lasts longer than a round, and longer than a run too.
     pub share: f64,
 }
 
-/// What recorded runs of three machines came to, and each of them as well when it was left out (docs/decisions/0043).
-pub const CALIBRATED: Calibration = Calibration { least_of_core: 0.002, least_of_others: 0.005, share: 0.3 };
+/// What recorded runs of three machines came to, and each of them as well when it was left out (docs/decisions/0065).
+pub const CALIBRATED: Calibration = Calibration { share_of_core: 0.58, least_of_others: 0.005, share: 0.3 };
 
-impl Calibration {
-    /// The least that runs differ by, whatever a run saw.
-    pub fn least(&self, is_of_core: bool) -> f64 {
-        if is_of_core { self.least_of_core } else { self.least_of_others }
+/// The half-widths of a run's intervals, on logarithms, by kind: cases of a group that the same value leads.
+#[derive(Debug, Clone, Default)]
+pub struct HalfWidths(HashMap<(String, bool), Vec<f64>>);
+
+impl HalfWidths {
+    /// Adds that of a value, of the core or of another kind.
+    pub fn add(&mut self, group: &str, is_of_core: bool, half: f64) {
+        self.0.entry((group.to_owned(), is_of_core)).or_default().push(half);
     }
 
-    /// The deviation between runs of values of one kind, whose intervals of this run have these half-widths, on logarithms: their mean
-    /// square, since five rounds of one value may agree by chance where those of its kind do not.
-    pub fn deviation(&self, is_of_core: bool, half_widths: &[f64]) -> f64 {
-        let squares: Vec<f64> = half_widths.iter().map(|half| half * half).collect();
-        self.least(is_of_core).hypot(self.share * descriptive::mean(&squares).unwrap_or(0.0).sqrt())
+    /// The deviation between runs of a value whose own interval has this half-width. Of the core it is geometric, so that a few wild
+    /// values do not set it for all; of others it is their mean square, since five rounds of one value may agree by chance where those of
+    /// its kind do not.
+    pub fn deviation(&self, group: &str, is_of_core: bool, half: f64, with: Calibration) -> f64 {
+        let kin = self.0.get(&(group.to_owned(), is_of_core)).map_or(&[][..], Vec::as_slice);
+        if !is_of_core {
+            let squares: Vec<f64> = kin.iter().map(|half| half * half).collect();
+            return with.least_of_others.hypot(with.share * descriptive::mean(&squares).unwrap_or(0.0).sqrt());
+        }
+        let run: Vec<f64> =
+            self.0.iter().filter(|((_, is_of_core), _)| *is_of_core).flat_map(|(_, all)| all).copied().collect();
+        let logarithm = |all: &[f64]| {
+            descriptive::mean(&all.iter().map(|half| half.max(LEAST_HALF).ln()).collect::<Vec<_>>())
+                .unwrap_or(LEAST_HALF.ln())
+        };
+        let weight = kin.len() as f64 / (kin.len() as f64 + KIN);
+        let kind = (weight * logarithm(kin) + (1.0 - weight) * logarithm(&run)).exp();
+        let busy = descriptive::quantile(&run, BUSY).unwrap_or(0.0);
+        let factors = [half, kind, busy].into_iter().zip(POWERS).map(|(half, power)| (half + LEAST_HALF).powf(power));
+        with.share_of_core * factors.product::<f64>()
     }
 }
 
@@ -91,15 +121,22 @@ impl Deviation {
         (runs > 0).then(|| Deviation { sd: variance.sqrt(), freedom, runs })
     }
 
-    /// Half of the interval that holds another run's value, on logarithms: what runs differ by, and what neither of the two runs knows
-    /// of its own value, joined as squares. What runs are known to differ by has the other's part in it.
+    /// Half of the interval about one run's value that holds another's, on logarithms, where no runs tell: what runs are assumed to differ
+    /// by, and what neither of the two knows of its own value, joined as squares.
     pub fn half_width(&self, own_half: f64) -> f64 {
-        let law = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok().filter(|_| self.runs > 0);
-        let (times, unknown) = match law {
-            Some(law) => (law.inverse_cdf(0.5 + CONFIDENCE / 2.0), own_half),
-            None => (ASSUMED_TIMES, own_half * OF_TWO_RUNS.sqrt()),
-        };
-        unknown.hypot(times * OF_TWO_RUNS.sqrt() * self.sd)
+        OF_TWO_RUNS.sqrt() * own_half.hypot(ASSUMED_TIMES * self.sd)
+    }
+
+    /// The ends of the interval that holds the value of another run than these: the prediction interval of Hahn and Meeker, "Statistical
+    /// Intervals" (1991), 4.7, on logarithms. What one run does not know of its own value is in what runs differ by. `None` without values,
+    /// or where one is not above zero.
+    pub fn prediction(&self, values: &[f64]) -> Option<(f64, f64)> {
+        let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let middle = descriptive::mean(&logarithms).filter(|middle| middle.is_finite())?;
+        let law = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok()?;
+        let one_more = (1.0 + 1.0 / values.len() as f64).sqrt();
+        let half = law.inverse_cdf(0.5 + CONFIDENCE / 2.0) * self.sd * one_more;
+        Some(((middle - half).exp(), (middle + half).exp()))
     }
 }
 
@@ -160,8 +197,9 @@ mod tests {
                 let mut value = || (sd * normal(&mut random)).exp();
                 let before: Vec<f64> = (0..runs).map(|_| value()).collect();
                 let (this, other) = (value(), value());
-                let half = Deviation::of(&before, assumed).unwrap().half_width(0.0);
-                coverage += usize::from((other / this).ln().abs() <= half);
+                let all: Vec<f64> = before.into_iter().chain([this]).collect();
+                let (low, high) = Deviation::of(&all, assumed).unwrap().prediction(&all).unwrap();
+                coverage += usize::from(low <= other && other <= high);
             }
             assert!(coverage >= 1860, "{runs} runs of {sd}, {assumed} assumed: {coverage} of 2000");
         }
@@ -184,8 +222,10 @@ mod tests {
             let half =
                 |rounds: &Vec<f64>| (descriptive::max(rounds).unwrap() - descriptive::min(rounds).unwrap()) / 2.0;
             let halves: Vec<f64> = this.iter().map(half).collect();
-            let deviation = Deviation::assumed(CALIBRATED.deviation(is_of_core, &halves));
+            let mut known = HalfWidths::default();
+            halves.iter().for_each(|half| known.add("cpu", is_of_core, *half));
             for ((this, other), half) in this.iter().zip(&other).zip(&halves) {
+                let deviation = Deviation::assumed(known.deviation("cpu", is_of_core, *half, CALIBRATED));
                 let apart = descriptive::median(other).unwrap() - descriptive::median(this).unwrap();
                 coverage += usize::from(apart.abs() <= deviation.half_width(*half));
                 all += 1;
@@ -198,7 +238,7 @@ mod tests {
     fn one_run_alone_reports_runs_that_differ_as_its_rounds_do() {
         // As quiet as a machine can be, as busy as one has been seen, and the least that is assumed.
         for (between_rounds, between_runs, is_of_core) in [
-            (0.0, 0.002, true),
+            (0.0, 0.0003, true),
             (0.0, 0.005, false),
             (0.002, 0.002, true),
             (0.02, 0.008, false),
@@ -215,19 +255,29 @@ mod tests {
 
     #[test]
     fn a_value_whose_rounds_agree_by_chance_has_the_deviation_of_its_kind() {
-        let of = |halves: &[f64]| CALIBRATED.deviation(true, halves);
-        assert_eq!(of(&[]), CALIBRATED.least_of_core);
-        assert_eq!(of(&[0.0; 5]), CALIBRATED.least_of_core);
-        assert!(of(&[0.0, 0.1, 0.1, 0.1]) > 0.8 * of(&[0.1; 4]));
-        assert!((of(&[0.1; 4]) - 0.03).abs() < 1e-3 && CALIBRATED.deviation(false, &[]) == CALIBRATED.least_of_others);
+        let of = |is_of_core: bool, halves: &[f64]| {
+            let mut known = HalfWidths::default();
+            halves.iter().for_each(|half| known.add("cpu", is_of_core, *half));
+            known.deviation("cpu", is_of_core, halves.first().copied().unwrap_or(0.0), CALIBRATED)
+        };
+        assert_eq!((of(false, &[]), of(false, &[0.0; 5])), (0.005, 0.005));
+        assert!(
+            (of(false, &[0.1; 4]) - 0.03).abs() < 1e-3 && of(false, &[0.0, 0.1, 0.1, 0.1]) > 0.8 * of(false, &[0.1; 4])
+        );
+        // Of the core a wild value hardly widens the calm ones, and is wide itself.
+        let calm = [0.01, 0.01, 0.01, 0.01, 0.01, 3.0];
+        assert!(of(true, &calm) < 1.5 * of(true, &[0.01; 6]), "{} {}", of(true, &calm), of(true, &[0.01; 6]));
+        assert!(of(true, &[3.0, 0.01, 0.01, 0.01, 0.01, 0.01]) > 10.0 * of(true, &calm));
+        assert!(of(true, &[]) > 0.0 && of(true, &[0.0; 5]) < 0.001);
     }
 
     #[test]
-    fn what_this_run_does_not_know_is_in_the_interval_too() {
-        let none = Deviation { sd: 0.0, freedom: 10.0, runs: 7 };
-        assert_eq!(none.half_width(0.03), 0.03);
-        // Where nothing is known of the other run, it knows as little of its own value.
+    fn what_neither_run_knows_of_its_own_value_is_in_the_interval_of_one_run_alone() {
         assert!((Deviation::assumed(0.0).half_width(0.03) - 0.03 * 2.0_f64.sqrt()).abs() < 1e-12);
+        // What earlier runs differ by has it in itself.
+        let (low, high) = Deviation { sd: 0.01, freedom: 1e6, runs: 4 }.prediction(&[1.0, 1.0, 1.0, 1.0]).unwrap();
+        assert!((high.ln() - 1.96 * 0.01 * 1.25_f64.sqrt()).abs() < 1e-4 && (low * high - 1.0).abs() < 1e-12);
+        assert_eq!(Deviation::assumed(0.1).prediction(&[1.0, 0.0]), None);
     }
 
     #[test]

@@ -182,7 +182,7 @@ fields! {
     Text<String> { en, zh }
     Neighbours { core_shared, last_cache }
     LastCache { bytes, looks_ns }
-    Trust { grade, within, runs, doubts, self_check }
+    Trust { grade, within, core, others, runs, doubts, self_check }
     SelfChecked { started, passed, failed, not_possible }
     Doubt { text, cure }
     Again { version, gaps }

@@ -175,6 +175,8 @@ fn run() -> Run {
         trust: Some(Trust {
             grade: Grade::A,
             within: Some(0.1),
+            core: Some(0.1),
+            others: Some(0.1),
             runs: 3,
             doubts: vec![doubt],
             self_check: Some(SelfChecked { started: String::new(), passed: 1, failed: 1, not_possible: 1 }),
