@@ -189,8 +189,8 @@ pub(super) const PEER: (&str, &str) = ("to", "peer");
 
 pub static LOCAL: &[SummaryColumn] = &[
     ring!(term!("2p/0K\nctxsw"), "2", "0"),
-    column(term!("Pipe"), US, case("ipc.pipe", &[]), case("lmbench.lat_pipe", &[])),
-    column(Text::name("AF\nUNIX"), US, case("ipc.unix_stream", &[]), case("lmbench.lat_unix", &[])),
+    column(term!("Pipe"), US, case("ipc.round_trip", &[]), case("lmbench.lat_pipe", &[])),
+    column(Text::name("AF\nUNIX"), US, case("ipc.round_trip", &[("by", "unix_stream")]), case("lmbench.lat_unix", &[])),
     column(Text::name("UDP"), US, case("net.udp", &[]), case("lmbench.lat_udp", &[LOCALHOST])),
     column(
         Text::name("RPC/\nUDP"),
@@ -255,8 +255,13 @@ pub static FILE_VM: &[SummaryColumn] = &[
 ];
 
 pub static BANDWIDTH: &[SummaryColumn] = &[
-    column(term!("Pipe"), MB_PER_S, case("ipc.pipe_bandwidth", &[]), case("lmbench.bw_pipe", &[])),
-    column(Text::name("AF\nUNIX"), MB_PER_S, case("ipc.unix_bandwidth", &[]), case("lmbench.bw_unix", &[])),
+    column(term!("Pipe"), MB_PER_S, case("ipc.bandwidth", &[]), case("lmbench.bw_pipe", &[])),
+    column(
+        Text::name("AF\nUNIX"),
+        MB_PER_S,
+        case("ipc.bandwidth", &[("by", "unix_stream")]),
+        case("lmbench.bw_unix", &[]),
+    ),
     column(
         Text::name("TCP"),
         MB_PER_S,

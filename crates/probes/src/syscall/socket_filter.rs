@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["syscall.bpf", "syscall.seccomp", "ipc.unix_dgram"],
+    related: &["syscall.bpf", "syscall.seccomp", "ipc.round_trip"],
     axes: &[
         Axis::choice(
             "filter",

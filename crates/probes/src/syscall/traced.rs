@@ -7,7 +7,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["syscall.null", "syscall.seccomp", "sched.context_switch", "ipc.futex"],
+    related: &["syscall.null", "syscall.seccomp", "sched.context_switch", "ipc.round_trip"],
     axes: &[Axis::placements(
         "cpus",
         "same_cpu",
