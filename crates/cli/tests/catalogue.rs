@@ -20,7 +20,7 @@ use crate::golden;
 
 /// Work of one thread that waits for no other and is not the core's own all the same, by reason.
 const BEYOND_THE_CORE: &[(&str, &[&str])] = &[
-    ("the memory of a node", &["memory.numa_bandwidth", "memory.interleave", "memory.migration"]),
+    ("the memory of a node", &["memory.numa_bandwidth", "memory.interleave"]),
     ("a core that slept, a clock's step", &["cpu.ramp", "clock.resolution"]),
     ("pages, which the kernel clears and returns", &["paging.collapse", "paging.mmap", "paging.unmap"]),
     ("files, which no cache of a core holds", &["file.create", "file.delete", "file.read_small", "file.io_uring"]),

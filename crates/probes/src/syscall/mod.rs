@@ -6,7 +6,6 @@ mod fstat;
 mod futex;
 mod getdents;
 mod getpid;
-mod getrandom;
 mod io_uring;
 mod kernel_null;
 mod null;
@@ -16,12 +15,10 @@ mod poll;
 mod read_zero;
 mod seccomp;
 mod select;
-mod socket_filter;
 mod stat;
-mod traced;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp socket_filter bpf traced parallel kernel_null);
+crate::group!("syscall", shares_worker true: null getpid read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp bpf parallel kernel_null);
 
 use std::path::PathBuf;
 
