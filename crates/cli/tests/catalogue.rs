@@ -23,7 +23,7 @@ const BEYOND_THE_CORE: &[(&str, &[&str])] = &[
     ("the memory of a node", &["memory.numa_bandwidth", "memory.interleave"]),
     ("a core that slept, a clock's step", &["cpu.ramp", "clock.resolution"]),
     ("pages, which the kernel clears and returns", &["paging.collapse", "paging.mmap", "paging.unmap"]),
-    ("files, which no cache of a core holds", &["file.create", "file.delete", "file.read_small", "file.io_uring"]),
+    ("files, which no cache of a core holds", &["file.create_delete", "file.read_small", "file.io_uring"]),
     ("files as large as memory", &["file.reread", "file.open_reread", "file.mmap_reread", "file.mmap_open_reread"]),
     ("what others leave of a core", &["sched.noise"]),
     ("a hypervisor, and what it calls", &["virt.exit", "virt.port", "virt.timer"]),

@@ -90,16 +90,9 @@ static NAN: Probe =
     Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: is_not_a_number }, ..PLAIN };
 
 /// All placements of two parties, nearest first.
-pub const CPUS: Axis = Axis::placements(
-    "cpus",
-    "same_cpu",
-    listed(
-        &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"],
-        &[],
-        &[],
-    ),
-);
-
+const PLACES: &[&str] =
+    &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];
+pub const CPUS: Axis = Axis::placements("cpus", "same_cpu", listed(PLACES, &[], &[]));
 static PIPE: Probe = Probe { axes: &[CPUS], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
 static TCP: Probe = Probe { ..PLAIN };
 static CONNECT: Probe = Probe { replaces: &["lat_connect"], needs: &[Need::Root], ..PLAIN };

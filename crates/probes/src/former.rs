@@ -5,8 +5,6 @@ use std::ffi::OsString;
 use hostmark_engine::probe::find;
 use hostmark_model::{CaseId, Params, ProbeInfo, Run};
 
-type Pairs = Vec<(String, String)>;
-
 /// A name of the table with the values that a case has there, and what it is now.
 struct Former {
     name: &'static str,
@@ -15,7 +13,10 @@ struct Former {
     point: Pairs,
 }
 
-/// `name@axis=value,axis` in parts; the value of an axis without one is empty.
+/// Values on axes.
+type Pairs = Vec<(String, String)>;
+
+/// Parts of `name@axis=value,axis`; the value of an axis without one is empty.
 fn parts(filter: &str) -> (&str, Pairs) {
     let (name, axes) = filter.split_once('@').unwrap_or((filter, ""));
     let pair = |part: &str| {
@@ -35,8 +36,8 @@ fn formers(name: &str) -> impl Iterator<Item = Former> {
 }
 
 impl Former {
-    /// Whether a point may be one of its cases: what it does not say is open.
-    fn may_be(&self, pairs: &Pairs) -> bool {
+    /// Possibility that a point is one of its cases: what it does not say is open.
+    fn may_be(&self, pairs: &[(String, String)]) -> bool {
         self.at.iter().all(|(axis, wanted)| pairs.iter().all(|(known, value)| known != axis || value == wanted))
     }
 
@@ -56,14 +57,14 @@ impl Former {
     }
 }
 
-/// A former filter as those of today; none where its name is one of today.
+/// Filters of today for a former one; none where its name is one of today.
 fn filters_of_today(filter: &str) -> Vec<String> {
     let (name, pairs) = parts(filter);
     let fitting = formers(name).filter(|former| former.may_be(&pairs));
     fitting.map(|former| former.of_today(pairs.clone()).to_string()).collect()
 }
 
-/// What a person typed, with former filters as those of today; a command to be measured stays as it is.
+/// Words of a command line with former filters as those of today; a command to be measured stays as it is.
 pub fn words_of_today(words: &[OsString]) -> Vec<OsString> {
     let (mut today, mut is_option) = (Vec::new(), true);
     for (at, word) in words.iter().enumerate() {
@@ -95,7 +96,7 @@ pub fn words_of_today(words: &[OsString]) -> Vec<OsString> {
 fn id_of_today(id: &mut String) {
     let Ok(CaseId { probe, mut params }) = id.parse() else { return };
     // A value that is a probe, as the source of a scaling.
-    for (_, value) in params.0.iter_mut() {
+    for (_, value) in &mut params.0 {
         let today = formers(value).next().map(|former| former.probe);
         today.iter().for_each(|probe| (*probe).clone_into(value));
     }

@@ -29,8 +29,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
-    let placed =
-        |case: &&CaseRecord| case.probe == PIPE && case.params.get("by") == Some("pipe") && case.peer().is_none();
+    let placed = |case: &&CaseRecord| case.probe == PIPE && case.params.get("by") == Some("pipe");
     let place = |case: &CaseRecord| case.params.get(WHERE).unwrap_or_default().to_owned();
     let known = |case: &'_ CaseRecord| Some((case.id.clone(), place(case), Proven::of_case(case)?));
     let all: Vec<(String, String, Proven)> = run.cases.iter().filter(placed).filter_map(known).collect();

@@ -125,7 +125,7 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
     }
 }
 
-/// Whether a filter names only the first axis of a probe, and a point is at the defaults of the others.
+/// True where a filter names only the first axis of a probe, and a point is at the defaults of the others.
 fn is_of_one_way(run: &Run, filter: &str, point: &Params) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == probe_of(filter));
     let Some([way, others @ ..]) = probe.map(|probe| &probe.axes[..]) else { return false };
