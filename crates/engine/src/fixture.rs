@@ -89,7 +89,6 @@ static BREAKS: Probe =
 static NAN: Probe =
     Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: is_not_a_number }, ..PLAIN };
 
-/// All placements of two parties, nearest first.
 const PLACES: &[&str] =
     &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];
 pub const CPUS: Axis = Axis::placements("cpus", "same_cpu", listed(PLACES, &[], &[]));
