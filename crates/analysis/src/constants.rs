@@ -146,17 +146,17 @@ pub static LINES: &[ConstantGroup] = &[
             Constant {
                 name: term!("on one CPU"),
                 row: term!("pipe, one CPU"),
-                places: &[at("ipc.pipe", &[("cpus", "same_cpu")])],
+                places: &[at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cpu")])],
             },
             Constant {
                 name: term!("across CPUs"),
                 row: term!("pipe, two CPUs"),
                 places: &[
-                    at("ipc.pipe", &[("cpus", "same_cache")]),
-                    at("ipc.pipe", &[("cpus", "other_cache")]),
-                    at("ipc.pipe", &[("cpus", "same_package_other_node")]),
-                    at("ipc.pipe", &[("cpus", "other_node")]),
-                    at("ipc.pipe", &[("cpus", "smt_sibling")]),
+                    at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cache")]),
+                    at("ipc.round_trip", &[("by", "pipe"), ("cpus", "other_cache")]),
+                    at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_package_other_node")]),
+                    at("ipc.round_trip", &[("by", "pipe"), ("cpus", "other_node")]),
+                    at("ipc.round_trip", &[("by", "pipe"), ("cpus", "smt_sibling")]),
                 ],
             },
         ],

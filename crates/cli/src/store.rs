@@ -342,7 +342,8 @@ pub fn load(path: &Path) -> Result<Run> {
     let text = text(path)?;
     // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
     let run = load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E']));
-    run.map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))
+    run.map(hostmark_probes::run_of_today)
+        .map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))
 }
 
 /// What gzip begins a file with.

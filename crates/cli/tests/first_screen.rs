@@ -21,7 +21,7 @@ fn explain_knows_every_name_that_the_first_screen_prints() {
         ("context switch", "sched.context_switch"),
         ("上下文切换", "sched.context_switch"),
         ("fork + exec", "process.fork_exec"),
-        ("across CPUs", "ipc.pipe"),
+        ("across CPUs", "ipc.round_trip"),
         ("append + fdatasync", "disk.fsync"),
         ("trust", "orders of magnitude only"),
         ("可信度", "orders of magnitude only"),

@@ -120,7 +120,7 @@ fn a_job_that_cannot_be_meant_is_answered_in_a_sentence() {
             }
         }
     }
-    for case in ["clock.loop", "ipc.pipe@cpus=same_cpu", "syscall.null@copies=2", "syscall.stat@", "cpu.flops@"] {
+    for case in ["clock.loop", "ipc.round_trip@by=pipe", "syscall.null@copies=2", "syscall.stat@", "cpu.flops@"] {
         let job = jobs.iter().find(|job| job.case().starts_with(case));
         asked.extend(job.into_iter().flat_map(absurd));
     }

@@ -112,7 +112,7 @@ fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
     }
     let (code, page, errors) = ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"]));
     assert_eq!((code, errors.as_str()), (0, ""));
-    assert!(page.contains("sched.context_switch") && page.contains("ipc.pipe"), "{page}");
+    assert!(page.contains("sched.context_switch") && page.contains("ipc.round_trip"), "{page}");
 }
 
 /// What the handbook for those who know lmbench says.

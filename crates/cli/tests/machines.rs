@@ -78,7 +78,7 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
             for profile in [Profile::Quick, Profile::Standard] {
                 let plan = of_table(table, &host, profile);
                 // The constants name every placement of a pipe's ends, of which a machine has one or two.
-                let is_placement = |cell: &String| table.name == "answer" && cell.starts_with("ipc.pipe@cpus=");
+                let is_placement = |cell: &String| table.name == "answer" && cell.starts_with("ipc.round_trip@");
                 let lost: Vec<String> =
                     lost(table, &plan, &host).into_iter().filter(|cell| !is_placement(cell)).collect();
                 assert_eq!(lost, Vec::<String>::new(), "{} {} {profile:?}", table.name, machine.name);

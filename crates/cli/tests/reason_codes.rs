@@ -36,7 +36,7 @@ fn what_a_host_lacks_has_its_code() {
         ("virt.exit", |host| host.virtualization.kvm_permitted = None, Some(ReasonCode::MissingFile)),
         ("virt.exit", |host| host.virtualization.kvm_permitted = Some(false), Some(ReasonCode::Permission)),
         ("memory.effective_page", |host| host.memory.pmd_page_bytes = None, Some(ReasonCode::HugePages)),
-        ("ipc.pipe@cpus=smt_sibling", |_| {}, Some(ReasonCode::Topology)),
+        ("ipc.round_trip@by=pipe,cpus=smt_sibling", |_| {}, Some(ReasonCode::Topology)),
         ("sched.core_scheduling", |_| {}, Some(ReasonCode::Topology)),
         ("cpu.core_to_core@cpus=0-7", |_| {}, Some(ReasonCode::CpuUnavailable)),
         ("memory.read@threads=4", |_| {}, Some(ReasonCode::TooFewCpus)),

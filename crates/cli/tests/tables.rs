@@ -78,7 +78,7 @@ fn a_dry_run_has_the_cells_of_the_table_and_no_others() {
     for (table, probes) in [
         ("memory-bandwidth", &["memory.read", "memory.write", "memory.copy"][..]),
         ("size-stride", &["memory.latency"]),
-        ("pipe", &["ipc.pipe_bandwidth"]),
+        ("pipe", &["ipc.bandwidth"]),
         ("stream", &["memory.stream"]),
     ] {
         let home = Home::new();

@@ -89,8 +89,10 @@ static BREAKS: Probe =
 static NAN: Probe =
     Probe { measure: Measure::Derive { from: &[Source::whole("net.tcp")], derive: is_not_a_number }, ..PLAIN };
 
-static PIPE: Probe =
-    Probe { axes: &[Axis::placement("cpus", "same_cpu")], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
+const PLACES: &[&str] =
+    &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];
+pub const CPUS: Axis = Axis::placements("cpus", "same_cpu", listed(PLACES, &[], &[]));
+static PIPE: Probe = Probe { axes: &[CPUS], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
 static TCP: Probe = Probe { ..PLAIN };
 static CONNECT: Probe = Probe { replaces: &["lat_connect"], needs: &[Need::Root], ..PLAIN };
 static STREAM: Probe = Probe {

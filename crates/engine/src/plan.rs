@@ -211,6 +211,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             // Cases of a peer are swept around a point of its own.
             let base = entry.peer(&params).and_then(|peer| entry.towards(&planned[0], peer));
             let base = base.as_ref().unwrap_or(&planned[0]);
+            let base = &entry.way(&params).map_or_else(|| base.clone(), |(axis, way)| base.with(axis, way));
             let priority = priority::of_case(&params, base, &shorter, profile);
             plan.cases.push(PlannedCase { priority, ..placed(entry, params, base, host, cpu, skip) });
         }

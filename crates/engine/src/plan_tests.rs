@@ -420,7 +420,7 @@ static LATER: Probe = Probe { axes: &[Axis::copies(Profile::Standard)], ..crate:
 static TWO_PARTIES: Probe = Probe {
     axes: &[
         Axis::threads("threads", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
-        Axis::placement("cpus", "same_cpu"),
+        crate::fixture::CPUS,
         Axis::copies(Profile::Quick),
     ],
     ..crate::fixture::PLAIN

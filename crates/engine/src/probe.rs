@@ -66,6 +66,8 @@ pub struct Axis {
     pub is_of_links: bool,
     /// How many threads may share a CPU, of an axis of their number.
     pub threads_per_cpu: usize,
+    /// Whether a case at any of its values, and at the defaults of the other axes, is a default case.
+    pub is_way: bool,
 }
 
 /// The word for a number that the host's facts settle.
@@ -97,8 +99,8 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 
 impl Axis {
     const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
-        let (at_a_glance, settled, fill) = (None, None, Fill::Nothing);
-        Axis { name, kind, default, points, at_a_glance, settled, fill, is_of_links: false, threads_per_cpu: 1 }
+        let (at_a_glance, settled, fill, is_of_links, is_way) = (None, None, Fill::Nothing, false, false);
+        Axis { name, kind, default, points, at_a_glance, settled, fill, is_of_links, threads_per_cpu: 1, is_way }
     }
 
     /// An axis of bytes.
@@ -109,6 +111,11 @@ impl Axis {
     /// An axis of names.
     pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis::new(name, AxisKind::Choice, default, points)
+    }
+
+    /// An axis of ways to do the same, each worth as much as a probe of its own.
+    pub const fn ways(name: &'static str, default: &'static str, points: Points) -> Axis {
+        Axis { is_way: true, ..Axis::choice(name, default, points) }
     }
 
     /// An axis of plain integers.
@@ -470,6 +477,12 @@ impl Entry {
         axes.retain(|axis| axis.name != CORE.name || hostmark_host::core_kinds(host).len() > 1);
         axes.retain(|axis| ![TO.name, IP.name].contains(&axis.name) || !peers.is_empty());
         axes
+    }
+
+    /// The way of a case, where the probe has ways.
+    pub(crate) fn way<'a>(&self, params: &'a Params) -> Option<(&'static str, &'a str)> {
+        let axis = self.probe.axes.iter().find(|axis| axis.is_way)?;
+        Some((axis.name, params.get(axis.name)?))
     }
 
     /// Every further quantity that a measurement of it may yield: its own, and those of counters.

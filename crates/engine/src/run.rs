@@ -452,7 +452,11 @@ fn caches_bytes(host: &HostFacts, cpu: usize) -> Vec<u64> {
 
 /// Of each case, the default of its probe with its far end on the same machine, or itself when that is not in the plan.
 fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
-    let key = |case: &PlannedCase| (case.id.probe.clone(), case.entry.peer(&case.id.params).map(str::to_owned));
+    let key = |case: &PlannedCase| {
+        let (entry, params) = (&case.entry, &case.id.params);
+        let of_way = entry.way(params).map(|(_, way)| way.to_owned());
+        (case.id.probe.clone(), of_way, entry.peer(params).map(str::to_owned))
+    };
     let of_probe: HashMap<_, usize> =
         cases.iter().enumerate().filter(|(_, case)| case.is_default).map(|(index, case)| (key(case), index)).collect();
     cases.iter().enumerate().map(|(index, case)| *of_probe.get(&key(case)).unwrap_or(&index)).collect()

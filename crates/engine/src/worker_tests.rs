@@ -5,7 +5,7 @@ use hostmark_model::{Better, DisturbanceFlags, Histogram, Unit};
 use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
-use crate::probe::{Axis, Group, Measure, Need, Probe, Quantity};
+use crate::probe::{Group, Measure, Need, Probe, Quantity};
 use crate::skip::skipped;
 
 const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Lower, PLAIN.title);
@@ -31,7 +31,7 @@ static COMMAND: Probe = Probe { needs: &[Need::Command], ..FINE };
 static SLEEPS: Probe = Probe { measure: Measure::Run(sleeps), ..PLAIN };
 static SAYS: Probe = Probe { measure: Measure::Run(says), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
-static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
+static PLACED: Probe = Probe { axes: &[crate::fixture::CPUS], measure: Measure::Run(placed), ..PLAIN };
 
 static CATALOGUE: Catalogue = &[&Group {
     name: "try",

@@ -70,8 +70,8 @@ pub use line::JsonLine;
 pub use message::{Given, Message, MessageArgument, Nested, Shown};
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
-    Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, default_case_of,
-    is_of_disturbed, is_of_small_buffer,
+    Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, is_of_disturbed,
+    is_of_small_buffer,
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};

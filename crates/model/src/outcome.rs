@@ -306,11 +306,6 @@ pub const PEER_AXIS: &str = "to";
 /// Its value where that is this machine, and what this machine is called among the peers of a run.
 pub const HERE: &str = "here";
 
-/// The first record of `probe`, which is its default case: run files keep catalogue order, default first.
-pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a CaseRecord> {
-    cases.iter().find(|case| case.probe == probe)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

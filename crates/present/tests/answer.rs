@@ -55,7 +55,7 @@ fn it_has_the_constants_that_the_run_has() {
 #[test]
 fn a_run_of_few_cases_and_whoever_asks_for_all_get_the_table() {
     let mut few = thorough::sampled(20);
-    few.cases.retain(|case| case.probe == "ipc.pipe");
+    few.cases.retain(|case| case.probe == "ipc.round_trip");
     assert_eq!(shown(&few, RenderOptions::default()), table(&few, RenderOptions::default()));
     let verbose = RenderOptions { verbose: true, ..RenderOptions::default() };
     let run = thorough::sampled(20);
@@ -100,7 +100,7 @@ fn what_is_absent_is_reported_wherever_the_constants_stand() {
 fn the_first_case_that_failed_is_named_with_its_reason() {
     let mut run = thorough::sampled(20);
     run.cases.retain(|case| !matches!(case.outcome, Outcome::Failed { .. }));
-    let others = run.cases.iter_mut().filter(|case| case.probe == "ipc.pipe");
+    let others = run.cases.iter_mut().filter(|case| case.probe == "ipc.round_trip");
     for (case, why) in others.zip(["no answer within 5 s".to_owned(), "x ".repeat(500)]) {
         case.outcome = Outcome::Failed { reason: ReasonCode::TimedOut.because(why) };
     }

@@ -119,10 +119,9 @@ fn other_stores_are_reported_with_where_they_cross_plain_ones() {
 fn pipes(rates: &[(u64, f64)], spread: f64, capacity: Option<u64>) -> Run {
     let axes = [("message", AxisKind::Size, "65536"), ("cpus", AxisKind::Placement, "same_cpu")];
     let section = ("Communication", "进程间通信");
-    let info =
-        synthetic::probe("ipc.pipe_bandwidth", ("pipe bandwidth", "管道带宽"), Unit::BytesPerSecond, section, &axes);
+    let info = synthetic::probe("ipc.bandwidth", ("pipe bandwidth", "管道带宽"), Unit::BytesPerSecond, section, &axes);
     let case = |&(kib, rate): &(u64, f64)| {
-        let id = format!("ipc.pipe_bandwidth@message={},cpus=same_cpu", kib << 10);
+        let id = format!("ipc.bandwidth@message={},cpus=same_cpu", kib << 10);
         let mut measured = measured(rate * 1e9, spread);
         measured.notes.extend(capacity.map(|bytes| ("capacity_bytes".to_owned(), bytes.to_string())));
         synthetic::case(&id, Outcome::Measured(Box::new(measured)))

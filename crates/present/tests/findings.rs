@@ -61,9 +61,10 @@ fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
 fn a_pipe_across_cpus_is_a_finding_where_it_is_proven_to_be_far_slower_than_on_one() {
     let with = |across: f64, spread: f64| {
         let mut run = synthetic::plausible();
-        change(&mut run, "ipc.pipe@cpus=same_cpu", |measured| measured.estimate = synthetic::estimate(2600.0, 0.02));
+        let here = synthetic::estimate(2600.0, 0.02);
+        change(&mut run, "ipc.round_trip@by=pipe,cpus=same_cpu", |measured| measured.estimate = here);
         for case in
-            run.cases.iter_mut().filter(|case| case.id.starts_with("ipc.pipe@") && !case.id.ends_with("same_cpu"))
+            run.cases.iter_mut().filter(|case| case.id.starts_with("ipc.round_trip@") && !case.id.ends_with("same_cpu"))
         {
             if let Outcome::Measured(measured) = &mut case.outcome {
                 measured.estimate = synthetic::estimate(across, spread);

@@ -186,7 +186,7 @@ fn a_roof_rises_with_the_bandwidth_and_ends_at_the_peak() {
 #[test]
 fn a_distribution_is_drawn_as_far_as_its_operations_report() {
     let mut run = synthetic::plausible();
-    let named = |case: &&mut hostmark_model::CaseRecord| case.id.starts_with("ipc.pipe@");
+    let named = |case: &&mut hostmark_model::CaseRecord| case.id.starts_with("ipc.round_trip@");
     let case = run.cases.iter_mut().find(named).unwrap();
     let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
     let values: Vec<u64> = (1000..3000).collect();
@@ -234,7 +234,7 @@ fn a_reference_is_drawn_behind_and_named() {
 #[test]
 fn a_probe_that_no_chart_knows_by_name_is_drawn_by_its_axes() {
     let page = page(&[synthetic::plausible()]);
-    let select = page.split_once("id=\"p-syscall.select\"").unwrap().1.split_once("</article>").unwrap().0;
+    let select = page.split_once("id=\"p-syscall.readiness\"").unwrap().1.split_once("</article>").unwrap().0;
     assert!(select.contains("select by descriptors"));
     assert!(
         select.contains("<title>100: 2.11 µs (95 %: 2.10 … 2.11)</title>") || select.contains("<title>100: 2.10 µs"),

@@ -279,9 +279,9 @@ fn scal_load_is_how_many_copies_do_not_hinder_each_other_and_no_cell_names_what_
 fn a_column_of_the_summary_names_its_probes_however_it_is_typed() {
     use hostmark_analysis::lmbench::probes_of_column;
     assert_eq!(probes_of_column("null call"), ["syscall.null"]);
-    assert_eq!(probes_of_column("Null  I/O"), ["syscall.read_zero", "syscall.write_null"]);
+    assert_eq!(probes_of_column("Null  I/O"), ["syscall.byte"]);
     assert_eq!(probes_of_column("2p/0k ctxsw"), ["sched.context_switch"]);
-    assert_eq!(probes_of_column("pipe"), ["ipc.pipe", "ipc.pipe_bandwidth"]);
+    assert_eq!(probes_of_column("pipe"), ["ipc.round_trip", "ipc.bandwidth"]);
     assert_eq!(probes_of_column("RPC/TCP"), ["net.rpc_tcp"]);
     assert_eq!(probes_of_column("空调用"), ["syscall.null"]);
     assert_eq!(

@@ -267,15 +267,15 @@ fn every_case_in_common_stands_over_itself_in_the_first_environment() {
             measured.estimate = estimate(88.1 * 1.25, 0.01);
         }
     }
-    guest.probes.iter_mut().find(|probe| probe.id == "ipc.pipe").unwrap().revision = 2;
+    guest.probes.iter_mut().find(|probe| probe.id == "ipc.round_trip").unwrap().revision = 2;
     guest.cases.retain(|case| case.id != "syscall.null@copies=2");
     let runs = [native, guest];
     let view = view(&runs);
     let line = |id: &str| view.lines().find(|line| line.trim_start().starts_with(id)).unwrap_or_default().to_owned();
     assert_eq!(percentages(&line("syscall.null@copies=1")), [25.0]);
     assert_eq!(percentages(&line("memory.read@size=4K")), [0.0]);
-    assert!(line("ipc.pipe@cpus=same_cpu").ends_with("not comparable"));
-    assert!(line("guest, not comparable: revisions 1 and 2 (ipc.pipe@").contains("ipc.pipe@cpus=same_cpu"), "{view}");
+    assert!(line("ipc.round_trip@by=pipe,cpus=same_cpu").ends_with("not comparable"));
+    assert!(line("guest, not comparable: revisions 1 and 2 (ipc.round_trip@").contains("cpus=same_cpu"), "{view}");
     assert_eq!(line("syscall.null@copies=2"), "");
     let verbose = RenderOptions { width: 200, verbose: true, ..RenderOptions::default() };
     let with_intervals = format_named("overhead").unwrap().render(&runs, &verbose).unwrap();
@@ -285,7 +285,7 @@ fn every_case_in_common_stands_over_itself_in_the_first_environment() {
     let over =
         overhead_over(&runs[..1], Some("syscall.null"), &RenderOptions { width: 200, ..RenderOptions::default() })
             .unwrap();
-    let select = over.lines().find(|line| line.contains("syscall.select@descriptors=10,kind=file")).unwrap();
+    let select = over.lines().find(|line| line.contains("@call=select,descriptors=10,kind=file")).unwrap();
     let expected = 100.0 * (310.0 / 88.1 - 1.0);
     assert!((percentages(select)[0] - expected).abs() < 0.01, "{select}");
     assert!(!over.contains("memory.read"));

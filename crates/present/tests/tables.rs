@@ -55,7 +55,7 @@ pub fn run_on(table: &str, change: impl FnOnce(&mut Run)) -> Run {
     change(&mut run);
     run.cases.clear();
     run.probes.push(synthetic::probe(
-        "ipc.pipe_bandwidth",
+        "ipc.bandwidth",
         ("pipe bandwidth", "管道带宽"),
         Unit::BytesPerSecond,
         ("Communication", "进程间通信"),

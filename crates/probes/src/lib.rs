@@ -22,6 +22,7 @@ mod executed;
 mod external;
 mod fastest;
 mod file;
+mod former;
 mod in_kernel;
 mod ipc;
 mod memory;
@@ -46,6 +47,7 @@ mod virt;
 
 use hostmark_engine::probe::Catalogue;
 
+pub use former::{run_of_today, words_of_today};
 pub use memory::stream_elements;
 pub use reach::{REACHED, reach};
 

@@ -8,7 +8,7 @@ use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRA
 use crate::format::{number, value};
 use crate::texts::findings::across_cpus as texts;
 
-const PIPE: &str = "ipc.pipe";
+const PIPE: &str = "ipc.round_trip";
 const HERE: &str = "same_cpu";
 const WHERE: &str = "cpus";
 /// A CPU that sleeps is woken by an interrupt: two to four times what a switch takes is what hardware makes of it. Beyond that something
@@ -29,7 +29,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
-    let placed = |case: &&CaseRecord| case.probe == PIPE && case.peer().is_none();
+    let placed = |case: &&CaseRecord| case.probe == PIPE && case.params.get("by") == Some("pipe");
     let place = |case: &CaseRecord| case.params.get(WHERE).unwrap_or_default().to_owned();
     let known = |case: &'_ CaseRecord| Some((case.id.clone(), place(case), Proven::of_case(case)?));
     let all: Vec<(String, String, Proven)> = run.cases.iter().filter(placed).filter_map(known).collect();

@@ -11,7 +11,7 @@ use crate::format::{number, value};
 use crate::texts::findings::pipe_capacity as texts;
 use crate::words;
 
-const PIPE: &str = "ipc.pipe_bandwidth";
+const PIPE: &str = "ipc.bandwidth";
 /// What the probe notes of the pipe it got.
 const CAPACITY: &str = "capacity_bytes";
 /// By what factor the best message that fits must be faster than the first that does not.

@@ -27,7 +27,7 @@ const SHARED: &[(&str, Text)] = &[
     ("syscall.null", term!("little but the cores' clock")),
     ("memory.latency", term!("the last-level cache and the memory channels")),
     ("process.fork_exit", term!("the kernel's locks of memory and processes")),
-    ("ipc.pipe_bandwidth", term!("caches and memory")),
+    ("ipc.bandwidth", term!("caches and memory")),
     ("net.tcp", term!("the loopback device and its soft interrupts")),
     ("net.udp", term!("the loopback device and its soft interrupts")),
     ("net.tcp_connect", term!("the tables of sockets and ports")),

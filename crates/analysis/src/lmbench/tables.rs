@@ -65,7 +65,7 @@ pub static PROCESSES: &[SummaryColumn] = &[
     column(
         term!("null\nI/O"),
         US,
-        CellSource::Mean(point("syscall.read_zero", &[]), point("syscall.write_null", &[])),
+        CellSource::Mean(point("syscall.byte", &[]), point("syscall.byte", &[("call", "write")])),
         CellSource::Mean(
             point("lmbench.lat_syscall", &[("op", "read")]),
             point("lmbench.lat_syscall", &[("op", "write")]),
@@ -76,7 +76,7 @@ pub static PROCESSES: &[SummaryColumn] = &[
     column(
         Text { en: "slct\nTCP", zh: "select\nTCP" },
         US,
-        case("syscall.select", &[("descriptors", "100"), ("kind", "tcp")]),
+        case("syscall.readiness", &[("descriptors", "100"), ("kind", "tcp")]),
         case("lmbench.lat_select", &[("descriptors", "100"), ("kind", "tcp")]),
     ),
     column(term!("sig\ninst"), US, case("signal.install", &[]), case("lmbench.lat_sig", &[("op", "install")])),
@@ -183,61 +183,45 @@ pub static CONTEXT: &[SummaryColumn] = &[
 
 const LOCALHOST: (&str, &str) = ("server", "localhost");
 const AWAY: (&str, &str) = ("server", "remote");
+const UDP: (&str, &str) = ("protocol", "udp");
+const TCP: (&str, &str) = ("protocol", "tcp");
+const UNIX: &[(&str, &str)] = &[("by", "unix_stream")];
 
 /// How the probes of group net call a far end that is another host.
 pub(super) const PEER: (&str, &str) = ("to", "peer");
 
 pub static LOCAL: &[SummaryColumn] = &[
     ring!(term!("2p/0K\nctxsw"), "2", "0"),
-    column(term!("Pipe"), US, case("ipc.pipe", &[]), case("lmbench.lat_pipe", &[])),
-    column(Text::name("AF\nUNIX"), US, case("ipc.unix_stream", &[]), case("lmbench.lat_unix", &[])),
+    column(term!("Pipe"), US, case("ipc.round_trip", &[]), case("lmbench.lat_pipe", &[])),
+    column(Text::name("AF\nUNIX"), US, case("ipc.round_trip", UNIX), case("lmbench.lat_unix", &[])),
     column(Text::name("UDP"), US, case("net.udp", &[]), case("lmbench.lat_udp", &[LOCALHOST])),
-    column(
-        Text::name("RPC/\nUDP"),
-        US,
-        case("net.rpc_udp", &[]),
-        case("lmbench.lat_rpc", &[("protocol", "udp"), LOCALHOST]),
-    ),
+    column(Text::name("RPC/\nUDP"), US, case("net.rpc_udp", &[]), case("lmbench.lat_rpc", &[UDP, LOCALHOST])),
     column(Text::name("TCP"), US, case("net.tcp", &[]), case("lmbench.lat_tcp", &[LOCALHOST])),
-    column(
-        Text::name("RPC/\nTCP"),
-        US,
-        case("net.rpc_tcp", &[]),
-        case("lmbench.lat_rpc", &[("protocol", "tcp"), LOCALHOST]),
-    ),
+    column(Text::name("RPC/\nTCP"), US, case("net.rpc_tcp", &[]), case("lmbench.lat_rpc", &[TCP, LOCALHOST])),
     column(term!("TCP\nconn"), US, case("net.tcp_connect", &[]), case("lmbench.lat_connect", &[LOCALHOST])),
 ];
 
 pub static REMOTE: &[SummaryColumn] = &[
     column(Text::name("UDP"), US, case("net.udp", &[PEER]), case("lmbench.lat_udp", &[AWAY])),
-    column(
-        Text::name("RPC/\nUDP"),
-        US,
-        case("net.rpc_udp", &[PEER]),
-        case("lmbench.lat_rpc", &[("protocol", "udp"), AWAY]),
-    ),
+    column(Text::name("RPC/\nUDP"), US, case("net.rpc_udp", &[PEER]), case("lmbench.lat_rpc", &[UDP, AWAY])),
     column(Text::name("TCP"), US, case("net.tcp", &[PEER]), case("lmbench.lat_tcp", &[AWAY])),
-    column(
-        Text::name("RPC/\nTCP"),
-        US,
-        case("net.rpc_tcp", &[PEER]),
-        case("lmbench.lat_rpc", &[("protocol", "tcp"), AWAY]),
-    ),
+    column(Text::name("RPC/\nTCP"), US, case("net.rpc_tcp", &[PEER]), case("lmbench.lat_rpc", &[TCP, AWAY])),
     column(term!("TCP\nconn"), US, case("net.tcp_connect", &[PEER]), case("lmbench.lat_connect", &[AWAY])),
 ];
 
 /// A file that lat_fs makes or removes.
 macro_rules! file {
-    ($head:expr, $ours:literal, $op:literal, $size:literal) => {
-        column($head, US, case($ours, &[("size", $size)]), case("lmbench.lat_fs", &[("op", $op), ("size", $size)]))
-    };
+    ($head:expr, $op:literal, $size:literal) => {{
+        const AT: &[(&str, &str)] = &[("op", $op), ("size", $size)];
+        column($head, US, case("file.create_delete", AT), case("lmbench.lat_fs", AT))
+    }};
 }
 
 pub static FILE_VM: &[SummaryColumn] = &[
-    file!(term!("0K File\nCreate"), "file.create", "create", "0"),
-    file!(term!("0K File\nDelete"), "file.delete", "delete", "0"),
-    file!(term!("10K File\nCreate"), "file.create", "create", "10240"),
-    file!(term!("10K File\nDelete"), "file.delete", "delete", "10240"),
+    file!(term!("0K File\nCreate"), "create", "0"),
+    file!(term!("0K File\nDelete"), "delete", "0"),
+    file!(term!("10K File\nCreate"), "create", "10240"),
+    file!(term!("10K File\nDelete"), "delete", "10240"),
     column(term!("Mmap\nLatency"), US, case("paging.mmap", &[]), largest("lmbench.lat_mmap", "size", &[])),
     column(term!("Prot\nFault"), US, case("paging.protection_fault", &[]), case("lmbench.lat_sig", &[("op", "prot")])),
     column(
@@ -249,14 +233,14 @@ pub static FILE_VM: &[SummaryColumn] = &[
     column(
         Text { en: "100fd\nselct", zh: "100fd\nselect" },
         US,
-        case("syscall.select", &[("descriptors", "100"), ("kind", "file")]),
+        case("syscall.readiness", &[("descriptors", "100"), ("kind", "file")]),
         case("lmbench.lat_select", &[("descriptors", "100"), ("kind", "file")]),
     ),
 ];
 
 pub static BANDWIDTH: &[SummaryColumn] = &[
-    column(term!("Pipe"), MB_PER_S, case("ipc.pipe_bandwidth", &[]), case("lmbench.bw_pipe", &[])),
-    column(Text::name("AF\nUNIX"), MB_PER_S, case("ipc.unix_bandwidth", &[]), case("lmbench.bw_unix", &[])),
+    column(term!("Pipe"), MB_PER_S, case("ipc.bandwidth", &[]), case("lmbench.bw_pipe", &[])),
+    column(Text::name("AF\nUNIX"), MB_PER_S, case("ipc.bandwidth", UNIX), case("lmbench.bw_unix", &[])),
     column(
         Text::name("TCP"),
         MB_PER_S,

@@ -56,8 +56,8 @@ const STAND_INS: &[(&str, &str)] = &[
     ("count=1024", "count=8"),
     ("for n in 1 2 3 4 5", "for n in 1 2"),
     ("hostmark watch", "hostmark watch --once --series w"),
-    ("ipc net", "ipc.pipe net.tcp"),
-    ("syscall ipc process file net", "syscall.null ipc.pipe"),
+    ("ipc net", "ipc.round_trip@by=pipe net.tcp"),
+    ("syscall ipc process file net", "syscall.null ipc.round_trip@by=pipe"),
 ];
 /// Programs that print what the documents' commands look for.
 const SCRIPTS: [(&str, &str); 3] = [("program", ":"), ("bench", "echo 120 MB/s"), ("latency", "echo avg=12.5")];

@@ -158,7 +158,7 @@ fn a_round_that_was_shared_from_its_first_sample_on_has_no_part_in_it_while_othe
 #[test]
 fn several_threads_have_none_and_copies_one_where_their_core_is_looked_at() {
     static COPIES: Probe = Probe { axes: &[Axis::copies(Profile::Quick)], ..TIME };
-    static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cache")], ..TIME };
+    static PLACED: Probe = Probe { axes: &[Axis { default: "same_cache", ..crate::fixture::CPUS }], ..TIME };
     let on_two = |looks: &[[u64; 2]]| {
         let mut round = steady(&[100.0; 10]);
         round.cpus = vec![0, 1];

@@ -7,17 +7,6 @@ use hostmark_model::{AxisKind, HostFacts, Profile};
 
 use super::{Axis, FREE, Points};
 
-/// Placements as points, nearest first.
-const PLACEMENTS: &[&str] = &[
-    Placement::SameCpu.name(),
-    Placement::SmtSibling.name(),
-    Placement::SameCache.name(),
-    Placement::OtherCache.name(),
-    Placement::SamePackageOtherNode.name(),
-    Placement::OtherNode.name(),
-    FREE,
-];
-
 /// The placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile on all.
 /// Of a host without CPUs all that there are, as names to choose from.
 fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
@@ -67,12 +56,6 @@ impl Axis {
     /// Whether `a-b`, two CPUs, is a value of it.
     pub(crate) fn takes_pairs(&self) -> bool {
         self.kind == AxisKind::Placement && matches!(self.points, Points::NamesOfHost(_))
-    }
-
-    /// An axis of all placements of two parties; those that the host lacks are Skipped.
-    pub const fn placement(name: &'static str, default: &'static str) -> Axis {
-        let points = Points::Listed { quick: PLACEMENTS, standard: &[], thorough: &[] };
-        Axis::new(name, AxisKind::Placement, default, points)
     }
 
     /// An axis of placements of two parties: on one CPU and on the nearest two from the quick profile on, on all others from

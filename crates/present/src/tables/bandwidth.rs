@@ -37,7 +37,7 @@ pub(crate) static PIPE: Layout = Layout {
     title: term!("Bandwidth of Pipe"),
     sections: &[Section {
         title: term!("writer and reader on"),
-        probe: "ipc.pipe_bandwidth",
+        probe: "ipc.bandwidth",
         along: "message",
         sizes: Sizes::Kib(KIB),
         at: &[],

@@ -210,11 +210,11 @@ fn probes() -> Vec<ProbeInfo> {
             &[("copies", Count, "1")],
         ),
         probe(
-            "syscall.select",
+            "syscall.readiness",
             ("select", "select"),
             Unit::Nanoseconds,
             calls,
-            &[("descriptors", Count, "10"), ("kind", Choice, "file")],
+            &[("call", Choice, "select"), ("descriptors", Count, "10"), ("kind", Choice, "file")],
         ),
         probe("syscall.stat", ("stat", "stat"), Unit::Nanoseconds, calls, &[]),
         probe(
@@ -226,11 +226,11 @@ fn probes() -> Vec<ProbeInfo> {
         ),
         probe("process.shell", ("sh -c", "sh -c"), Unit::Nanoseconds, processes, &[]),
         probe(
-            "ipc.pipe",
+            "ipc.round_trip",
             ("pipe round trip", "管道往返"),
             Unit::Nanoseconds,
             ("Communication", "进程间通信"),
-            &[("cpus", Placement, "same_cpu")],
+            &[("by", Choice, "pipe"), ("cpus", Placement, "same_cpu")],
         ),
     ];
     let quantity = |name: &str, unit, title| QuantityInfo { name: name.into(), unit, better: Better::Neither, title };
@@ -344,9 +344,9 @@ fn cases() -> Vec<CaseRecord> {
     cases.push(value("syscall.null@copies=1", 88.1));
     cases.push(value("syscall.null@copies=2", 91.0));
     for (descriptors, ns) in [(10, 310.0), (100, 2105.0), (250, 5150.0), (500, 10_220.0)] {
-        cases.push(value(&format!("syscall.select@descriptors={descriptors},kind=file"), ns));
+        cases.push(value(&format!("syscall.readiness@call=select,descriptors={descriptors},kind=file"), ns));
     }
-    cases.push(value("syscall.select@descriptors=100,kind=tcp", 2870.0));
+    cases.push(value("syscall.readiness@call=select,descriptors=100,kind=tcp", 2870.0));
     cases.push(case(
         "syscall.stat",
         Outcome::Failed { reason: ReasonCode::ProcessDied.because("worker killed by SIGBUS in round 1") },
@@ -358,7 +358,7 @@ fn cases() -> Vec<CaseRecord> {
     cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
     cases.push(case("process.shell", Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") }));
     for (placement, ns) in [("same_cpu", 1830.0), ("same_cache", 5210.0)] {
-        cases.push(with(value(&format!("ipc.pipe@cpus={placement}"), ns), |m| {
+        cases.push(with(value(&format!("ipc.round_trip@by=pipe,cpus={placement}"), ns), |m| {
             for (name, factor) in [("p50", 1.0), ("p99", 1.4), ("p999", 9.1)] {
                 m.also.insert(name.into(), Also { estimate: estimate(ns * factor, 0.03) });
             }
@@ -366,7 +366,7 @@ fn cases() -> Vec<CaseRecord> {
     }
     for placement in ["smt_sibling", "other_cache", "other_node"] {
         let reason = ReasonCode::Topology.because("no two usable CPUs are threads of one core");
-        cases.push(case(&format!("ipc.pipe@cpus={placement}"), Outcome::Skipped { reason }));
+        cases.push(case(&format!("ipc.round_trip@by=pipe,cpus={placement}"), Outcome::Skipped { reason }));
     }
     cases
 }

@@ -17,7 +17,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.futex"],
+    related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.round_trip"],
     axes: &[
         Axis::placements("cpus", "same_cache", Points::NamesOfHost(places)),
         Axis::choice(

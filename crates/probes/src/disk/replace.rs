@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, Quantity::DEVICE_SHARE],
-    related: &["disk.fsync", "file.create", "file.delete"],
+    related: &["disk.fsync", "file.create_delete"],
     axes: &[
         Axis::choice("sync", "all", Points::Listed { quick: &["all"], standard: &["file", "none"], thorough: &[] }),
         Axis::size("size", "4096", Points::Listed { quick: &["4096"], standard: &["1048576"], thorough: &["65536"] }),

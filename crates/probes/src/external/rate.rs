@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     needs: &[Need::CommandValue(Unit::BytesPerSecond)],
-    related: &["external.command", "memory.copy", "ipc.pipe_bandwidth", "net.tcp_bandwidth", "disk.read"],
+    related: &["external.command", "memory.copy", "ipc.bandwidth", "net.tcp_bandwidth", "disk.read"],
     explain: crate::texts::external::RATE.explain,
     ..ASKED
 };

@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     needs: &[Need::CommandValue(Unit::Nanoseconds)],
-    related: &["external.command", "ipc.pipe", "net.tcp", "disk.fsync"],
+    related: &["external.command", "ipc.round_trip", "net.tcp", "disk.fsync"],
     explain: crate::texts::external::TIME.explain,
     ..ASKED
 };

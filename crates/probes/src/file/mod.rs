@@ -1,7 +1,6 @@
 //! Group file: files that are made, removed, read again from the cache, and written.
 
-mod create;
-mod delete;
+mod create_delete;
 mod io_uring;
 mod kernel_read;
 mod kernel_write;
@@ -14,7 +13,7 @@ mod read_start;
 mod reread;
 mod write;
 
-crate::group!("file": create delete read_small reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
+crate::group!("file": create_delete read_small reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
 
 use hostmark_engine::prelude::*;
 
@@ -34,9 +33,6 @@ const DATA: Axis =
     Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });
 /// One read or write moves so much at most, as many programs do.
 const BLOCK_BYTES: usize = 64 << 10;
-/// Files made and removed at a time: enough that a pass is long against reading the clock.
-const FILES: usize = 200;
-
 /// From one sector to as much as the profile and the memory allow.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const STANDARD: [u64; 6] = [512, 4 << 10, 64 << 10, 1 << 20, 8 << 20, 256 << 20];

@@ -6,7 +6,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["file.create", "file.delete", "file.open_reread", "syscall.open_close"],
+    related: &["file.create_delete", "file.open_reread", "syscall.open_close"],
     axes: &[
         super::SMALL,
         Axis::count("files", "200", Points::Listed { quick: &["200"], standard: &["10000"], thorough: &["1000"] }),

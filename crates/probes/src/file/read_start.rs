@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: Quantity::OF_BATCHES,
-    related: &["file.overwrite", "file.kernel_read", "syscall.read_zero", "disk.read"],
+    related: &["file.overwrite", "file.kernel_read", "syscall.byte", "disk.read"],
     axes: &[Axis::bind(), page_access::THROUGH],
     full_factorial: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,

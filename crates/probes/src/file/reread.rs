@@ -6,7 +6,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    related: &["file.open_reread", "file.mmap_reread", "memory.copy", "syscall.read_zero"],
+    related: &["file.open_reread", "file.mmap_reread", "memory.copy", "syscall.byte"],
     axes: &[super::SIZE, super::DATA, crate::place::PLACE],
     replaces: &["bw_file_rd"],
     section: crate::section::FILES,

@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::SUSTAINED_BYTES],
-    related: &["disk.write", "disk.fsync", "file.create", "memory.copy"],
+    related: &["disk.write", "disk.fsync", "file.create_delete", "memory.copy"],
     axes: &[
         Axis::size(
             "size",

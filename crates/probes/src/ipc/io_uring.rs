@@ -7,7 +7,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["syscall.io_uring", "file.io_uring", "syscall.epoll", "ipc.socketpair"],
+    related: &["syscall.io_uring", "file.io_uring", "syscall.readiness", "ipc.round_trip"],
     axes: &[
         Axis::choice(
             "op",

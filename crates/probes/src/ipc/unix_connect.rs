@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["ipc.unix_stream", "net.tcp_connect", "syscall.open_close"],
+    related: &["ipc.round_trip", "net.tcp_connect", "syscall.open_close"],
     axes: &[super::PLACEMENT],
     limit: Limit::KernelEntry,
     blocking: true,

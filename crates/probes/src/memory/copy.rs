@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.read", "memory.write", "memory.stream", "ipc.shared_memory_bandwidth"],
+    related: &["memory.read", "memory.write", "memory.stream", "ipc.bandwidth"],
     axes: &[
         Axis { points: Points::OfHost(sizes), ..super::SIZE }.fills(Fill::EachThread(2)),
         Axis::choice(

@@ -11,7 +11,6 @@ mod kernel_random_access;
 mod latency;
 mod line;
 mod loaded_latency;
-mod migration;
 mod numa_bandwidth;
 mod numa_latency;
 mod ownership;
@@ -29,7 +28,7 @@ mod write;
 
 pub use stream::enough as stream_elements;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth interleave migration integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth interleave integrity);
 
 use hostmark_engine::prelude::*;
 

@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: quantities::ALSO,
-    related: &["net.tcp_bandwidth", "ipc.pipe_bandwidth", "memory.copy", "disk.read"],
+    related: &["net.tcp_bandwidth", "ipc.bandwidth", "memory.copy", "disk.read"],
     axes: &[
         Axis::choice("path", "zero_pipe_socket_null", points::PATHS),
         Axis::threads("cpus", Points::OfHost(points::cpus)),

@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: super::TAILS,
-    related: &["net.udp", "net.rpc_tcp", "net.http", "ipc.unix_stream", "sched.wakeup"],
+    related: &["net.udp", "net.rpc_tcp", "net.http", "ipc.round_trip", "sched.wakeup"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
     blocking: true,

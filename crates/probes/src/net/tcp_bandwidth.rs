@@ -28,7 +28,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
-    related: &["net.rate_latency", "net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth"],
+    related: &["net.rate_latency", "net.tcp_offload", "ipc.bandwidth", "net.tcp", "net.udp_bandwidth"],
     axes: &[
         Axis::size(
             "message",

@@ -14,7 +14,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: questions::ALSO,
-    related: &["net.tcp", "net.rpc_udp", "ipc.unix_dgram", "net.udp_bandwidth"],
+    related: &["net.tcp", "net.rpc_udp", "ipc.round_trip", "net.udp_bandwidth"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
     blocking: true,

@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P50, Quantity::P99, Quantity::MEAN],
-    related: &["paging.fault", "ipc.futex", "sched.wakeup", "sched.context_switch"],
+    related: &["paging.fault", "ipc.round_trip", "sched.wakeup", "sched.context_switch"],
     axes: &[
         Axis::placements(
             "cpus",

@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["process.fork_exit", "ipc.futex", "sched.context_switch"],
+    related: &["process.fork_exit", "ipc.round_trip", "sched.context_switch"],
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::SYSTEM,

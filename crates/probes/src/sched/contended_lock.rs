@@ -19,7 +19,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
     also: &[FAIRNESS, IN_A_ROW],
-    related: &["syscall.futex", "cpu.atomic", "cpu.core_to_core", "ipc.futex"],
+    related: &["syscall.futex", "cpu.atomic", "cpu.core_to_core", "ipc.round_trip"],
     axes: &[
         Axis::choice("wait", "spin", Points::Listed { quick: &["spin", "sleep"], standard: &[], thorough: &[] }),
         Axis::threads("threads", Points::OfHost(crate::running::powers_of_two)),

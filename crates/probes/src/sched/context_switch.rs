@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
-    related: &["ipc.pipe", "sched.ucontext", "sched.wakeup", "memory.hierarchy"],
+    related: &["ipc.round_trip", "sched.ucontext", "sched.wakeup", "memory.hierarchy"],
     axes: &[
         Axis::count(
             "processes",

@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["sched.context_switch", "ipc.pipe", "sched.fairness"],
+    related: &["sched.context_switch", "ipc.round_trip", "sched.fairness"],
     axes: &[
         Axis::choice(
             "depth",

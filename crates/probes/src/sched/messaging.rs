@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["ipc.unix_stream", "ipc.pipe", "sched.context_switch"],
+    related: &["ipc.round_trip", "sched.context_switch"],
     axes: &[
         Axis::count("groups", "1", Points::Listed { quick: &["1"], standard: &["4", "10"], thorough: &["20"] }),
         Axis::choice("channel", "socket", Points::Listed { quick: &["socket"], standard: &["pipe"], thorough: &[] }),

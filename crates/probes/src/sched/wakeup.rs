@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
-    related: &["ipc.futex", "sched.context_switch", "sched.ipi", "clock.sleep"],
+    related: &["ipc.round_trip", "sched.context_switch", "sched.ipi", "clock.sleep"],
     axes: &[
         Axis::choice("by", "futex", Points::Listed { quick: &["futex"], standard: &["eventfd"], thorough: &[] }),
         Axis::count("rate", "1000", Points::Listed { quick: &["1000"], standard: &["100", "10000"], thorough: &[] }),

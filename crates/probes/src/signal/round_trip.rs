@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["signal.handle", "ipc.eventfd", "ipc.futex", "sched.context_switch"],
+    related: &["signal.handle", "ipc.round_trip", "sched.context_switch"],
     axes: &[CPUS],
     limit: Limit::HandOvers(2),
     blocking: true,

@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::REFERENCE_CYCLES, Quantity::BATCH_CYCLES, KERNEL],
-    related: &["syscall.socket_filter", "syscall.seccomp", "syscall.null"],
+    related: &["syscall.seccomp", "syscall.null"],
     axes: &[Axis::choice(
         "program",
         "empty",

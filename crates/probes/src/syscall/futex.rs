@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.atomic", "ipc.futex", "syscall.null"],
+    related: &["cpu.atomic", "ipc.round_trip", "syscall.null"],
     axes: &[Axis::choice(
         "way",
         "wake",

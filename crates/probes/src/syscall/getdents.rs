@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["syscall.stat", "syscall.open_close", "file.create"],
+    related: &["syscall.stat", "syscall.open_close", "file.create_delete"],
     axes: &[
         Axis::count(
             "entries",

@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.null", "syscall.read_zero"],
+    related: &["syscall.null", "syscall.byte"],
     axes: &[Axis::choice(
         "way",
         "syscall",

@@ -7,7 +7,7 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["syscall.null", "syscall.epoll", "cpu.core_to_core", "disk.read"],
+    related: &["syscall.null", "syscall.readiness", "cpu.core_to_core", "disk.read"],
     axes: &[
         Axis::count(
             "batch",

@@ -1,62 +1,26 @@
 //! Group syscall: what it costs to enter the kernel for one small thing.
 
 mod bpf;
-mod epoll;
-mod fstat;
+mod byte;
 mod futex;
 mod getdents;
 mod getpid;
-mod getrandom;
 mod io_uring;
 mod kernel_null;
 mod null;
 mod open_close;
 mod parallel;
-mod poll;
-mod read_zero;
+mod readiness;
 mod seccomp;
-mod select;
-mod socket_filter;
 mod stat;
-mod traced;
-mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp socket_filter bpf traced parallel kernel_null);
+crate::group!("syscall", shares_worker true: null getpid byte stat getdents open_close readiness io_uring futex seccomp bpf parallel kernel_null);
 
 use std::path::PathBuf;
 
-use crate::workloads::network::readiness::{self, Descriptors};
 use crate::workloads::storage::files;
 use crate::workloads::storage::path_ops::KernelPath;
 use hostmark_engine::prelude::*;
-
-/// Axis descriptors: how many are asked about at once.
-const DESCRIPTORS: Axis = Axis::count(
-    "descriptors",
-    "100",
-    Points::Listed { quick: &["100"], standard: &["10", "250", "500"], thorough: &[] },
-);
-/// Axis kind: what they are descriptors of.
-const KIND: Axis =
-    Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp"], standard: &["file", "pipe"], thorough: &[] });
-
-/// The descriptors that the case's axes name.
-fn descriptors(case: &mut Case) -> Result<Descriptors> {
-    let count: usize = case.param("descriptors")?;
-    let many = |error| RoundError::lacking(say!("cannot open {count} descriptors"), &error);
-    match case.param::<String>("kind")?.as_str() {
-        "file" => {
-            let path = case.memory_dir()?.join("file");
-            files::write(&path, b"", 0o600)?;
-            Descriptors::of_file(&files::open(&path, true)?, count).map_err(many)
-        }
-        "pipe" => {
-            let (ready, _) = readiness::ready_pipe()?;
-            Descriptors::of_file(&ready, count).map_err(many)
-        }
-        _ => Descriptors::of_connection(count).map_err(many),
-    }
-}
 
 /// Axis depth: components of the path that the kernel walks, the file's name among them. It begins at the working directory,
 /// so that neither where the scratch directory lies nor a mount on the way there is part of the value. The default is as

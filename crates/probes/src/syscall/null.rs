@@ -9,7 +9,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.getpid", "syscall.read_zero", "syscall.write_null", "cpu.scaling", "clock.read"],
+    related: &["syscall.getpid", "syscall.byte", "cpu.scaling", "clock.read"],
     axes: &[Axis::copies(Profile::Quick)],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],

@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.stat", "file.create", "file.open_reread"],
+    related: &["syscall.stat", "file.create_delete", "file.open_reread"],
     axes: &[
         Axis::choice(
             "call",

@@ -25,7 +25,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    related: &["paging.parallel_fault", "cpu.scaling", "syscall.open_close", "file.delete"],
+    related: &["paging.parallel_fault", "cpu.scaling", "syscall.open_close", "file.create_delete"],
     axes: &[
         Axis::choice("call", "open", Points::Listed { quick: OPERATIONS, standard: &[], thorough: FURTHER }),
         THREADS,

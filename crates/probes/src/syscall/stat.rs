@@ -1,17 +1,21 @@
-//! Probe syscall.stat: the status of a file by its path.
+//! Probe syscall.stat: the status of a file, by its path or open.
 
 use hostmark_engine::prelude::*;
+
+use crate::workloads::storage::{files, path_ops};
+
 pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.fstat", "syscall.open_close", "syscall.null"],
+    related: &["syscall.open_close", "syscall.null"],
     axes: &[
-        Axis::choice("call", "stat", Points::Listed { quick: &["stat"], standard: &["statx"], thorough: &[] }),
+        Axis::ways("call", "stat", Points::Listed { quick: &["stat", "fstat"], standard: &["statx"], thorough: &[] }),
         super::DEPTH,
         crate::place::PLACE,
     ],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["call", "place"] }],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],
     core_bound: CoreBound::Yes,
@@ -21,9 +25,16 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
+    let call: String = case.param("call")?;
+    if call == "fstat" {
+        let path = crate::place::directory(case)?.join("file");
+        files::write(&path, b"x", 0o600)?;
+        let file = files::open(&path, false)?;
+        return case.calls(|| path_ops::fstat(&file)).time();
+    }
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    match case.param::<String>("call")?.as_str() {
+    match call.as_str() {
         "statx" => {
             path.statx().map_err(|error| RoundError::lacking(say!("this call is not available"), &error))?;
             case.calls(|| path.statx()).time()

@@ -111,7 +111,7 @@ impl PrintedRun<'_> {
         if text.trim().is_empty() {
             refuse!("'{name}' printed nothing; it must end in a hostmark", name = self.name);
         }
-        let run = load_run(text).map_err(|error| {
+        let run = load_run(text).map(hostmark_probes::run_of_today).map_err(|error| {
             refused!(
                 "what '{name}' printed {error}",
                 name = self.name,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use hostmark_analysis::format::unit_name;
 use hostmark_engine::plan;
-use hostmark_model::{CaseRecord, Exit, Lang, PrintedUnit, Run, default_case_of, typed_value};
+use hostmark_model::{CaseRecord, Exit, Lang, Params, PrintedUnit, Run, typed_value};
 use hostmark_probes::CATALOGUE;
 
 use super::several;
@@ -100,13 +100,12 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
     let case = match picked.as_slice() {
         [] => return Err(none_of(filter)),
         [only] => only,
-        [first, ..] => match default_case_of(&run.cases, filter) {
-            Some(case) => case,
-            None => {
-                let (count, first) = (picked.len(), run.typed_id(&first.id));
-                refuse!("--get {filter} means {count} cases; name one, as {first}")
-            }
-        },
+        // Run files keep catalogue order, a probe's default case first.
+        [first, ..] if first.probe == filter || is_of_one_way(run, filter, &first.params) => first,
+        [first, ..] => {
+            let (count, first) = (picked.len(), run.typed_id(&first.id));
+            refuse!("--get {filter} means {count} cases; name one, as {first}")
+        }
     };
     let (id, name) = (run.typed_id(&case.id), &run.name);
     let Some(measured) = case.measured() else {
@@ -124,6 +123,14 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
             Ok(format!("{} {name}", six_digits(measured.estimate.value())).trim_end().to_owned())
         }
     }
+}
+
+/// True where a filter names only the first axis of a probe, and a point is at the defaults of the others.
+fn is_of_one_way(run: &Run, filter: &str, point: &Params) -> bool {
+    let probe = run.probes.iter().find(|probe| probe.id == probe_of(filter));
+    let Some([way, others @ ..]) = probe.map(|probe| &probe.axes[..]) else { return false };
+    let is_way = |value| filter.ends_with(&format!("@{}={value}", way.name));
+    point.get(&way.name).is_some_and(is_way) && others.iter().all(|axis| point.get(&axis.name) == Some(&axis.default))
 }
 
 /// A number to six significant digits, without an exponent: more than any value is known to.

@@ -93,14 +93,14 @@ mod tests {
             let filters: Vec<String> = filters.iter().map(|filter| (*filter).to_owned()).collect();
             of_sides(named(name).unwrap(), &filters)
         };
-        let [without, with] = filters("pipe-size", &["ipc.pipe_bandwidth@message=4K"]).unwrap();
-        assert_eq!(without, ["ipc.pipe_bandwidth@message=4K,capacity=default"]);
-        assert_eq!(with, ["ipc.pipe_bandwidth@message=4K,capacity=1m"]);
-        let [without, _] = filters("binding", &["memory.random_access", "ipc.pipe"]).unwrap();
-        assert_eq!(without, ["memory.random_access@bind=none", "ipc.pipe@cpus=free"]);
+        let [without, with] = filters("pipe-size", &["ipc.bandwidth@message=4K"]).unwrap();
+        assert_eq!(without, ["ipc.bandwidth@message=4K,capacity=default"]);
+        assert_eq!(with, ["ipc.bandwidth@message=4K,capacity=1m"]);
+        let [without, _] = filters("binding", &["memory.random_access", "ipc.round_trip"]).unwrap();
+        assert_eq!(without, ["memory.random_access@bind=none", "ipc.round_trip@cpus=free"]);
         let [without, with] = filters("pipe-size", &["ipc"]).unwrap();
         assert_eq!((without.len(), with.len()), (1, 1), "of a group those that have the axis");
-        for wrong in ["syscall.null", "ipc.pipe_bandwidth@capacity=1m"] {
+        for wrong in ["syscall.null", "ipc.bandwidth@capacity=1m"] {
             let error = filters("pipe-size", &[wrong]).unwrap_err().to_string();
             assert!(error.starts_with("pipe-size tries the axis capacity"), "{error}");
         }

@@ -71,7 +71,7 @@ const fn case(filter: &'static str, name: Text) -> Concerned {
 /// Stands for the nearest placement on two CPUs.
 pub const NEAR: &str = "NEAR";
 
-const PIPE_ACROSS: Concerned = case("ipc.pipe@cpus=NEAR", term!("a pipe round trip across CPUs"));
+const PIPE_ACROSS: Concerned = case("ipc.round_trip@by=pipe,cpus=NEAR", term!("a pipe round trip across CPUs"));
 const WAKEUP: Concerned = case("sched.wakeup@by=futex,rate=1000,cpus=NEAR", term!("waking another CPU"));
 const TCP_ACROSS: Concerned = case("net.tcp@cpus=NEAR", term!("a TCP round trip across CPUs over loopback"));
 const FREQUENCY: Concerned = case("cpu.frequency@load=scalar,threads=1", term!("the frequency of one busy core"));
@@ -92,7 +92,7 @@ pub static TUNINGS: &[Tuning] = &[
         texts: texts::BINDING,
         findings: &["ipc.across_cpus"],
         cases: &[
-            case("ipc.pipe", term!("a pipe round trip")),
+            case("ipc.round_trip@by=pipe", term!("a pipe round trip")),
             case("net.tcp", term!("a TCP round trip over loopback")),
             case("memory.random_access", term!("random reads of memory")),
         ],
@@ -104,15 +104,15 @@ pub static TUNINGS: &[Tuning] = &[
         findings: &["ipc.pipe_capacity"],
         cases: &[
             case(
-                "ipc.pipe_bandwidth@message=1048576,cpus=same_cpu",
+                "ipc.bandwidth@by=pipe,message=1048576,cpus=same_cpu",
                 term!("the pipe bandwidth of 1 MiB messages on one CPU"),
             ),
             case(
-                "ipc.pipe_bandwidth@message=1048576,cpus=NEAR",
+                "ipc.bandwidth@by=pipe,message=1048576,cpus=NEAR",
                 term!("the pipe bandwidth of 1 MiB messages across CPUs"),
             ),
             case(
-                "ipc.pipe_bandwidth@message=65536,cpus=NEAR",
+                "ipc.bandwidth@by=pipe,message=65536,cpus=NEAR",
                 term!("the pipe bandwidth of 64 KiB messages across CPUs"),
             ),
         ],

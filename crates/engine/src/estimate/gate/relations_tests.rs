@@ -90,7 +90,7 @@ fn records_without_the_axis_are_let_be() {
     assert_eq!(records, before);
 }
 
-const CPUS: &[Axis] = &[Axis::placement("cpus", "same_cpu")];
+const CPUS: &[Axis] = &[crate::fixture::CPUS];
 static SWITCH: Probe = Probe { limit: Limit::Switch, axes: CPUS, ..PLAIN };
 static ROUND_TRIP: Probe = Probe { limit: Limit::HandOvers(2), axes: CPUS, ..PLAIN };
 static HAND_OVER: Probe = Probe { limit: Limit::HandOvers(1), axes: CPUS, ..PLAIN };

@@ -9,7 +9,7 @@ pub const SOURCES: &[&str] = &[
     "memory.latency",
     "process.fork_exit",
     "paging.parallel_fault",
-    "ipc.pipe_bandwidth",
+    "ipc.bandwidth",
     "net.tcp",
     "net.udp",
     "net.tcp_connect",

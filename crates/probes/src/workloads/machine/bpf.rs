@@ -3,7 +3,7 @@
 use std::io;
 
 use hostmark_engine::prelude::say;
-use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::workloads::call::returned;
 
@@ -268,42 +268,8 @@ fn make_map(kind: u32) -> io::Result<OwnedFd> {
     Ok(map)
 }
 
-/// BPF_LD | BPF_W | BPF_LEN, BPF_JMP | BPF_JEQ | BPF_K, and BPF_RET | BPF_K of linux/bpf_common.h.
-const LOAD_LENGTH: u16 = 0x80;
-const IF_EQUAL: u16 = 0x15;
-const RETURN: u16 = 0x06;
-
-/// Puts a classic filter of so many instructions, 2 at least, before all that `socket` receives, which it lets through whole:
-/// SO_ATTACH_FILTER.
-pub fn filter(socket: impl AsFd, instructions: u16) -> io::Result<()> {
-    filter_by(socket, instructions, u32::MAX)
-}
-
-/// The same where so many bytes are let through.
-fn filter_by(socket: impl AsFd, instructions: u16, passes: u32) -> io::Result<()> {
-    let step = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
-    // The length of what came, comparisons with what it never is, and how much is let through.
-    let compares = std::iter::repeat_n(step(IF_EQUAL, i32::MAX as u32), usize::from(instructions.max(2)) - 2);
-    let mut program: Vec<libc::sock_filter> =
-        std::iter::once(step(LOAD_LENGTH, 0)).chain(compares).chain([step(RETURN, passes)]).collect();
-    let all = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the kernel reads one description, and as many instructions as it says.
-    returned("setsockopt", unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const all).cast(),
-            size_of_val(&all) as libc::socklen_t,
-        )
-    })
-    .map(drop)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixDatagram;
-
     use super::*;
     use crate::workloads::call::errno;
 
@@ -327,19 +293,6 @@ mod tests {
             program.check().unwrap();
             program.returns += 1;
             assert!(program.run(1).is_err(), "{work:?}");
-        }
-    }
-
-    #[test]
-    fn a_filter_decides_what_a_socket_receives() {
-        let (near, far) = UnixDatagram::pair().unwrap();
-        far.set_nonblocking(true).unwrap();
-        let mut block = [0; 2];
-        for (instructions, passes, comes) in [(2, u32::MAX, true), (2048, u32::MAX, true), (64, 0, false)] {
-            filter_by(&far, instructions, passes).unwrap();
-            // What is filtered out is sent all the same.
-            near.send(b"x").unwrap();
-            assert_eq!(far.recv(&mut block).ok(), comes.then_some(1), "{instructions} {passes}");
         }
     }
 }

@@ -4,7 +4,6 @@ pub mod balloon;
 pub mod heap;
 pub mod mapping;
 pub mod membarrier;
-pub mod movable;
 pub mod pagemap;
 pub mod protection;
 pub mod sparse;

@@ -7,4 +7,3 @@ pub(crate) mod keeper;
 pub mod program;
 pub mod small_parent;
 pub mod thread;
-pub mod traced;
