@@ -9,13 +9,18 @@ fn main() {
     let findings = module("findings", &keyed("src/findings", is_remedy));
     let others = ["data_path", "references"].map(|name| module(name, &keyed(&format!("src/{name}"), |_| true)));
     // Where the Chinese is missing, the template itself stands.
-    let chinese = catalogue(Path::new("zh.po"))
-        .into_iter()
-        .filter(|(_, zh)| !zh.is_empty())
-        .map(|(en, zh)| format!("({en:?}, {zh:?})"));
+    let errors = Path::new("src/reasons/errors.md");
+    let library = section(errors, "Library");
+    let library = translated(errors, &library).map(|[en, zh]| (en.to_owned(), zh.to_owned()));
+    let mut chinese: Vec<_> = catalogue(Path::new("zh.po")).into_iter().chain(library).collect();
+    chinese.sort();
+    let chinese = chinese.iter().filter(|(_, zh)| !zh.is_empty()).map(|(en, zh)| format!("({en:?}, {zh:?})"));
     let chinese = slice("CHINESE", "(&str, &str)", chinese);
-    let (axes, errors) = (axes(Path::new("src/labels/axes.md")), errors(Path::new("src/reasons/errors.md")));
-    let out = [findings, others.concat(), axes, errors, terms("terms.md"), chinese].concat();
+    let remedies = section(errors, "Remedies");
+    let remedies = translated(errors, &remedies).map(|[numbers, zh]| format!("(&[{numbers}], {zh:?})"));
+    let remedies = slice("REMEDIES", "(&[i32], &str)", remedies);
+    let axes = axes(Path::new("src/labels/axes.md"));
+    let out = [findings, others.concat(), axes, remedies, terms("terms.md"), chinese].concat();
     write(&["src", "terms.md", "zh.po"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
 }
 
@@ -31,14 +36,6 @@ fn axes(path: &Path) -> String {
     let names = translated(path, names).map(|[axis, zh]| format!("({axis:?}, {zh:?})"));
     let values = translated(path, values).map(|[axis, value, zh]| format!("({axis:?}, {value:?}, {zh:?})"));
     slice("AXES", "(&str, &str)", names) + &slice("AXIS_VALUES", "(&str, &str, &str)", values)
-}
-
-/// The Chinese of errors of the standard library, and what helps against those of the system by their numbers.
-fn errors(path: &Path) -> String {
-    let [library, remedies] = ["Library", "Remedies"].map(|heading| section(path, heading));
-    let library = translated(path, &library).map(|[en, zh]| format!("({en:?}, {zh:?})"));
-    let remedies = translated(path, &remedies).map(|[numbers, zh]| format!("(&[{numbers}], {zh:?})"));
-    slice("LIBRARY_ERRORS", "(&str, &str)", library) + &slice("REMEDIES", "(&[u32], &str)", remedies)
 }
 
 /// The text below a heading.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
 use hostmark_analysis::reasons;
-use hostmark_model::{Lang, Message};
+use hostmark_model::{Exit, Lang, Message};
 
 use crate::world::context;
 
@@ -52,15 +52,29 @@ pub fn of_launch(error: impl Into<Message>) -> String {
     reasons::localized(error, current())
 }
 
+/// An error of a command, and the code that it ends with.
+#[derive(Debug)]
+pub struct EndsWith(pub Exit, pub Message);
+
+impl std::fmt::Display for EndsWith {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&of_launch(&self.1))
+    }
+}
+
+impl std::error::Error for EndsWith {}
+
 /// A sentence in the language of the command: `said!("{file} is empty")`, whose Chinese is in `zh.po` of `hostmark-analysis`.
 macro_rules! said {
     ($($sentence:tt)*) => { $crate::language::spoken(&hostmark_say::say!($($sentence)*)) };
 }
 pub(crate) use said;
 
-/// An error of a sentence in the language of the command, as [`said!`] makes it.
+/// An error of a sentence, which displays in the language of the command.
 macro_rules! refused {
-    ($($sentence:tt)*) => { anyhow::anyhow!("{}", $crate::language::said!($($sentence)*)) };
+    ($($sentence:tt)*) => {
+        anyhow::Error::from($crate::language::EndsWith(hostmark_model::Exit::BadInput, hostmark_say::say!($($sentence)*)))
+    };
 }
 pub(crate) use refused;
 

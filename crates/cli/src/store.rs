@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
 use hostmark_engine::sys::place::{Directory, Kind, Place};
 use hostmark_engine::sys::regular;
@@ -363,10 +363,10 @@ pub fn bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
 pub fn text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = match bytes(path) {
-        Err(error) => bail!(said!("{shown} cannot be read: {error}; give another file")),
-        Ok(None) => bail!(said!("{shown} is too large for a run; give a file that `hostmark run` wrote")),
+        Err(error) => refuse!("{shown} cannot be read: {error}; give another file"),
+        Ok(None) => refuse!("{shown} is too large for a run; give a file that `hostmark run` wrote"),
         Ok(Some(bytes)) if bytes.is_empty() => {
-            bail!(said!("{shown} is empty; restore it, or measure again"))
+            refuse!("{shown} is empty; restore it, or measure again")
         }
         Ok(Some(bytes)) => bytes,
     };
@@ -376,7 +376,7 @@ pub fn text(path: &Path) -> Result<String> {
         Err(error) if error.error_len().is_none() => {
             Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default().to_owned())
         }
-        Err(_) => bail!(said!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote")),
+        Err(_) => refuse!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote"),
     }
 }
 

@@ -73,10 +73,10 @@ impl Agent {
     /// The sentence with which it refuses, and its exit code.
     fn refuses(&mut self) -> (String, i32) {
         let (code, said) = self.rest();
-        let [AgentAnswer::Error { sentence, exit }] = &said[..] else { panic!("{code:?} {said:?}") };
-        assert_eq!(code, Some(i32::from(*exit)));
-        assert!(sentence.contains("; "), "{sentence}");
-        (sentence.clone(), i32::from(*exit))
+        let [AgentAnswer::Error(why)] = &said[..] else { panic!("{code:?} {said:?}") };
+        assert_eq!(code, Some(i32::from(why.exit)));
+        assert!(why.sentence.contains("; "), "{why:?}");
+        (why.sentence.clone(), i32::from(why.exit))
     }
 }
 
@@ -108,8 +108,8 @@ fn what_is_no_greeting_is_refused_with_a_sentence() {
         let mut agent = Agent::start();
         agent.send(input);
         let (code, said) = agent.rest();
-        let Some(AgentAnswer::Error { sentence, exit: 2 }) = said.last() else { panic!("{input} {said:?}") };
-        assert!(code == Some(2) && sentence.contains(why), "{input} {sentence}");
+        let Some(AgentAnswer::Error(said)) = said.last() else { panic!("{input} {said:?}") };
+        assert!((code, said.exit) == (Some(2), 2) && said.sentence.contains(why), "{input} {said:?}");
     }
 }
 
@@ -193,11 +193,11 @@ fn past_rounds_that_fit_nowhere_end_no_agent_without_a_word() {
             let answer = agent.next_answer();
             lines += 1;
             match answer {
-                Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. }) | None => break answer,
+                Some(AgentAnswer::Run(_) | AgentAnswer::Error(_)) | None => break answer,
                 Some(_) => agent.ask(&AgentRequest::Acknowledge { lines }),
             }
         };
-        assert!(matches!(last, Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. })), "{past:?}");
+        assert!(matches!(last, Some(AgentAnswer::Run(_) | AgentAnswer::Error(_))), "{past:?}");
         agent.ask(&AgentRequest::Acknowledge { lines });
         agent.send("\"bye\"\n");
         assert!(agent.rest().0.is_some_and(|code| code < 6), "{past:?}");

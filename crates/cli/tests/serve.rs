@@ -93,12 +93,13 @@ fn a_run_is_measured_where_the_server_is_and_kept_here() {
 
 #[test]
 fn who_has_another_token_is_informed_and_no_agent_is_started() {
-    let mut server = Server::start(&[]);
+    let mut server = Server::start(&["--lang", "zh"]);
     let home = Home::new();
-    let (code, out, errors) = ended(&mut server.client_with(&home, &Token::fresh().unwrap(), &["host"]));
+    let (code, out, errors) =
+        ended(&mut server.client_with(&home, &Token::fresh().unwrap(), &["host", "--lang", "zh"]));
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(errors.contains("refuses this token; give the file that holds the token"), "{errors}");
-    assert!(within(SOON, || server.complaints.lock().unwrap().contains("127.0.0.1 has another token")));
+    assert!(errors.contains("拒绝此令牌；请给出"), "{errors}");
+    assert!(within(SOON, || server.complaints.lock().unwrap().contains("127.0.0.1 的令牌不符")));
     server.assert_serves();
 }
 
@@ -294,9 +295,9 @@ fn one_session_more_than_may_be_is_informed() {
     let first = Client::enter(&server);
     assert!(within(SOON, || count(&server, "agent") == 1));
     let home = Home::new();
-    let (code, _, errors) = ended(&mut server.client(&home, &["host"]));
+    let (code, _, errors) = ended(&mut server.client(&home, &["host", "--lang", "zh"]));
     assert_eq!(code, 5);
-    assert!(errors.contains("1 sessions are under way there"), "{errors}");
+    assert!(errors.contains("那里已有 1 个会话，不能再多；请稍后重试"), "{errors}");
     drop(first);
     assert_alone(&server);
     server.assert_serves();

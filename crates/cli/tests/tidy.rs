@@ -151,9 +151,8 @@ fn every_reason_has_a_code_and_every_code_a_reason() {
 
 #[test]
 fn every_error_of_the_system_has_its_own_name_in_chinese() {
-    let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
-    for number in known {
-        let error = std::io::Error::from_raw_os_error(number).to_string();
+    for number in (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno) {
+        let error = std::io::Error::from_raw_os_error(number);
         let text = hostmark_analysis::reasons::localized(&error, hostmark_model::Lang::Zh);
         assert_eq!(text.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
     }

@@ -256,7 +256,7 @@ impl Case {
         self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
         if let Some(words) = exit_message::received() {
-            return Err(RoundError::failed(ReasonCode::ProcessDied, exit_message::as_reason(&words)));
+            return Err(RoundError::failed(ReasonCode::ProcessDied, exit_message::as_reason(words)));
         }
         self.yielded.complete_ns = monotonic_ns();
         self.yielded.samples = Some(samples);

@@ -78,7 +78,7 @@ fn respond(
     output: &mut impl Write,
 ) -> std::io::Result<()> {
     greet(output)?;
-    answer_with_last_words();
+    exit_message::answer_with_last_words();
     let mut line = String::new();
     loop {
         for_each_case(catalogue, &job, |events| {
@@ -92,16 +92,6 @@ fn respond(
             return Ok(());
         }
         job = Job::from_line(&line)?;
-    }
-}
-
-/// Has this worker answer with the last words of a child that has failed, where it waits for that child.
-fn answer_with_last_words() {
-    const WORDS: &str = "@@";
-    let lines =
-        lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::as_reason(WORDS).to_string()) }]);
-    if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
-        exit_message::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
 }
 
@@ -203,8 +193,8 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
 /// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
 fn with_last_words(reason: Reason) -> Reason {
     match exit_message::received() {
-        Some(words) if !reason.contains(&words) => {
-            ReasonCode::ProcessDied.because(say!("{words} ({reason})", words = exit_message::as_reason(&words)))
+        Some(words) if !reason.contains(&words.to_string()) => {
+            ReasonCode::ProcessDied.because(say!("{words} ({reason})", words = exit_message::as_reason(words)))
         }
         _ => reason,
     }

@@ -46,14 +46,12 @@ pub enum AgentError {
     Transport(TransportError),
     /// It has ended, or the link to it has.
     Ended {
-        /// The place.
         name: String,
         /// What is known of it.
         how: Message,
     },
     /// It has ended before it said anything.
     NotBegun {
-        /// The place.
         name: String,
         /// What is known of it.
         how: Message,
@@ -62,48 +60,41 @@ pub enum AgentError {
     },
     /// Its server let nobody in, or could not be dialled.
     NotLetIn {
-        /// The place.
         name: String,
         /// Why, which ends with what to do.
         how: Message,
     },
     /// It has said nothing for too long.
     Silent {
-        /// The place.
         name: String,
         /// How long that was.
         seconds: u64,
     },
     /// It speaks on and on.
     Endless {
-        /// The place.
         name: String,
         /// How long it was given.
         seconds: u64,
     },
     /// It said what no agent says.
     Garbled {
-        /// The place.
         name: String,
         /// What is wrong with it.
         what: Message,
     },
     /// It speaks otherwise.
     Version {
-        /// The place.
         name: String,
         /// Its version.
         theirs: u32,
     },
     /// It is another program than the one that was sent.
-    DigestDiffers {
-        /// The place.
-        name: String,
-    },
+    DigestDiffers { name: String },
     /// It told an error of its own.
     Reported {
-        /// Its sentence, with the place before it.
-        sentence: String,
+        name: String,
+        /// Its sentence.
+        why: Message,
         /// The exit code that it gave.
         exit: u8,
     },
@@ -111,7 +102,6 @@ pub enum AgentError {
     Stopped,
     /// The system refused.
     Io {
-        /// The place.
         name: String,
         /// What it said.
         error: io::Error,
@@ -144,7 +134,7 @@ impl From<&AgentError> for Message {
             AgentError::DigestDiffers { name } => say!(
                 "the program behind '{name}' has another digest than the one that was sent; send it anew, and look at the way there"
             ),
-            AgentError::Reported { sentence, .. } => sentence.into(),
+            AgentError::Reported { name, why, .. } => say!("'{name}': {why}"),
             AgentError::Stopped => say!("stopped"),
             AgentError::Io { name, error } => say!("'{name}' cannot be heard or told ({error}); try again"),
         }
@@ -200,8 +190,7 @@ impl AgentLink {
         let is_served = matches!(place, Transport::Tcp(_));
         let hello = link.receive().map_err(|error| match error {
             AgentError::Ended { name, how } if is_served => {
-                let word = link.process.last_word().map(|word| quoted(word.trim_start_matches(OURS)));
-                AgentError::NotLetIn { name, how: word.map_or(how, Message::from) }
+                AgentError::NotLetIn { name, how: link.last_word().unwrap_or(how) }
             }
             AgentError::Ended { name, how } => {
                 let remedy = match begun.is_static {
@@ -329,9 +318,9 @@ impl AgentLink {
             ) => {
                 return Err(self.garbled(say!("what follows a plan, and no plan")));
             }
-            (AgentAnswer::Error { sentence, exit }, _) => {
-                let sentence = format!("'{}': {}", self.name, quoted(sentence));
-                return Err(AgentError::Reported { sentence, exit: *exit });
+            (AgentAnswer::Error(refusal), _) => {
+                let (name, why) = (self.name.clone(), harmless(refusal.into()));
+                return Err(AgentError::Reported { name, why, exit: refusal.exit });
             }
             _ => {}
         }
@@ -372,8 +361,14 @@ impl AgentLink {
         // Its last word may still be under way.
         self.process.ends_within(timing().end);
         let how = self.process.kill().map_or_else(Message::from, Message::from);
-        let how = how.with_last_word(self.process.last_word().map(|word| quoted(&word)));
-        AgentError::Ended { name: self.name.clone(), how }
+        AgentError::Ended { name: self.name.clone(), how: how.with_last_word(self.last_word()) }
+    }
+
+    /// What its process here said last: `hostmark dial` says a message.
+    fn last_word(&mut self) -> Option<Message> {
+        let word = self.process.last_word()?;
+        let word = word.trim_start_matches(OURS);
+        Some(harmless(Message::from_line(word).unwrap_or_else(|_| word.into())))
     }
 }
 
@@ -402,6 +397,12 @@ fn bounded(line: &str) -> Result<(), Message> {
         true => Err(say!("a line of more values than a run has")),
         false => Ok(()),
     }
+}
+
+/// The same of a message.
+fn harmless(mut message: Message) -> Message {
+    message.each_text(&mut |text| *text = quoted(text));
+    message
 }
 
 /// What was said there, as a part of a sentence here.

@@ -28,46 +28,28 @@ const LONGEST_GREETING: usize = 1 << 10;
 pub enum DialError {
     /// Nobody listens there, or the name means no address.
     Unreached {
-        /// What was dialled.
         address: String,
         /// Why.
         error: io::Error,
     },
     /// Who answers is no server of ours.
-    Strange {
-        /// What was dialled.
-        address: String,
-    },
+    Strange { address: String },
     /// It speaks otherwise.
     Version {
-        /// What was dialled.
         address: String,
         /// Its version.
         theirs: u8,
     },
     /// It ended the handshake.
-    Refused {
-        /// What was dialled.
-        address: String,
-    },
+    Refused { address: String },
     /// It says nothing.
-    Silent {
-        /// What was dialled.
-        address: String,
-    },
+    Silent { address: String },
     /// The connection has ended in the middle.
-    Lost {
-        /// What was dialled.
-        address: String,
-    },
+    Lost { address: String },
     /// Somebody on the way changes what passes.
-    Altered {
-        /// What was dialled.
-        address: String,
-    },
+    Altered { address: String },
     /// The system refused.
     Io {
-        /// What was dialled.
         address: String,
         /// What it said.
         error: io::Error,

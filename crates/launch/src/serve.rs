@@ -11,7 +11,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AgentAnswer, Exit, JsonLine};
+use hostmark_model::{AgentAnswer, AgentRefusal, Exit, JsonLine, Message};
+use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
@@ -56,7 +57,7 @@ pub struct ServerOptions<'a> {
     /// Becomes readable when the server is to end.
     pub stop: &'a OwnedFd,
     /// Takes lines about those who were refused.
-    pub report: &'a mut dyn FnMut(&str),
+    pub report: &'a mut dyn FnMut(&Message),
 }
 
 /// Serves until it is to end. Then nothing of its sessions is left.
@@ -206,10 +207,10 @@ impl Server<'_> {
     fn turn_away(&mut self, guest: AdmittedClient, now: Instant) {
         let AdmittedClient { mut socket, from, mut channel } = guest;
         let count = self.terms.sessions;
-        let sentence = format!(
+        let why = say!(
             "{count} sessions are under way there, and no more are allowed; try again later, or raise hostmark serve --sessions"
         );
-        let answer = AgentAnswer::Error { sentence, exit: Exit::ResourceLost.code() };
+        let answer = AgentAnswer::Error(AgentRefusal::new(why, Exit::ResourceLost));
         let mut unsent = Vec::new();
         let sealed = answer.to_line().is_ok_and(|line| {
             channel.seal(line.as_bytes(), &mut unsent).and_then(|()| channel.seal(&[], &mut unsent)).is_ok()

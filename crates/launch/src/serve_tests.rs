@@ -54,7 +54,7 @@ impl Street {
 
     fn reports(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        self.refusals.report(now() + Duration::from_secs(60), &mut |line| lines.push(line.to_owned()));
+        self.refusals.report(now() + Duration::from_secs(60), &mut |line| lines.push(line.to_string()));
         lines
     }
 }

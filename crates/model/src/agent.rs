@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, HostReport, Inputs, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
+use crate::message::{known, recorded, restored};
+use crate::{Event, Exit, HostReport, Inputs, Message, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
 /// The version of these lines. Who speaks another one is refused.
 pub const AGENT_PROTOCOL: u32 = 3;
@@ -150,12 +151,33 @@ pub enum AgentAnswer {
     /// The whole run.
     Run(Box<Run>),
     /// The agent cannot do what it was asked for. It says nothing more.
-    Error {
-        /// A sentence that ends with what to do.
-        sentence: String,
-        /// The exit code that it would have there.
-        exit: u8,
-    },
+    Error(AgentRefusal),
+}
+
+/// Why an agent does not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRefusal {
+    /// A sentence that ends with what to do.
+    pub sentence: String,
+    /// The exit code that it would have there.
+    pub exit: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
+    message: Option<Message>,
+}
+
+impl AgentRefusal {
+    /// A refusal of this sentence.
+    pub fn new(message: impl Into<Message>, exit: Exit) -> AgentRefusal {
+        let (sentence, message) = recorded(message.into());
+        AgentRefusal { sentence, exit: exit.code(), message }
+    }
+}
+crate::has_a_message!(AgentRefusal);
+
+impl From<&AgentRefusal> for Message {
+    fn from(refusal: &AgentRefusal) -> Message {
+        restored(&refusal.sentence, refusal.message.as_ref())
+    }
 }
 
 /// A round as journals and agents write it.

@@ -1,24 +1,24 @@
 //! The exit codes of the binary: a public interface.
 
-/// What the process tells its caller when it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the process tells its caller when it ends, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for was done; Skipped cases are fine.
     Fine,
-    /// `compare` found a regression, or `host --check` found something that would disturb.
-    Found,
     /// `compare --strict` found no regression, and a case that is not known to be the same or faster.
     Undecided,
-    /// A bad command line or unreadable input.
-    BadInput,
+    /// `compare` found a regression, or `host --check` found something that would disturb.
+    Found,
     /// Some case failed.
     CaseFailed,
     /// A filter selects nothing: no probe, group or lmbench program is called that; or no case that it selects can be measured.
     NothingSelected,
-    /// A resource was lost midway, as when the disk filled.
-    ResourceLost,
+    /// A bad command line or unreadable input.
+    BadInput,
     /// Ended by this signal; what was measured until then is kept.
     Signal(u8),
+    /// A resource was lost midway, as when the disk filled.
+    ResourceLost,
 }
 
 impl Exit {
@@ -35,25 +35,11 @@ impl Exit {
             Exit::Signal(number) => 128 + number,
         }
     }
-    /// Which of two things that both happened is told: the one by which the caller has less than was asked for. Lost output
-    /// comes first, since a caller that looks no further than the code must not take a cut-off file for a whole one; then a
-    /// signal, what could not even begin, a case without a value, and last what was found in whole results.
+    /// The graver of two things that both happened: lost output is the gravest, since a caller that looks no further than the code must not
+    /// take a cut-off file for a whole one.
     #[must_use]
     pub fn or(self, other: Exit) -> Exit {
-        if other.rank() > self.rank() { other } else { self }
-    }
-
-    const fn rank(self) -> u8 {
-        match self {
-            Exit::Fine => 0,
-            Exit::Undecided => 1,
-            Exit::Found => 2,
-            Exit::CaseFailed => 3,
-            Exit::NothingSelected => 4,
-            Exit::BadInput => 5,
-            Exit::Signal(_) => 6,
-            Exit::ResourceLost => 7,
-        }
+        self.max(other)
     }
 }
 

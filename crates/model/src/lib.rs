@@ -46,7 +46,8 @@ mod typed;
 mod unit;
 
 pub use agent::{
-    AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine, RunRequest,
+    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine,
+    RunRequest,
 };
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use chinese::append_in_chinese;

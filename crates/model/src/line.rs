@@ -9,17 +9,9 @@ use crate::job::Job;
 /// A value that fits on a line.
 pub trait JsonLine: Sized {
     /// The line, with its end.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written as JSON.
     fn to_line(&self) -> serde_json::Result<String>;
 
     /// The value of a line.
-    ///
-    /// # Errors
-    ///
-    /// Where the line is none.
     fn from_line(line: &str) -> serde_json::Result<Self>;
 }
 
@@ -37,4 +29,4 @@ macro_rules! lines {
     };
 }
 
-lines!(AgentAnswer, AgentRequest, Event, Job, RoundLine, ServiceJob);
+lines!(AgentAnswer, AgentRequest, Event, Job, crate::Message, RoundLine, ServiceJob);

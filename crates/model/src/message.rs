@@ -50,6 +50,8 @@ type TemplateOf<'t> = &'t dyn for<'m> Fn(&'m Message) -> Cow<'m, str>;
 
 /// The template of a sentence without words of ours.
 const BARE: &str = "{text}";
+/// That of an error of the system.
+const SYSTEM_ERROR: &str = "{words} (os error {errno})";
 /// Weight up to which a message of a file is read: a longer one takes time and is no sentence of ours.
 const HEAVIEST: usize = 64 << 10;
 
@@ -72,8 +74,8 @@ impl Message {
     }
 
     /// The sentence, and behind a colon what a process said last.
-    pub fn with_last_word(self, word: Option<impl fmt::Display>) -> Message {
-        let Some(word) = word else { return self };
+    pub fn with_last_word(self, word: Option<impl Into<Message>>) -> Message {
+        let Some(word) = word.map(Into::into) else { return self };
         say!("{how}: {word}", how = self)
     }
 
@@ -96,6 +98,20 @@ impl Message {
             Some(MessageArgument::Message(message)) => Some(message),
             _ => None,
         }
+    }
+
+    /// The number of the system's error that it is.
+    pub fn errno(&self) -> Option<i32> {
+        match self.arguments.get("errno") {
+            Some(MessageArgument::Text(number)) if self.template == SYSTEM_ERROR => number.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The number of the system's error that the sentence ends with.
+    pub fn errno_at_end(&self) -> Option<i32> {
+        let last = self.template.strip_suffix('}').and_then(|rest| rest.rsplit('{').next());
+        self.errno().or_else(|| self.part(last?)?.errno_at_end())
     }
 
     /// The sentence in `lang`, with the template that `template_of` has for it and for each sentence within it.
@@ -215,25 +231,34 @@ impl fmt::Display for Message {
 
 impl std::error::Error for Message {}
 
-/// An error of which a `Message` can be made: it displays in English, and stands in a sentence in the language of the whole.
+/// A type of which a `Message` can be made: it stands in a sentence in the language of the whole.
 #[macro_export]
-macro_rules! displays_its_message {
-    ($type:ty) => {
-        impl ::std::fmt::Display for $type {
-            fn fmt(&self, to: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                ::std::fmt::Display::fmt(&$crate::Message::from(self), to)
-            }
-        }
-
+macro_rules! has_a_message {
+    ($($type:ty)*) => {$(
         impl From<$type> for $crate::Message {
-            fn from(error: $type) -> $crate::Message {
-                $crate::Message::from(&error)
+            fn from(value: $type) -> $crate::Message {
+                $crate::Message::from(&value)
             }
         }
 
         impl $crate::Nested for $type {
             fn nested(&self) -> $crate::MessageArgument {
                 $crate::MessageArgument::Message(self.into())
+            }
+        }
+    )*};
+}
+has_a_message!(io::Error ExitStatus);
+
+/// The same of an error, which displays in English.
+#[macro_export]
+macro_rules! displays_its_message {
+    ($type:ty) => {
+        $crate::has_a_message!($type);
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, to: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Display::fmt(&$crate::Message::from(self), to)
             }
         }
     };
@@ -272,13 +297,15 @@ impl<S: AsRef<str>> From<Text<S>> for Message {
 impl From<&io::Error> for Message {
     /// The message that the error was made of: `io::Error::other(say!(…))`.
     fn from(error: &io::Error) -> Message {
-        error.get_ref().map_or_else(|| Message::plain(error), |inner| of_error(inner))
-    }
-}
-
-impl From<io::Error> for Message {
-    fn from(error: io::Error) -> Message {
-        Message::from(&error)
+        let words = error.to_string();
+        match (error.get_ref(), error.raw_os_error()) {
+            (Some(inner), _) => of_error(inner),
+            (None, Some(errno)) => {
+                let words = words.strip_suffix(&format!(" (os error {errno})")).unwrap_or(&words);
+                say!("{words} (os error {errno})")
+            }
+            _ => words.into(),
+        }
     }
 }
 
@@ -327,26 +354,14 @@ impl Nested for Message {
     }
 }
 
-impl Nested for io::Error {
-    fn nested(&self) -> MessageArgument {
-        MessageArgument::Message(self.into())
-    }
-}
-
-impl From<ExitStatus> for Message {
-    fn from(status: ExitStatus) -> Message {
+impl From<&ExitStatus> for Message {
+    fn from(status: &ExitStatus) -> Message {
         let text = status.to_string();
         match (text.strip_prefix("exit status: "), text.strip_prefix("signal: ")) {
             (Some(code), _) => say!("exit status: {code}"),
             (_, Some(signal)) => say!("signal: {signal}"),
             _ => Message::plain(text),
         }
-    }
-}
-
-impl Nested for ExitStatus {
-    fn nested(&self) -> MessageArgument {
-        MessageArgument::Message((*self).into())
     }
 }
 

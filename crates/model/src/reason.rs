@@ -6,8 +6,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Message;
 use crate::message::{known, recorded, restored};
-use crate::{Message, MessageArgument, Nested};
 
 /// The kinds of cause, a closed list: programs branch on them (docs/schema.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -204,18 +204,7 @@ impl From<&Reason> for Message {
         restored(&reason.text, reason.message.as_ref())
     }
 }
-
-impl From<Reason> for Message {
-    fn from(reason: Reason) -> Message {
-        Message::from(&reason)
-    }
-}
-
-impl Nested for Reason {
-    fn nested(&self) -> MessageArgument {
-        MessageArgument::Message(self.into())
-    }
-}
+crate::has_a_message!(Reason);
 
 impl PartialEq for Reason {
     /// Compares what is said: of one sentence one side may lack the template.

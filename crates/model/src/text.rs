@@ -100,12 +100,6 @@ impl<S: fmt::Display> Bilingual for Text<S> {
     }
 }
 
-impl<S: fmt::Display> Bilingual for &Text<S> {
-    fn write(&self, lang: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (*self).write(lang, f)
-    }
-}
-
 /// An argument in one language.
 #[derive(Debug)]
 pub struct InLanguage<'a, T: ?Sized>(pub Lang, pub &'a T);

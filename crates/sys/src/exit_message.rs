@@ -6,14 +6,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hostmark_model::Message;
+use hostmark_model::{Event, JsonLine, Message, ReasonCode};
 use hostmark_say::say;
 
 use super::call::named;
 use super::shared::Shared;
 
-/// Bytes of a sentence at most; what is longer is cut.
-const MOST_BYTES: usize = 400;
+/// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
+const MOST_BYTES: usize = 4096;
+const MOST_CHARS: usize = 300;
 /// How long this process may take to notice by itself that a child has failed: its own reason may say more.
 const PATIENCE_S: libc::c_uint = 1;
 
@@ -31,15 +32,15 @@ struct FirstMessage {
 }
 
 static WORDS: OnceLock<Option<Shared<FirstMessage>>> = OnceLock::new();
-/// What this process writes before and after a child's last words when it ends for their sake.
-static ANSWER: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
+/// Whether this process ends for the sake of a child's last words.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
 /// Whether this process has something of its own to say by now.
 static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
 
-/// Has this process end by itself when a child has failed and nothing came of it within a second: it writes the words
-/// between these texts to standard output. They stand there as they are, and contain neither quotes nor backslashes.
-pub fn answer_with(before: Vec<u8>, after: Vec<u8>) {
-    let _ = ANSWER.set((before, after));
+/// Has this process end by itself when a child has failed and nothing came of it within a second: it writes the event of
+/// that to standard output.
+pub fn answer_with_last_words() {
+    ANSWERS.store(true, Ordering::Release);
 }
 
 /// From now on this process answers for itself.
@@ -67,7 +68,7 @@ pub fn prepare() -> io::Result<()> {
         text: std::array::from_fn(|_| AtomicU8::new(0)),
     };
     WORDS.get_or_init(|| Shared::new(empty).ok());
-    if ANSWER.get().is_some() {
+    if ANSWERS.load(Ordering::Acquire) {
         handle(libc::SIGALRM, end)?;
         handle(libc::SIGCHLD, look)?;
     }
@@ -102,32 +103,30 @@ extern "C" fn look(_: libc::c_int) {
 
 /// The time is over.
 extern "C" fn end(_: libc::c_int) {
-    let (Some(words), Some((before, after))) = (words(), ANSWER.get()) else { return };
-    if IS_ANSWERING.load(Ordering::Acquire) {
-        return;
-    }
+    let Some(words) = words().filter(|_| !IS_ANSWERING.load(Ordering::Acquire)) else { return };
     let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);
-    for (start, bytes) in
-        [(before.as_ptr(), before.len()), (words.text.as_ptr().cast(), length), (after.as_ptr(), after.len())]
-    {
-        // SAFETY: so many bytes are there, and nobody writes to them any more.
-        unsafe { libc::write(libc::STDOUT_FILENO, start.cast(), bytes) };
-    }
+    // SAFETY: so many bytes are there, and nobody writes to them any more.
+    unsafe { libc::write(libc::STDOUT_FILENO, words.text.as_ptr().cast(), length) };
     // SAFETY: ends the process; what it has made is removed by who outlives it, as after any other end.
     unsafe { libc::_exit(0) };
 }
 
 /// Says why this child ends. The first of several failures is the cause of the others.
-pub fn say(why: &str) {
+pub fn say(why: impl Into<Message>) {
     let Some(words) = words() else { return };
-    if !words.is_taken.swap(true, Ordering::AcqRel) {
-        let length = why.floor_char_boundary(MOST_BYTES);
-        for (to, from) in words.text.iter().zip(why[..length].bytes()) {
-            let is_plain = !from.is_ascii_control() && from != b'"' && from != b'\\';
-            to.store(if is_plain { from } else { b' ' }, Ordering::Relaxed);
-        }
-        words.length.store(length, Ordering::Release);
+    let why = why.into();
+    let cut = || Message::plain(why.to_string().chars().take(MOST_CHARS).collect::<String>());
+    let line = line(&why).or_else(|| line(&cut())).filter(|_| !words.is_taken.swap(true, Ordering::AcqRel));
+    if let Some(line) = line {
+        words.text.iter().zip(line.bytes()).for_each(|(to, from)| to.store(from, Ordering::Relaxed));
+        words.length.store(line.len(), Ordering::Release);
     }
+}
+
+/// The event of a child that has failed for this.
+fn line(why: &Message) -> Option<String> {
+    let event = Event::Failed { reason: ReasonCode::ProcessDied.because(as_reason(why)) };
+    event.to_line().ok().filter(|line| line.len() <= MOST_BYTES)
 }
 
 /// Waits a moment for the words of a child, where children were forked: what one closes as it ends is noticed before it has
@@ -148,11 +147,12 @@ pub fn as_reason(words: impl Into<Message>) -> Message {
 }
 
 /// What a child of this process has said before it ended, if one has.
-pub fn received() -> Option<String> {
+pub fn received() -> Option<Message> {
     let words = words()?;
     let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);
     let bytes: Vec<u8> = words.text[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
-    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+    let Ok(Event::Failed { reason }) = Event::from_line(str::from_utf8(&bytes).ok()?) else { return None };
+    Message::from(reason).part("words").cloned()
 }
 
 #[cfg(test)]
@@ -170,13 +170,13 @@ mod tests {
         in_a_child(|| {
             prepare()?;
             assert_eq!(received(), None);
-            for why in [&"pipe2: \"\n€".repeat(100), "write: a consequence"] {
+            for why in ["€\"\n\u{1}".repeat(1000), "write: a consequence".to_owned()] {
                 in_a_child(|| {
                     say(why);
                     Ok(())
                 });
-                let received = received().unwrap();
-                assert!(received.starts_with("pipe2:   €pipe2") && received.len() > MOST_BYTES - 4, "{received}");
+                let received = received().unwrap().to_string();
+                assert_eq!(received, "€\"\n\u{1}".repeat(MOST_CHARS / 4));
             }
             Ok(())
         });
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_child_that_only_stops_has_not_ended() {
         in_a_child(|| {
-            answer_with(Vec::new(), Vec::new());
+            answer_with_last_words();
             let peer = Peer::spawn(&affinity::allowed()?, || {
                 say("it goes on later");
                 // SAFETY: stops this process alone.
@@ -208,7 +208,7 @@ mod tests {
         in_a_child(|| {
             // SAFETY: this process has one thread, and its standard output is nobody else's.
             unsafe { libc::dup2(write.as_raw_fd(), libc::STDOUT_FILENO) };
-            answer_with(b"<".to_vec(), b">".to_vec());
+            answer_with_last_words();
             let _peer = Peer::spawn(&affinity::allowed()?, || Err(io::Error::other("mq_open: no room")))?;
             loop {
                 // Nobody unparks it.
@@ -216,8 +216,8 @@ mod tests {
             }
         });
         drop(write);
-        let mut said = [0; 64];
+        let mut said = [0; MOST_BYTES];
         let length = rustix::io::read(&read, &mut said).unwrap();
-        assert_eq!(std::str::from_utf8(&said[..length]), Ok("<mq_open: no room>"));
+        assert_eq!(str::from_utf8(&said[..length]).ok(), line(&"mq_open: no room".into()).as_deref());
     }
 }

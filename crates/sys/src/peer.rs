@@ -44,7 +44,7 @@ impl Peer {
             if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) {
                 exit_message::settle();
             }
-            exit_message::say(&error.to_string());
+            exit_message::say(error);
         }
         loop {
             // SAFETY: ends the child.

@@ -60,19 +60,11 @@ pub struct Place {
 
 impl Directory {
     /// The directory of this path.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Place::find`].
     pub fn open(path: &Path) -> io::Result<Directory> {
         walk(path, End::Directory).map(|place| place.directory)
     }
 
     /// The same; what is missing of it is made.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Place::find`].
     pub fn make(path: &Path) -> io::Result<Directory> {
         walk(path, End::NewDirectory).map(|place| place.directory)
     }
@@ -217,10 +209,6 @@ impl Place {
     }
 
     /// A path's last name itself: a link there is not followed.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Place::find`].
     pub fn entry(path: &Path) -> io::Result<Place> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Directory::open(path.parent().unwrap_or(Path::new("")))?.entry(name)

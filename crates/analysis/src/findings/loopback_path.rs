@@ -44,7 +44,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     slowed.sort_by(|one, other| other.0.total_cmp(&one.0));
     let Some(&(cost, _)) = slowed.first() else { return Vec::new() };
     let text = texts::text!(obstacles = joined(&obstacles, term!(", ", "list")));
-    let short = short(texts::short!(most));
+    let short = short(texts::short!(most = most.clone()));
     let cases = slowed.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     vec![Conclusion { short, text, cases, cost: cost.min(0.9) }]
 }

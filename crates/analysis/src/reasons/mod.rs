@@ -1,42 +1,31 @@
 //! Sentences in the language of who reads them: Chinese is looked up by the template of a message.
 
-mod errors;
-
 use std::borrow::Cow;
 
-use hostmark_model::{Lang, Message, Outcome, Text, append_in_chinese};
+use hostmark_model::{Lang, Message, Outcome, Text, append_in_chinese, errno_name};
 
-use crate::bilingual::{COLON, Words, cut, each};
-use crate::texts::CHINESE;
+use crate::bilingual::{COLON, SEMICOLON, Words, cut, each};
+use crate::texts::{CHINESE, REMEDIES};
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
 pub fn spoken(message: &Message, lang: Lang) -> String {
-    match (lang, message.as_plain()) {
-        (Lang::En, _) => message.to_string(),
-        (Lang::Zh, Some(text)) => of_text(text).into_owned(),
-        (Lang::Zh, None) => errors::within(&message.filled(lang, &chinese)),
+    match lang {
+        Lang::En => message.to_string(),
+        Lang::Zh => message.filled(lang, &chinese),
     }
 }
 
-/// The Chinese template of a message.
+/// The Chinese template of a message. A text without a template may be one itself: a sentence without arguments, words of the library. All
+/// others, as those of older files, stay as they are.
 fn chinese(message: &Message) -> Cow<'_, str> {
-    let template = message.template();
-    match message.as_plain() {
-        Some(text) => of_text(text).replace('{', "{{").replace('}', "}}").into(),
-        None => of_template(template).unwrap_or(template).into(),
-    }
-}
-
-fn of_template(template: &str) -> Option<&'static str> {
-    CHINESE.binary_search_by_key(&template, |(en, _)| en).ok().map(|at| CHINESE[at].1)
-}
-
-/// A text without a template: the error of a call, or a sentence without arguments, which is its own template. All others, as those of
-/// older files, stay as they are.
-fn of_text(text: &str) -> Cow<'_, str> {
-    match errors::in_chinese(text) {
-        Some(error) => error.into(),
-        None => of_template(text).unwrap_or(text).into(),
+    let of_template = |en: &str| CHINESE.binary_search_by_key(&en, |(en, _)| en).ok().map(|at| CHINESE[at].1);
+    match (message.errno(), message.as_plain()) {
+        (Some(number), _) => match errno_name(number) {
+            Some(name) => format!("{name} ({number})").into(),
+            None => message.template().into(),
+        },
+        (_, Some(text)) => of_template(text).unwrap_or(text).replace('{', "{{").replace('}', "}}").into(),
+        _ => of_template(message.template()).unwrap_or(message.template()).into(),
     }
 }
 
@@ -50,12 +39,11 @@ pub fn words(message: impl Into<Message>) -> Words {
 pub fn localized(reason: impl Into<Message>, lang: Lang) -> String {
     let reason = reason.into();
     let mut text = spoken(&reason, lang);
-    if lang == Lang::Zh {
-        let english = reason.to_string();
-        if let Some(remedy) = errors::remedy(&english).filter(|_| text != english) {
-            append_in_chinese(&mut text, "；");
-            append_in_chinese(&mut text, remedy);
-        }
+    let number = reason.errno_at_end().filter(|_| lang == Lang::Zh);
+    let remedy = number.and_then(|number| REMEDIES.iter().find(|(numbers, _)| numbers.contains(&number)));
+    if let Some((_, remedy)) = remedy {
+        append_in_chinese(&mut text, SEMICOLON.get(lang));
+        append_in_chinese(&mut text, remedy);
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use clap_complete::env::Shells;
@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang};
 
 use super::{Arguments, unwritten};
 use crate::help::{self, man, page};
-use crate::language::said;
+use crate::language::{refuse, said};
 use crate::{output, store};
 
 /// Bash splits words at `@`, `=` and `:`, which filters are full of: this puts the line together again.
@@ -80,7 +80,7 @@ pub fn man(arguments: &ManArguments, lang: Lang) -> Result<Exit> {
         words => {
             let name = format!("hostmark {}", words.join(" "));
             let Some(page) = pages.iter().find(|page| page.name == name) else {
-                bail!("{}", said!("there is no command '{name}'; hostmark --help lists them"));
+                refuse!("there is no command '{name}'; hostmark --help lists them");
             };
             man::page(page, lang)
         }

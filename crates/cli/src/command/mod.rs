@@ -37,9 +37,11 @@ use std::path::Path;
 use clap::{Parser, Subcommand};
 use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::PlanError;
-use hostmark_model::Exit;
+use hostmark_model::{Exit, Message};
+use hostmark_say::say;
 
-use crate::language::{Language, said};
+pub use crate::language::EndsWith;
+use crate::language::{Language, of_launch, said};
 use crate::{output, store};
 
 /// Measures what a Linux server really delivers, with an error bar on every number.
@@ -102,21 +104,9 @@ pub enum Command {
     Man(completions::ManArguments),
 }
 
-/// An error that ends with another code than bad input.
-#[derive(Debug)]
-pub struct EndsWith(pub Exit, pub String);
-
-impl std::fmt::Display for EndsWith {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.1)
-    }
-}
-
-impl std::error::Error for EndsWith {}
-
 /// An error of a resource that was lost midway.
-pub fn lost(sentence: String) -> anyhow::Error {
-    EndsWith(Exit::ResourceLost, sentence).into()
+pub fn lost(sentence: impl Into<Message>) -> anyhow::Error {
+    EndsWith(Exit::ResourceLost, sentence.into()).into()
 }
 
 /// A file that could not be written: a full disk or a limit is a lost resource, anything else is a bad name for a file, for
@@ -126,8 +116,8 @@ pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Erro
         Some(remedy) => (Exit::ResourceLost, remedy),
         None => (Exit::BadInput, otherwise.to_owned()),
     };
-    let error = crate::language::of_launch(error);
-    EndsWith(exit, said!("{what} ({error}); {remedy}")).into()
+    let error = of_launch(error);
+    EndsWith(exit, say!("{what} ({error}); {remedy}")).into()
 }
 
 /// Prints a text, or writes it to the file that a person named.
@@ -165,14 +155,20 @@ pub fn remedy_or_another_file(error: &io::Error) -> String {
 
 /// An error as a sentence that ends with what to do.
 pub fn sentence(error: &anyhow::Error) -> String {
-    match error.downcast_ref() {
+    of_launch(message(error))
+}
+
+/// The same in every language.
+pub fn message(error: &anyhow::Error) -> Message {
+    match (error.downcast_ref(), error.downcast_ref()) {
         // The nearest name would be another program's.
-        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => said!(
+        (Some(PlanError::UnknownProbe { name, .. }), _) if PROGRAMS.contains(&name.as_str()) => say!(
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
              shows all)"
         ),
-        Some(refused) => crate::language::spoken(&refused.message()),
-        None => error.to_string(),
+        (Some(refused), _) => refused.message(),
+        (_, Some(EndsWith(_, message))) => message.clone(),
+        _ => error.to_string().into(),
     }
 }
 

@@ -36,7 +36,7 @@ impl Server {
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on ").expect(&line).to_owned();
+        let address = line.trim().rsplit(' ').next().expect(&line).to_owned();
         let (complaints, errors) = (Arc::new(Mutex::new(String::new())), child.stderr.take().unwrap());
         let said = Arc::clone(&complaints);
         std::thread::spawn(move || {

@@ -200,7 +200,7 @@ const MAKES_AN_ERROR: [&str; 9] = [
     "EndsWith(exit,",
 ];
 /// The far end of a connection and processes that hostmark starts: their sentences are told within one of the near end.
-const SPEAKS_A_PROTOCOL: [&str; 5] = ["far/agent", "far/dial", "guest/", "processes/service", "processes/worker"];
+const SPEAKS_A_PROTOCOL: [&str; 3] = ["guest/", "processes/service", "processes/worker"];
 
 /// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `said!`.
 pub fn in_one_language(tree: &Tree) -> Vec<String> {
@@ -327,7 +327,7 @@ fn an_error_in_english_alone_is_found() {
         ("refuse!(\"there is none\")", false),
     ];
     for (line, is_wrong) in lines {
-        let tree = Tree::of(&[("crates/cli/src/a.rs", line), ("crates/cli/src/command/far/agent.rs", line)]);
+        let tree = Tree::of(&[("crates/cli/src/a.rs", line), ("crates/cli/src/command/guest/a.rs", line)]);
         let found = in_one_language(&tree);
         assert_eq!(found.len(), usize::from(is_wrong), "{line}: {found:?}");
     }

@@ -1,13 +1,17 @@
 //! What is told of those who were refused: a line a second of each kind at most, however many there were.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+use hostmark_model::Message;
+use hostmark_say::say;
 
 /// The time between two lines of one kind.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Why somebody was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// What came is no message of this protocol.
     Garbage,
@@ -32,31 +36,18 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Refusal; 10] = [
-        Refusal::Garbage,
-        Refusal::Token,
-        Refusal::Late,
-        Refusal::Crowded,
-        Refusal::Full,
-        Refusal::Altered,
-        Refusal::Bytes,
-        Refusal::Time,
-        Refusal::NoAgent,
-        Refusal::NoAccept,
-    ];
-
-    fn sentence(self) -> &'static str {
+    fn sentence(self, from: &Message) -> Message {
         match self {
-            Refusal::Garbage => "sent what is no handshake",
-            Refusal::Token => "has another token",
-            Refusal::Late => "did not end its handshake in time",
-            Refusal::Crowded => "made room for later connections before its handshake was over",
-            Refusal::Full => "found all sessions taken",
-            Refusal::Altered => "sent an altered record; its session was ended",
-            Refusal::Bytes => "sent or got more than a session may; its session was ended",
-            Refusal::Time => "stayed longer than a session may; its session was ended",
-            Refusal::NoAgent => "got no agent: no process can be started",
-            Refusal::NoAccept => "could not be accepted: no more files or memory",
+            Refusal::Garbage => say!("{from} sent what is no handshake"),
+            Refusal::Token => say!("{from} has another token"),
+            Refusal::Late => say!("{from} did not end its handshake in time"),
+            Refusal::Crowded => say!("{from} made room for later connections before its handshake was over"),
+            Refusal::Full => say!("{from} found all sessions taken"),
+            Refusal::Altered => say!("{from} sent an altered record; its session was ended"),
+            Refusal::Bytes => say!("{from} sent or got more than a session may; its session was ended"),
+            Refusal::Time => say!("{from} stayed longer than a session may; its session was ended"),
+            Refusal::NoAgent => say!("{from} got no agent: no process can be started"),
+            Refusal::NoAccept => say!("{from} could not be accepted: no more files or memory"),
         }
     }
 }
@@ -72,36 +63,35 @@ struct RefusalKind {
 /// What is to be told.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    kinds: [RefusalKind; Refusal::ALL.len()],
+    kinds: BTreeMap<Refusal, RefusalKind>,
 }
 
 impl Refusals {
     pub fn count(&mut self, refusal: Refusal, from: Option<IpAddr>) {
-        let kind = &mut self.kinds[refusal as usize];
+        let kind = self.kinds.entry(refusal).or_default();
         kind.unreported += 1;
         kind.last = from;
     }
 
     /// The lines that are due, for `report`.
-    pub fn report(&mut self, now: Instant, report: &mut dyn FnMut(&str)) {
-        for (kind, refusal) in self.kinds.iter_mut().zip(Refusal::ALL) {
+    pub fn report(&mut self, now: Instant, report: &mut dyn FnMut(&Message)) {
+        for (refusal, kind) in &mut self.kinds {
             if kind.unreported == 0 || left(kind, now).is_some() {
                 continue;
             }
-            let from = kind.last.map_or_else(|| "a connection".to_owned(), |from| from.to_string());
-            match kind.unreported {
-                1 => report(&format!("{from} {}", refusal.sentence())),
-                more => {
-                    report(&format!("{from} {} (and {} more since the last such line)", refusal.sentence(), more - 1))
-                }
-            }
+            let from = kind.last.map_or_else(|| say!("a connection"), Message::plain);
+            let sentence = refusal.sentence(&from);
+            report(&match kind.unreported - 1 {
+                0 => sentence,
+                more => say!("{sentence} (and {more} more since the last such line)"),
+            });
             *kind = RefusalKind { reported: Some(now), unreported: 0, last: None };
         }
     }
 
     /// When the next line is due; none when nothing is to be told.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
-        self.kinds.iter().filter(|kind| kind.unreported > 0).map(|kind| left(kind, now).unwrap_or_default()).min()
+        self.kinds.values().filter(|kind| kind.unreported > 0).map(|kind| left(kind, now).unwrap_or_default()).min()
     }
 }
 
@@ -122,10 +112,10 @@ mod tests {
         for ms in 0..3500 {
             let at = begin + Duration::from_millis(ms);
             refusals.count(Refusal::Token, Some([10, 0, 0, 7].into()));
-            refusals.report(at, &mut |line| lines.push(line.to_owned()));
+            refusals.report(at, &mut |line| lines.push(line.to_string()));
         }
         assert_eq!(refusals.wait(begin + Duration::from_millis(3500)), Some(Duration::from_millis(500)));
-        refusals.report(begin + Duration::from_secs(9), &mut |line| lines.push(line.to_owned()));
+        refusals.report(begin + Duration::from_secs(9), &mut |line| lines.push(line.to_string()));
         assert_eq!(lines[0], "10.0.0.7 has another token");
         assert_eq!(lines[1], "10.0.0.7 has another token (and 999 more since the last such line)");
         assert_eq!(lines.len(), 5, "{lines:?}");
@@ -135,11 +125,8 @@ mod tests {
     #[test]
     fn one_kind_does_not_silence_another() {
         let (begin, mut refusals, mut lines) = (now(), Refusals::default(), 0);
-        for (index, refusal) in Refusal::ALL.into_iter().enumerate() {
-            assert_eq!(refusal as usize, index);
-            refusals.count(refusal, None);
-        }
-        refusals.report(begin, &mut |line| lines += usize::from(line.starts_with("a connection ")));
-        assert_eq!(lines, Refusal::ALL.len());
+        [Refusal::Token, Refusal::Late, Refusal::Full].into_iter().for_each(|refusal| refusals.count(refusal, None));
+        refusals.report(begin, &mut |line| lines += usize::from(line.to_string().starts_with("a connection ")));
+        assert_eq!(lines, 3);
     }
 }

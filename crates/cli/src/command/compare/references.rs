@@ -8,6 +8,7 @@ use hostmark_analysis::references::{self, Reference, SCHEMA};
 use hostmark_model::{Exit, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::against::{Against, against};
+use hostmark_say::say;
 
 use crate::command::EndsWith;
 use crate::language::{refuse, refused, said};
@@ -127,7 +128,7 @@ pub fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'
     against(run, reference).ok_or_else(|| {
         let (run, name) = (&run.name, &reference.name);
         let sentence =
-            said!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
+            say!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
         EndsWith(Exit::BadInput, sentence).into()
     })
 }

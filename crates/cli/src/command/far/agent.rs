@@ -15,13 +15,16 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::PastRound;
 use hostmark_launch::agent::SERVED;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
 use hostmark_launch::transport;
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, HostReport, Lang, RunRequest};
+use hostmark_model::{
+    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, Exit, HostReport, Lang, RunRequest,
+};
+use hostmark_say::say;
 
 use super::peers::FarPeers;
 use crate::command::measure::host_report::report_of_host;
@@ -29,8 +32,9 @@ use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::{self, Ready};
 use crate::command::measure::{Means, inputs, measure, resume};
 use crate::command::runs::load;
-use crate::command::{EndsWith, exit_of, lost, sentence};
+use crate::command::{EndsWith, exit_of, lost, message, sentence};
 use crate::isolate::Layer;
+use crate::language::{refuse, said};
 use crate::wall::SinceStart;
 use inbox::{Inbox, Next};
 use outbox::{Outbox, OutboxWriter};
@@ -74,13 +78,10 @@ pub fn serve(words: &[OsString]) -> ExitCode {
     let served = Served::of(words);
     // Nor does anything that is started here inherit the program's file.
     let _ = transport::close_own_descriptor();
-    let mut outbox = match Outbox::of_standard_output() {
-        Ok(outbox) => outbox,
-        Err(error) => return complain(&format!("standard output cannot be written ({error})")),
-    };
-    let inbox = match Inbox::of_standard_input() {
-        Ok(inbox) => inbox,
-        Err(error) => return complain(&format!("standard input cannot be read ({error})")),
+    let streams = Outbox::of_standard_output().and_then(|outbox| Ok((outbox, Inbox::of_standard_input()?)));
+    let (mut outbox, inbox) = match streams {
+        Ok(streams) => streams,
+        Err(error) => return complain(&said!("a standard stream cannot be used ({error})")),
     };
     let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
     let (serving, idle) = (Serving::of(served), timing().silence());
@@ -90,7 +91,7 @@ pub fn serve(words: &[OsString]) -> ExitCode {
             Ok(true) => {}
             Ok(false) => return ExitCode::SUCCESS,
             Err(error) => {
-                let answer = AgentAnswer::Error { sentence: sentence(&error), exit: exit_of(&error).code() };
+                let answer = AgentAnswer::Error(AgentRefusal::new(message(&error), exit_of(&error)));
                 return match outbox.say(&answer) {
                     Ok(()) => ExitCode::from(exit_of(&error).code()),
                     Err(_) => complain(&sentence(&error)),
@@ -101,7 +102,7 @@ pub fn serve(words: &[OsString]) -> ExitCode {
 }
 
 fn complain(sentence: &str) -> ExitCode {
-    crate::output::complain(&format!("an agent is started by hostmark run --on, not by hand ({sentence})"));
+    crate::output::complain(&said!("an agent is started by hostmark run --on, not by hand ({sentence})"));
     ExitCode::from(Exit::BadInput.code())
 }
 
@@ -122,10 +123,11 @@ impl AgentSession {
     /// Does what is asked for next. False when nothing is any more.
     fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
         // Nobody is waited for who says nothing.
-        let request = match self.next_request()? {
-            Next::Request(request) => request,
-            Next::Silence | Next::End => return Ok(false),
-        };
+        let Next::Request(request) = self.next_request()? else { return Ok(false) };
+        let served = self.served.filter(|_| self.greeted);
+        if let Some(why) = served.and_then(|_| served::refusal(&request)) {
+            return Err(EndsWith(Exit::BadInput, why).into());
+        }
         match request {
             AgentRequest::Hello { protocol } => {
                 let digest = ready::own_digest();
@@ -133,7 +135,7 @@ impl AgentSession {
                 outbox.say(&AgentAnswer::Hello { protocol: AGENT_PROTOCOL, version, target, digest })?;
                 self.greeted = true;
                 if protocol != AGENT_PROTOCOL {
-                    bail!(
+                    refuse!(
                         "this hostmark speaks version {AGENT_PROTOCOL} of the protocol and was asked in version {protocol}; \
                          take the same version of both"
                     );
@@ -142,10 +144,7 @@ impl AgentSession {
             AgentRequest::Bye => return Ok(false),
             // One that comes late, of a run that has ended by itself.
             AgentRequest::Acknowledge { .. } | AgentRequest::Stop => {}
-            _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
-            _ if self.served.is_some() && served::refusal(&request).is_some() => {
-                bail!("{}", served::refusal(&request).unwrap_or_default())
-            }
+            _ if !self.greeted => refuse!("the first line is no greeting; use hostmark run --on"),
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
             AgentRequest::Check(request) => outbox.say(&AgentAnswer::Facts(Box::new(self.check(*request)?)))?,
             AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
@@ -153,7 +152,7 @@ impl AgentSession {
             AgentRequest::Idle { ms } => self.idle = Duration::from_millis(ms).clamp(timing().silence(), LONGEST_IDLE),
             // One that comes late, as above.
             AgentRequest::Relayed(_) => {}
-            AgentRequest::Past(_) => bail!("rounds came that nothing goes on after; start anew"),
+            AgentRequest::Past(_) => refuse!("rounds came that nothing goes on after; start anew"),
             AgentRequest::Run(request) => {
                 self.run(*request, outbox)?;
                 return Ok(false);
@@ -211,7 +210,7 @@ impl AgentSession {
         let (relays, answers) = mpsc::channel();
         if let (Some(inbox), Some(woken)) = (self.inbox.take(), outbox.woken()) {
             watch::begin(inbox, woken, &link, stop.asker(), relays).map_err(|error| {
-                lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
+                lost(say!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
             })?;
         }
         let shared_outbox = RefCell::new(outbox);
@@ -224,7 +223,7 @@ impl AgentSession {
         let means = Means { machine, stop: &stop, wall: &wall, peers: &peers };
         let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
         if let Some(error) = measured.sink_lost {
-            return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));
+            return Err(lost(say!("rounds could not be sent ({error}); go on by hostmark run --resume")));
         }
         shared_outbox.borrow_mut().say(&AgentAnswer::Run(Box::new(measured.run)))?;
         link.wait_until_acknowledged();
@@ -235,17 +234,14 @@ impl AgentSession {
     fn past(&mut self, begun: Option<&BegunRun>) -> Result<Vec<PastRound>> {
         let count = begun.map_or(0, |begun| begun.rounds);
         if count > MOST_PAST {
-            bail!("the run to go on with has {count} rounds, more than any has; measure anew");
+            refuse!("the run to go on with has {count} rounds, more than any has; measure anew");
         }
         let mut past = Vec::new();
         while past.len() < count {
             match self.next_request()? {
                 Next::Request(AgentRequest::Past(line)) => past.push(PastRound::of(line)),
-                Next::Request(_) => bail!("something else came in the place of a past round; start anew"),
-                Next::Silence | Next::End => {
-                    let sentence = "not all past rounds came; start anew".to_owned();
-                    return Err(EndsWith(Exit::ResourceLost, sentence).into());
-                }
+                Next::Request(_) => refuse!("something else came in the place of a past round; start anew"),
+                Next::Silence | Next::End => return Err(lost(say!("not all past rounds came; start anew"))),
             }
         }
         Ok(past)
@@ -256,7 +252,7 @@ impl AgentSession {
 fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
     let named = request.inputs.isolate.iter().map(|name| match Layer::named(name) {
         Some(layer) => Ok(layer),
-        None => bail!("no layer is called '{}'; take the same version of both", name.escape_debug()),
+        None => refuse!("no layer is called '{name}'; take the same version of both", name = name.escape_debug()),
     });
     named.collect()
 }

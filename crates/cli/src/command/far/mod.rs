@@ -23,7 +23,6 @@ use self::target::Target;
 use super::measure::machine;
 use super::processes::janitor::Janitor;
 use super::{EndsWith, lost};
-use crate::language::of_launch;
 use crate::language::{refused, said};
 use crate::signals::StopRequest;
 
@@ -127,5 +126,5 @@ pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
         AgentError::Transport(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
         _ => Exit::ResourceLost,
     };
-    EndsWith(exit, of_launch(&error)).into()
+    EndsWith(exit, (&error).into()).into()
 }

@@ -19,8 +19,7 @@ use super::target::Target;
 use crate::command::far;
 use crate::command::measure::ready;
 use crate::command::measure::resume::Begun;
-use crate::language::of_launch;
-use crate::language::{refuse, refused, said};
+use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 
 /// Addresses of a peer that are tried at most.
@@ -119,7 +118,7 @@ impl<L: PeerLink> FarPeers<L> {
                 continue;
             }
             let nonce = fresh_nonce()
-                .map_err(|_| crate::command::lost(said!("there are no random numbers here; mount /dev")))?;
+                .map_err(|_| crate::command::lost(say!("there are no random numbers here; mount /dev")))?;
             let request = ServeRequest {
                 service: hostmark_probes::REACHED.into(),
                 params: hostmark_model::Params::default(),
@@ -149,7 +148,7 @@ impl<L: PeerLink> FarPeers<L> {
             (true, true) => refuse!("{name} has no address that another host may reach; name one by --via"),
             (true, false) => refuse!(
                 "{name} cannot be reached for the measurement ({tried}); open its firewall to this host, or name another address by --via",
-                tried = of_launch(Message::joined(tried, say!("; ")))
+                tried = Message::joined(tried, say!("; "))
             ),
             _ => Ok(found),
         }
@@ -157,8 +156,8 @@ impl<L: PeerLink> FarPeers<L> {
 
     fn asked(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer> {
         self.link.ask(index, request).map_err(|error| match error {
-            NoAnswer::Stopped => crate::command::EndsWith(hostmark_model::Exit::Signal(2), "stopped".into()).into(),
-            NoAnswer::Lost(sentence) => crate::command::lost(of_launch(sentence)),
+            NoAnswer::Stopped => crate::command::EndsWith(hostmark_model::Exit::Signal(2), say!("stopped")).into(),
+            NoAnswer::Lost(sentence) => crate::command::lost(sentence),
         })
     }
 

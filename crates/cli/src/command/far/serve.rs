@@ -18,7 +18,6 @@ use super::agent::MOST_PLANNING;
 use crate::command::measure::machine::catch;
 use crate::command::{EndsWith, lost};
 use crate::isolate::Outside;
-use crate::language::of_launch;
 use crate::language::said;
 use crate::output;
 
@@ -55,7 +54,7 @@ fn address(typed: &str) -> Result<SocketAddr, String> {
 
 pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let token = match &arguments.token_file {
-        Some(file) => Token::read(file).map_err(|error| anyhow::anyhow!("{}", of_launch(&error)))?,
+        Some(file) => Token::read(file).map_err(|error| EndsWith(Exit::BadInput, error.into()))?,
         None => Token::fresh().map_err(|error| lost(said!("the kernel gives no random bytes ({error}); try again")))?,
     };
     let stop = catch(&Outside::default())?;
@@ -80,7 +79,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
             sessions: usize::try_from(arguments.sessions).unwrap_or(SESSIONS),
             program: Path::new(OWN).to_owned(),
             stop: &readable,
-            report: &mut |line| output::complain(line),
+            report: &mut |line| output::complain(&spoken(line, lang)),
         },
     );
     served.map_err(|error| lost(said!("the server cannot go on ({error}); start it again")))?;
@@ -131,7 +130,7 @@ fn unbound(at: SocketAddr, error: &io::Error) -> anyhow::Error {
         _ => said!("name an address of this machine by --bind"),
     };
     let exit = if error.kind() == io::ErrorKind::AddrInUse { Exit::ResourceLost } else { Exit::BadInput };
-    EndsWith(exit, said!("cannot listen at {at} ({error}); {remedy}")).into()
+    EndsWith(exit, say!("cannot listen at {at} ({error}); {remedy}")).into()
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let gathering = read(&arguments.directory, &arguments.filters)?;
     if gathering.runs() > 0 && !arguments.filters.is_empty() && !gathering.has_cases() {
         let named = arguments.filters.join(" ");
-        let sentence = said!("no run there has a case of {named}; name groups, probes or cases as hostmark list does");
+        let sentence = say!("no run there has a case of {named}; name groups, probes or cases as hostmark list does");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     let fleet = Fleet::of(&gathering);

@@ -9,14 +9,14 @@ use anyhow::Result;
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::look_at_memory;
 use hostmark_host::Root;
-use hostmark_model::{HostFacts, Inputs, MemoryLook, Scratch};
+use hostmark_model::{HostFacts, Inputs, MemoryLook, Message, Scratch};
+use hostmark_say::say;
 
 use super::inputs;
 use super::quiet::CpuWatch;
 use crate::command::lost;
 use crate::command::processes::{self, janitor::Janitor};
 use crate::isolate::{self, Layer, Outside};
-use crate::language::said;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 use crate::world::{MockMachine, context};
@@ -99,12 +99,12 @@ pub fn own_program() -> Result<PathBuf> {
 }
 
 /// The name of the program's own file, for others than this process to start. An error is a sentence.
-pub fn own_file() -> Result<PathBuf, String> {
+pub fn own_file() -> Result<PathBuf, Message> {
     std::env::current_exe().map_err(|error| not_found(&error))
 }
 
-fn not_found(error: &io::Error) -> String {
-    said!("the program's own file cannot be found ({error}); mount /proc")
+fn not_found(error: &io::Error) -> Message {
+    say!("the program's own file cannot be found ({error}); mount /proc")
 }
 
 /// Who cleans up where this process is killed.
@@ -117,14 +117,14 @@ pub fn janitor_of_runs(program: &Path) -> Result<(Janitor, OsString)> {
     let mut janitor = Janitor::start(program).map_err(lost)?;
     match janitor.directory(&inputs::scratch(&Inputs::default())) {
         Scratch::Made { path, .. } => Ok((janitor, OsString::from_vec(path.0))),
-        Scratch::Missing(reason) => Err(lost(reason.text)),
+        Scratch::Missing(reason) => Err(lost(reason)),
     }
 }
 
 /// From now on a person's request to stop is heard.
 pub fn catch(outside: &Outside) -> Result<StopRequest> {
     StopRequest::catch(outside.signal_log()).map_err(|error| {
-        lost(said!(
+        lost(say!(
             "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
         ))
     })

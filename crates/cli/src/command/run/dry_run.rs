@@ -40,7 +40,7 @@ pub fn show((plan, host): &(Plan, HostFacts), of_table: Option<&str>, format: &s
         _ => refuse!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);
-    match empty::of_plan(plan, lang) {
+    match empty::of_plan(plan) {
         Some(nothing) => Err(nothing),
         None => Ok(Exit::Fine),
     }

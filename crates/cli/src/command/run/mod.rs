@@ -375,7 +375,7 @@ fn finish(
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
     let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
-    let nothing = empty::error(&run, lang);
+    let nothing = empty::error(&run);
     let saved = match nothing.is_some() && arguments.out.is_none() {
         // Among the runs it would stand for a machine of which it knows nothing.
         true => {

@@ -9,7 +9,7 @@ use hostmark_model::{Exit, Text};
 use hostmark_say::say;
 
 use crate::command::EndsWith;
-use crate::language::{current, said};
+use crate::language::current;
 use crate::{output, store};
 
 /// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
@@ -28,7 +28,7 @@ pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, 
     }
     if !filters.is_empty() && gathering.runs() > 0 && !gathering.has_cases() {
         let named = filters.join(" ");
-        let sentence = said!("no kept run has a case of {named}; name groups, probes or cases as hostmark list does");
+        let sentence = say!("no kept run has a case of {named}; name groups, probes or cases as hostmark list does");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     Ok((changes(&gathering), gathering.runs()))

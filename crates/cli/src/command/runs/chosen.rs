@@ -5,10 +5,11 @@ use hostmark_analysis::format::unit_name;
 use hostmark_engine::plan;
 use hostmark_model::{CaseRecord, Exit, Lang, Params, PrintedUnit, Run, typed_value};
 use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 
 use super::several;
 use crate::command::EndsWith;
-use crate::language::{refuse, said};
+use crate::language::refuse;
 use crate::store;
 
 /// Filters; without one, all cases.
@@ -57,8 +58,7 @@ impl Chosen {
 }
 
 fn none_of(filter: &str) -> anyhow::Error {
-    let sentence =
-        said!("there is no case {filter} in what was measured; hostmark report RUN --full lists all that is");
+    let sentence = say!("there is no case {filter} in what was measured; hostmark report RUN --full lists all that is");
     match store::find(filter) {
         Err(no_run) if !is_known(probe_of(filter)) => no_run,
         _ => EndsWith(Exit::NothingSelected, sentence).into(),
@@ -109,7 +109,7 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
     };
     let (id, name) = (run.typed_id(&case.id), &run.name);
     let Some(measured) = case.measured() else {
-        let sentence = said!("{id} has no value in {name}; hostmark report {name} {id} tells why");
+        let sentence = say!("{id} has no value in {name}; hostmark report {name} {id} tells why");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     };
     let stored = run.probes.iter().find(|probe| probe.id == case.probe).map(|probe| probe.unit);

@@ -10,9 +10,10 @@ use hostmark_analysis::escape::visible;
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run};
+use hostmark_say::say;
 
 use super::retyped;
-use crate::command::{EndsWith, exit_of, sentence, unwritten};
+use crate::command::{EndsWith, exit_of, message, unwritten};
 use crate::language::{refused, said};
 use crate::store::{self, RunFiles};
 use crate::{output, words, writable};
@@ -86,10 +87,10 @@ impl RunDestination {
     /// An error after which there are rounds, told with what can be done with them.
     pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
         let Some(what) = self.what_to_do() else { return error };
-        let (exit, sentence) = (exit_of(&error), sentence(&error));
+        let (exit, sentence) = (exit_of(&error), message(&error));
         let sentence = match rounds {
-            1 => said!("{sentence}; 1 round is kept: {what}"),
-            _ => said!("{sentence}; {rounds} rounds are kept: {what}"),
+            1 => say!("{sentence}; 1 round is kept: {what}"),
+            _ => say!("{sentence}; {rounds} rounds are kept: {what}"),
         };
         EndsWith(exit, sentence).into()
     }
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn who_keeps_no_rounds_gets_the_rest_of_the_sentence() {
-        let lost = crate::command::lost("'ssh a' broke off; look there".into());
+        let lost = crate::command::lost("'ssh a' broke off; look there");
         let bare = RunDestination::default().goes_on_later(lost, 3).to_string();
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
         let text = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";

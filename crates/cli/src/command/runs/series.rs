@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_analysis::over_time::{LEAST_TURNS, OverTime, SeriesComparison, Turn, compared, over_time};
 use hostmark_analysis::redact::redact;
 use hostmark_present::export::over_time::{FORMATS, format_named};
@@ -75,7 +75,7 @@ pub fn compare(names: &[String], chosen: &Chosen) -> Result<SeriesComparison> {
 pub fn render(all: &OverTime, format: &str, options: &hostmark_present::RenderOptions) -> Result<String> {
     let Some(format) = format_named(format) else {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        bail!(said!("a series is not shown as --format {format}; choose from {names}", names = names.join(", ")))
+        refuse!("a series is not shown as --format {format}; choose from {names}", names = names.join(", "))
     };
     Ok((format.render)(all, options, output::shades()))
 }

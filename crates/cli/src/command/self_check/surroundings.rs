@@ -42,7 +42,7 @@ pub type MeasureIn<'a> = dyn FnMut(Surroundings, &[&str]) -> Result<Run, String>
 pub fn measure_in(program: &Path, surroundings: Surroundings, filters: &[&str]) -> Result<Run, String> {
     // Behind other words the link to one's own program is another's.
     let program = match program == Path::new(OWN) {
-        true => &own_file()?,
+        true => &own_file().map_err(|error| crate::language::spoken(&error))?,
         false => program,
     };
     let between = |networks: &Networks, address: &str| {

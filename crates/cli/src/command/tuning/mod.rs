@@ -141,7 +141,7 @@ fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -
     let format = format.with_context(|| said!("there is no such format; hostmark try --help names them"))?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     hand_over(&(format.render)(&comparison, &options), arguments.out.as_deref())?;
-    empty::of_all(runs.iter().flat_map(|side| &side.runs), lang).map_or(Ok(()), Err)
+    empty::of_all(runs.iter().flat_map(|side| &side.runs)).map_or(Ok(()), Err)
 }
 
 /// The settings that there are, and what of them this machine can try.

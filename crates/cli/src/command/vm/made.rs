@@ -17,7 +17,6 @@ use crate::command::far::target::Target;
 use crate::command::measure::inputs::scratch;
 use crate::command::measure::machine::janitor;
 use crate::command::processes::janitor::Janitor;
-use crate::language::of_launch;
 use crate::signals::StopRequest;
 
 /// A guest that is up. It ends, and is waited for, before its number leaves the janitor's charge.
@@ -137,5 +136,5 @@ fn failed(error: &GuestError, stop: &StopRequest) -> anyhow::Error {
         | GuestError::Io(_) => Exit::ResourceLost,
         _ => Exit::BadInput,
     };
-    EndsWith(exit, of_launch(error)).into()
+    EndsWith(exit, error.into()).into()
 }

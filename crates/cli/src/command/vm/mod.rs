@@ -167,7 +167,7 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
             directory = directory.display()
         ));
     }
-    if let Some(nothing) = empty::of_all(runs.iter(), lang) {
+    if let Some(nothing) = empty::of_all(runs.iter()) {
         return Err(nothing);
     }
     let stopped = turns.stop.signal().map_or(Exit::Fine, Exit::Signal);

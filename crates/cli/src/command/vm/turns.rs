@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use hostmark_engine::Observer;
 use hostmark_model::{Inputs, Run, RunRequest};
+use hostmark_say::say;
 
 use super::options::GUEST;
 use super::sides::VmSide;
@@ -12,7 +13,7 @@ use super::watch::Watch;
 use crate::command::far::target::Target;
 use crate::command::trial::place::measured_at;
 use crate::command::trial::{TakesTurns, Turn, files};
-use crate::command::{EndsWith, exit_of, sentence};
+use crate::command::{EndsWith, exit_of, message};
 use crate::language::said;
 use crate::signals::StopRequest;
 use crate::store;
@@ -69,8 +70,8 @@ fn failed(turn: &Turn, name: &str, error: &anyhow::Error, directory: &Path) -> a
         0 => String::new(),
         _ => said!("; whole runs: {done}, in {directory}"),
     };
-    let error_text = sentence(error);
-    let text = said!("turn {round} of {rounds} of {name}: {error_text}{kept}");
+    let error_text = message(error);
+    let text = say!("turn {round} of {rounds} of {name}: {error_text}{kept}");
     EndsWith(exit_of(error), text).into()
 }
 

@@ -158,7 +158,7 @@ impl Turns<'_> {
         if run.interrupted.is_some() {
             return Ok(None);
         }
-        if let Some(nothing) = empty::error(&run, self.lang) {
+        if let Some(nothing) = empty::error(&run) {
             return Err(nothing);
         }
         history::judge(&mut run);

@@ -53,7 +53,7 @@ impl Guarded {
                 Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
             let is_written = rustix::io::write(&answers, &word.to_ne_bytes())
-                .inspect_err(|error| exit_message::say(&format!("write: {error}")))
+                .inspect_err(|error| exit_message::say(named("write", (*error).into())))
                 .is_ok();
             drop(answers);
             if made.is_ok() {

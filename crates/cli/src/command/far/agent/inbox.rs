@@ -3,13 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use hostmark_engine::Wall;
 use hostmark_launch::agent::parse_request;
 use hostmark_model::{AgentRequest, LONGEST_AGENT_LINE};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::language::{refuse, refused};
 use crate::wall::SinceStart;
 
 /// Bytes that are read at once.
@@ -77,14 +78,14 @@ impl Inbox {
         let Some(end) = self.unread[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = self.unread.len();
             if self.searched > self.longest {
-                bail!("a line has no end; start anew");
+                refuse!("a line has no end; start anew");
             }
             return Ok(None);
         };
         let line: Vec<u8> = self.unread.drain(..=self.searched + end).collect();
         self.searched = 0;
         let line = String::from_utf8_lossy(&line[..line.len() - 1]);
-        parse_request(&line).map(Some).map_err(|why| anyhow!("a line is no request ({why}); start anew"))
+        parse_request(&line).map(Some).map_err(|why| refused!("a line is no request ({why}); start anew"))
     }
 
     /// Takes in what there is, waited for no longer than this: how many bytes, none where nothing came.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::sys::cpu_time;
-use hostmark_model::{AgentAnswer, AgentRequest, Exit, Inputs, JsonLine, RunRequest};
+use hostmark_model::{AgentAnswer, AgentRefusal, AgentRequest, Exit, Inputs, JsonLine, Message, RunRequest};
+use hostmark_say::say;
 
 use crate::command::lost;
 
@@ -24,12 +25,13 @@ pub fn watch_planning() -> Result<Sender<()>> {
     let watch = move || {
         while waits.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
             if is_late() {
-                let sentence = format!(
-                    "hostmark serve plans a request for {} s of CPU time at most; name fewer filters and values",
-                    MOST_PLANNING.as_secs()
+                let why = say!(
+                    "hostmark serve plans a request for {seconds} s of CPU time at most; name fewer filters and values",
+                    seconds = MOST_PLANNING.as_secs()
                 );
                 // Nothing else is said before there is a plan.
-                let line = AgentAnswer::Error { sentence, exit: Exit::BadInput.code() }.to_line().unwrap_or_default();
+                let answer = AgentAnswer::Error(AgentRefusal::new(why, Exit::BadInput));
+                let line = answer.to_line().unwrap_or_default();
                 let _ = std::io::stdout().write_all(line.as_bytes());
                 std::process::exit(Exit::BadInput.code().into());
             }
@@ -37,14 +39,14 @@ pub fn watch_planning() -> Result<Sender<()>> {
     };
     let started = thread::Builder::new().spawn(watch);
     started.map_err(|error| {
-        lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
+        lost(say!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
     })?;
     Ok(planned)
 }
 
 /// Why a request is refused: a sentence that ends with what to do; none where it is not. Whatever is not listed here as allowed is
 /// refused, so that a new request is looked at before it comes through.
-pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
+pub fn refusal(request: &AgentRequest) -> Option<Message> {
     match request {
         AgentRequest::Hello { .. }
         | AgentRequest::Facts
@@ -56,33 +58,35 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
         | AgentRequest::Bye => None,
         AgentRequest::Run(request) | AgentRequest::Check(request) => of_run(request),
         AgentRequest::Kept { .. } => {
-            Some("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'")
+            Some(say!("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'"))
         }
-        AgentRequest::Past(_) => Some(NO_RESUME),
+        AgentRequest::Past(_) => Some(no_resume()),
     }
 }
 
-const NO_RESUME: &str = "a run started through hostmark serve cannot be resumed; start a new run";
+fn no_resume() -> Message {
+    say!("a run started through hostmark serve cannot be resumed; start a new run")
+}
 
-fn of_run(request: &RunRequest) -> Option<&'static str> {
+fn of_run(request: &RunRequest) -> Option<Message> {
     // All fields of both, so that a new one does not compile before it is looked at.
     let RunRequest { filters: _, profile: _, seed: _, set: _, table: _, inputs, via: _, begun } = request;
     let Inputs { cpus: _, scratch, command, isolate, peers, limit_s: _, counters: _, sampled: _, tried: _ } = inputs;
     match () {
-        () if begun.is_some() => Some(NO_RESUME),
+        () if begun.is_some() => Some(no_resume()),
         () if !command.is_empty() => {
-            Some("hostmark serve runs no commands; leave out --command, or use --on 'ssh HOST'")
+            Some(say!("hostmark serve runs no commands; leave out --command, or use --on 'ssh HOST'"))
         }
         // Where far ends are is told from outside: it would connect to any address, and begin with any 16 bytes.
-        () if !peers.is_empty() => {
-            Some("hostmark serve measures to no other host; name it by --peer of a run that is measured elsewhere")
-        }
+        () if !peers.is_empty() => Some(say!(
+            "hostmark serve measures to no other host; name it by --peer of a run that is measured elsewhere"
+        )),
         () if !isolate.is_empty() => {
-            Some("hostmark serve enters no layers; leave out --isolate, or use --on 'ssh HOST'")
+            Some(say!("hostmark serve enters no layers; leave out --isolate, or use --on 'ssh HOST'"))
         }
-        () if scratch.is_some() => Some(
-            "hostmark serve takes no directory from outside; leave out --scratch, or set TMPDIR where it is started",
-        ),
+        () if scratch.is_some() => Some(say!(
+            "hostmark serve takes no directory from outside; leave out --scratch, or set TMPDIR where it is started"
+        )),
         () => None,
     }
 }
@@ -119,7 +123,7 @@ mod tests {
             Inputs { scratch: Some(PathBytes(b"/".to_vec())), ..none },
         ];
         for (inputs, word) in named.into_iter().zip(["commands", "no other host", "layers", "directory"]) {
-            assert!(run(inputs).is_some_and(|sentence| sentence.contains(word)), "{word}");
+            assert!(run(inputs).is_some_and(|sentence| sentence.to_string().contains(word)), "{word}");
         }
         assert!(refusal(&AgentRequest::Kept { run: "last".into() }).is_some());
         assert_eq!(refusal(&AgentRequest::Facts), None);

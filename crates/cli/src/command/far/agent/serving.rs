@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::RoundError;
 use hostmark_engine::worker::far::{FarEnds, FarReport, FarRequest, Missing, OpenService, Waiting};
 use hostmark_host::Root;
@@ -19,6 +19,7 @@ use crate::command::measure::host_report::report_of_host;
 use crate::command::measure::inputs;
 use crate::command::processes::Processes;
 use crate::command::processes::janitor::Janitor;
+use crate::language::refuse;
 use crate::wall::SinceStart;
 
 /// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
@@ -93,11 +94,12 @@ impl Serving {
 
     fn serve(&mut self, request: &ServeRequest) -> Result<PeerAnswer> {
         if self.far.take().is_some() {
-            bail!("a round was to begin before the last one had ended; take the same version of both");
+            refuse!("a round was to begin before the last one had ended; take the same version of both");
         }
         let parties = request.nonces.len();
         if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
-            bail!("{parties} far ends at {} addresses were asked for; take the same version of both", request.at.len());
+            let addresses = request.at.len();
+            refuse!("{parties} far ends at {addresses} addresses were asked for; take the same version of both");
         }
         // An address that others have for this machine may be none of its own; then it listens at all of them.
         let any = |at: &IpAddr| match at {

@@ -6,14 +6,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::sys::place::{self, Kind};
 use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::name;
 use crate::command::unwritten;
-use crate::language::{refused, said};
+use crate::language::{refuse, refused, said};
 use crate::store;
 
 /// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
@@ -41,7 +41,7 @@ impl Directory {
         let held = place::Directory::make(&path)
             .map_err(|error| unwritten(&error, &said!("{shown} cannot be made"), &another_directory()))?;
         if held.entry(FLEET_RUN_FILE.as_ref()).is_ok_and(|entry| entry.kind() != Kind::Nothing) {
-            bail!(said!("{shown} holds a fleet already; go on with it by --resume, or give another directory"));
+            refuse!("{shown} holds a fleet already; go on with it by --resume, or give another directory");
         }
         let (under_way, lock) = locked(&held, &path)?;
         let started = store::now().to_string();
@@ -54,15 +54,15 @@ impl Directory {
     pub fn open(path: &Path, request: &FleetRequest, engine: &str) -> Result<Directory> {
         let shown = path.display();
         let text = store::text(&path.join(FLEET_RUN_FILE)).map_err(|error| {
-            anyhow::anyhow!(said!("{shown} holds no fleet to go on with ({error}); give the directory of a fleet run"))
+            refused!("{shown} holds no fleet to go on with ({error}); give the directory of a fleet run")
         })?;
         let Some(mut fleet) = FleetRun::load(&text).filter(is_sound) else {
-            bail!(said!("{shown}/{FLEET_RUN_FILE} is not what fleet run writes; measure anew into another directory"))
+            refuse!("{shown}/{FLEET_RUN_FILE} is not what fleet run writes; measure anew into another directory")
         };
         if fleet.request != *request || fleet.engine != engine {
-            bail!(said!(
+            refuse!(
                 "{shown} was measured with other filters, options or another engine; give the same, or measure anew by --out"
-            ));
+            );
         }
         let held = place::Directory::open(path).map_err(|error| cannot_be_written(path, error))?;
         let (under_way, lock) = locked(&held, path)?;
@@ -119,7 +119,7 @@ impl Directory {
     pub fn take(&mut self, row: usize, file: &Path) -> Result<usize> {
         let run = store::load(file)?;
         if let Some(why) = &run.interrupted {
-            bail!(said!("the run did not come to its end ({why})"));
+            refuse!("the run did not come to its end ({why})");
         }
         let name = OsStr::new(&self.fleet.hosts[row].file);
         let renamed = self.held.entry(name).and_then(|whole| self.under_way.entry(name)?.rename_to(&whole));
@@ -229,7 +229,7 @@ fn locked(held: &place::Directory, path: &Path) -> Result<(place::Directory, Fil
     let lock = lock.map_err(|error| cannot_be_written(path, error))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            bail!(said!("another hostmark measures into {shown}; wait for its end, or give another directory"))
+            refuse!("another hostmark measures into {shown}; wait for its end, or give another directory")
         }
         // A filesystem without locks is taken at its user's word.
         _ => Ok((under_way, lock)),

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_engine::sys::regular;
 
 use super::name;
 use super::places::{HostAccess, Places, Registered};
-use crate::language::said;
+use crate::language::{refuse, refused, said};
 use crate::words;
 
 /// What stands for the host's name.
@@ -51,30 +51,28 @@ impl Places for Listed {
 /// The words of the command that leads to each host; the name is put into a word, and makes no further one.
 pub fn words_of(each: &str) -> Result<Vec<String>> {
     match words::split(each) {
-        Ok(words) if !words.iter().any(|word| word.contains(HOST)) => bail!(said!(
+        Ok(words) if !words.iter().any(|word| word.contains(HOST)) => refuse!(
             "--each '{each}' leads every host to the same place; write {HOST} where its name belongs, as 'ssh {HOST}'"
-        )),
+        ),
         Ok(words) if words[0].contains(HOST) => {
-            bail!(said!("--each '{each}' begins with the host's name; begin with a command, as 'ssh {HOST}'"))
+            refuse!("--each '{each}' begins with the host's name; begin with a command, as 'ssh {HOST}'")
         }
         Ok(words) => Ok(words),
-        Err(why) => bail!(said!("--each '{each}': {why}; quote it as for a shell")),
+        Err(why) => refuse!("--each '{each}': {why}; quote it as for a shell"),
     }
 }
 
 /// The names in a list, in its order.
 pub fn names(file: &Path) -> Result<Vec<String>> {
     let shown = file.display();
-    let cannot = |error: std::io::Error| {
-        anyhow::anyhow!(said!("{shown} cannot be read ({error}); give a file with one host a line"))
-    };
+    let cannot = |error: std::io::Error| refused!("{shown} cannot be read ({error}); give a file with one host a line");
     let mut text = String::new();
     let opened: File = regular::open_to_read(file).map_err(cannot)?;
     opened.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > MOST_BYTES {
-        bail!(said!("{shown} is too large for a list of hosts; give another"));
+        refuse!("{shown} is too large for a list of hosts; give another");
     }
-    of_list(&text).map_err(|(line, why)| anyhow::anyhow!(said!("{shown}, line {line}: {why}; write one host a line")))
+    of_list(&text).map_err(|(line, why)| refused!("{shown}, line {line}: {why}; write one host a line"))
 }
 
 /// The names in a text; or the line that is none, and why.

@@ -3,11 +3,12 @@
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use hostmark_engine::Wall;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms, WriteOutcome};
 use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
+use hostmark_say::say;
 use serde_json::Value;
 
 use super::manifest::{self, CONTAINER, LABEL};
@@ -15,7 +16,7 @@ use super::name;
 use super::options::Cluster;
 use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
-use crate::language::said;
+use crate::language::{refused, said};
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 
@@ -294,9 +295,7 @@ impl KubectlClient {
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(self.stop.clone()) };
         let cannot = |error: std::io::Error| {
             let client = &self.words[0];
-            anyhow!(said!(
-                "{client} cannot be asked ({error}); start hostmark where it is in PATH, or name it by --kubectl"
-            ))
+            refused!("{client} cannot be asked ({error}); start hostmark where it is in PATH, or name it by --kubectl")
         };
         let mut client = Supervised::start(command, terms).map_err(cannot)?;
         let written = client.send_within(input.unwrap_or_default(), timing().kubernetes).map_err(cannot)?;
@@ -308,7 +307,7 @@ impl KubectlClient {
         match outcome {
             ReadOutcome::Closed => {}
             ReadOutcome::Stopped => {
-                let sentence = said!("stopped before the cluster answered; start again");
+                let sentence = say!("stopped before the cluster answered; start again");
                 return Err(EndsWith(Exit::Signal(2), sentence).into());
             }
             _ => {

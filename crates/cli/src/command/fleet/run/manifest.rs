@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::options::Cluster;
-use crate::language::said;
+use crate::language::refuse;
 
 /// The label by which the pods of a fleet are found.
 pub const LABEL: &str = "app.kubernetes.io/instance";
@@ -91,7 +91,7 @@ pub fn requested(typed: &str) -> Result<Value> {
     for part in typed.split(',') {
         match part.split_once('=') {
             Some((name, amount)) if is_plain(name) && is_plain(amount) => request.insert(name.into(), json!(amount)),
-            _ => bail!(said!("--request '{typed}': '{part}' is no amount of a resource; write cpu=4,memory=8Gi")),
+            _ => refuse!("--request '{typed}': '{part}' is no amount of a resource; write cpu=4,memory=8Gi"),
         };
     }
     Ok(Value::Object(request))
@@ -142,9 +142,9 @@ fn expressions(selector: &str) -> Result<Vec<Value>> {
         let (part, further) = end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..]));
         match expression(part.trim()) {
             Some(expression) => found.push(expression),
-            None => bail!(said!(
+            None => refuse!(
                 "'{part}' is no part of a label selector; write key=value, key!=value, key, !key, or key in (a,b)"
-            )),
+            ),
         }
         rest = further.trim();
     }

@@ -14,7 +14,7 @@ mod rows;
 mod slurm;
 mod waves;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_model::{Exit, HostState, Lang};
 
 use self::directory::Directory;
@@ -23,9 +23,9 @@ use self::options::{Engine, typed_again};
 use self::places::{Places, Registered};
 use crate::command::measure::machine::{catch, own_program};
 use crate::command::measure::ready;
-use crate::command::{EndsWith, exit_of};
+use crate::command::{EndsWith, exit_of, message};
 use crate::isolate::Outside;
-use crate::language::said;
+use crate::language::{refuse, said};
 use crate::output;
 use crate::signals::StopRequest;
 
@@ -79,7 +79,7 @@ fn is_whole(arguments: &RunArguments, directory: &Directory) -> bool {
 /// An error of who was asked to stop ends by the signal that asked.
 fn ended_by(stop: &StopRequest, error: anyhow::Error) -> anyhow::Error {
     match (exit_of(&error), stop.signal()) {
-        (Exit::Signal(_), Some(signal)) => EndsWith(Exit::Signal(signal), error.to_string()).into(),
+        (Exit::Signal(_), Some(signal)) => EndsWith(Exit::Signal(signal), message(&error)).into(),
         _ => error,
     }
 }
@@ -95,10 +95,7 @@ fn measure(
 ) -> Result<Directory> {
     let names: Vec<String> = places.hosts().iter().map(|host| host.name.clone()).collect();
     if names.is_empty() {
-        bail!(said!(
-            "there is no host to measure; {how_to_have_hosts}",
-            how_to_have_hosts = engine.how_to_have_hosts()
-        ));
+        refuse!("there is no host to measure; {how_to_have_hosts}", how_to_have_hosts = engine.how_to_have_hosts());
     }
     let mut directory = match before {
         Some(directory) => directory,

@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use hostmark_model::{FleetRequest, Inputs, Profile, RunRequest};
 
 use crate::command::compare::time;
 use crate::command::measure::inputs::{ProfileName, seed};
-use crate::language::said;
+use crate::language::{refuse, said};
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -154,18 +154,18 @@ impl RunArguments {
             (None, _, None, Some(selector), Some(image)) => {
                 let kubectl = words::split(&self.kubectl).ok().filter(|words| !words.is_empty());
                 let Some(kubectl) = kubectl else {
-                    bail!(said!(
+                    refuse!(
                         "--kubectl '{kubectl}' is no command; give one as 'kubectl -n bench'",
                         kubectl = self.kubectl
-                    ))
+                    )
                 };
                 let (selector, image, request) = (selector.clone(), image.clone(), self.request.clone());
                 Ok(Engine::Kubernetes(Cluster { selector, image, request, kubectl }))
             }
-            _ => bail!(said!(
+            _ => refuse!(
                 "nothing says which hosts; give --hosts FILE --each 'ssh {{host}}', --slurm '-N 8', or --kubernetes SELECTOR \
                  --image IMAGE"
-            )),
+            ),
         }
     }
 

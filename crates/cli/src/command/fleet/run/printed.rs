@@ -1,13 +1,13 @@
 //! What `--print` writes: the same measurement in the engine's own words.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use hostmark_model::FleetRequest;
 
 use super::options::{Engine, RunArguments, words_of};
 use super::{hosts, kubernetes, manifest, slurm};
 use crate::command::measure::machine::catch;
 use crate::isolate::Outside;
-use crate::language::said;
+use crate::language::refuse;
 use crate::words;
 
 /// What stands for a host in what xargs starts.
@@ -31,17 +31,17 @@ pub fn text(engine: &Engine, arguments: &RunArguments) -> Result<String> {
         }
         Engine::Kubernetes(cluster) => {
             if arguments.at_once.is_some() {
-                bail!(said!(
+                refuse!(
                     "an Indexed Job measures every node at once, since it may start a later pod on a node that is done; leave out \
                      --at-once"
-                ));
+                );
             }
             let (nodes, requested) = kubernetes::usable(cluster, &catch(&Outside::default())?)?;
             if nodes == 0 {
-                bail!(said!(
+                refuse!(
                     "there is no host to measure; {how_to_have_hosts}",
                     how_to_have_hosts = engine.how_to_have_hosts()
-                ));
+                );
             }
             let lives_s = arguments.timeout.map_or(kubernetes::LIVES_S, |limit| limit.as_secs());
             let mut command = vec!["hostmark".to_owned(), "run".into()];
@@ -121,6 +121,6 @@ fn quoted(words: &[String]) -> Result<String> {
     let quoted: Option<Vec<String>> = words.iter().map(|word| words::quoted(word)).collect();
     match quoted {
         Some(words) => Ok(words.join(" ")),
-        None => bail!(said!("a word has a control character, which no script should hold; write it without")),
+        None => refuse!("a word has a control character, which no script should hold; write it without"),
     }
 }

@@ -4,15 +4,16 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
+use hostmark_say::say;
 
 use super::name;
 use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
-use crate::language::{refused, said};
+use crate::language::{refuse, refused, said};
 use crate::output;
 use crate::signals::StopRequest;
 use crate::words;
@@ -63,7 +64,7 @@ impl Allocation {
         let stop = Some(Rc::clone(&stop.readable()));
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop };
         let holder = Supervised::start(command, terms).map_err(|error| {
-            anyhow!(said!("salloc cannot be started ({error}); start hostmark where Slurm's commands are in PATH"))
+            refused!("salloc cannot be started ({error}); start hostmark where Slurm's commands are in PATH")
         })?;
         let mut allocation = Allocation { hosts: Vec::new(), job: String::new(), holder: Some(holder) };
         allocation.wait(&mark)?;
@@ -104,7 +105,7 @@ impl Allocation {
                 ReadOutcome::Closed | ReadOutcome::TooLong => {
                     holder.ends_within(timing().release);
                     let word = holder.last_word().unwrap_or_default();
-                    bail!(said!("salloc gave no nodes: {word}; check the arguments with salloc by hand"));
+                    refuse!("salloc gave no nodes: {word}; check the arguments with salloc by hand");
                 }
             }
         }
@@ -181,7 +182,7 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
     let (errors, ending, stop) = (Errors::CapturedAtLeisure, Ending::Killed, Some(stop.readable()));
     let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
     let cannot = |error: std::io::Error| {
-        anyhow!(said!("sinfo cannot be asked ({error}); start hostmark where Slurm's commands are in PATH"))
+        refused!("sinfo cannot be asked ({error}); start hostmark where Slurm's commands are in PATH")
     };
     let mut asked = Supervised::start(command, terms).map_err(cannot)?;
     match asked.drain(timing().slurm, MOST_BYTES).map_err(cannot)? {
@@ -195,7 +196,7 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
 }
 
 fn stopped() -> anyhow::Error {
-    let sentence = said!("stopped before there were hosts; start again");
+    let sentence = say!("stopped before there were hosts; start again");
     EndsWith(Exit::Signal(2), sentence).into()
 }
 
