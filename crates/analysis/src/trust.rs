@@ -5,7 +5,7 @@ use hostmark_model::{
 };
 
 use hostmark_say::say;
-use hostmark_stats::repetition;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bilingual::each;
 use crate::escape::visible;
@@ -42,10 +42,9 @@ pub fn trust(run: &Run) -> Option<Trust> {
     let part = |of_core: bool| {
         let part =
             differences.iter().filter(|(is_of_core, _)| *is_of_core == of_core).map(|(_, difference)| *difference);
-        repetition::within(&part.collect::<Vec<_>>(), PROMISED)
+        within(&part.collect::<Vec<_>>(), PROMISED)
     };
-    let within =
-        repetition::within(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED);
+    let within = within(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED);
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
@@ -90,6 +89,25 @@ pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
 fn difference(estimate: &Estimate) -> Option<f64> {
     let Repetition { low, high, .. } = estimate.repetition?;
     Some((high / low).ln() / 2.0 / HALF_IN_DEVIATIONS).filter(|sd| sd.is_finite())
+}
+
+/// Within what fraction of this run's values the given share of another run's lie: each differs by a normal law of its own, of
+/// these standard deviations of the logarithms' difference. `None` without any.
+pub fn within(differences: &[f64], share: f64) -> Option<f64> {
+    let law = Normal::new(0.0, 1.0).ok()?;
+    if differences.is_empty() || differences.iter().any(|sd| !sd.is_finite()) {
+        return None;
+    }
+    let coverage = |by: f64| {
+        let of = |sd: &f64| if *sd > 0.0 { 2.0 * law.cdf(by / sd) - 1.0 } else { 1.0 };
+        differences.iter().map(of).sum::<f64>() / differences.len() as f64
+    };
+    let (mut too_near, mut enough) = (0.0, differences.iter().fold(0.0, |most: f64, sd| most.max(*sd)) * 10.0);
+    for _ in 0..60 {
+        let middle = (too_near + enough) / 2.0;
+        if coverage(middle) < share { too_near = middle } else { enough = middle }
+    }
+    Some(enough.exp_m1())
 }
 
 /// The share of the CPUs' time that others had in this run's rounds, as far as it is known.

@@ -61,7 +61,7 @@ mod tests {
     use crate::made_up::normal;
 
     fn deviation(base: &[f64], new: &[f64]) -> Deviation {
-        Deviation::pooled(&[base, new], 0.02).unwrap_or(Deviation::assumed(0.02))
+        Deviation::drawn(&[base, new], Deviation::assumed(0.02)).unwrap_or(Deviation::assumed(0.02))
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use hostmark_analysis::trust::within;
 use hostmark_stats::descriptive::{mean, median, quantile};
-use hostmark_stats::repetition::{CALIBRATED, Calibration, Deviation, HalfWidths, within};
+use hostmark_stats::repetition::{CALIBRATED, Calibration, Deviation, HalfWidths};
 
 use crate::recorded::{self, Case, Recorded};
 

@@ -144,9 +144,7 @@ mod tests {
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(11)), Some(64 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(100)), Some(256 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(1000)), None);
-        // Neighbours leave nothing of it.
-        assert_eq!(not_held(105 * MIB, 4 * MIB, |_| Some(140.0)), Some(64 * MIB));
-        assert_eq!(not_held(105 * MIB, 4 * MIB, |_| Some(70.0)), None);
+        assert_eq!([140.0, 70.0].map(|ns| not_held(105 * MIB, 4 * MIB, |_| Some(ns))), [Some(64 * MIB), None]);
         // Nothing is concluded from a size that could not be looked at, and none is looked at in vain.
         assert_eq!(not_held(300 * MIB, 4 * MIB, |bytes| (bytes <= 64 * MIB).then_some(50.0)), None);
         let mut load_ns = machine(5);
@@ -159,7 +157,6 @@ mod tests {
             let job = Job::bare("", Vec::new()).with(|job| (job.look_at_memory, job.memory_bytes) = (true, 2 * room));
             answer(&job, &Clock::MonotonicRaw).unwrap().unwrap()
         };
-        // No cache is reported that large.
         assert!(matches!(
             look(256 * MIB)[..],
             [
