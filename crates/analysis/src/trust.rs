@@ -301,7 +301,7 @@ fn promised(trust: &Trust, by: Message) -> Message {
     };
     let good_for = match trust.grade {
         Grade::A | Grade::B | Grade::C => return say!("{near}; {by}"),
-        Grade::D => term!("orders of magnitude only"),
+        Grade::D => term!("large differences only"),
         Grade::F => term!("do not use"),
     };
     // A run beside steady competition repeats well, and is no measure of the machine for that.

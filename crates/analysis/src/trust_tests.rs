@@ -59,7 +59,7 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
     assert_eq!(grade(&run(&[0.50; 20], 5)), Grade::F);
     let far = line(&trust(&run(&[0.25; 20], 5)).unwrap(), 0);
     assert!(
-        far.en.contains("  orders of magnitude only: 9 of 10 values") && far.zh.contains("只看数量级："),
+        far.en.contains("  large differences only: 9 of 10 values") && far.zh.contains("只看大的差别："),
         "{far:?}"
     );
     let near = trust(&run(&[0.01; 20], 5)).unwrap();

@@ -14,7 +14,7 @@ pub enum Grade {
     B,
     /// Nine of ten within 30 %.
     C,
-    /// Nine of ten within 100 %: orders of magnitude only.
+    /// Nine of ten within 100 %: large differences only.
     D,
     /// Further apart, most values disturbed, or nothing that tells how far: not to be used.
     F,
