@@ -367,7 +367,6 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
             let sample = prometheus.iter().find(|sample| is_it(sample, part)).unwrap_or_else(|| panic!("{part}"));
             assert!(is_near(sample.2, wanted), "{sample:?}");
         }
-        // Its own result stands before those of its further quantities.
         let first = xml.iter().position(|(_, text)| *text == case.id).unwrap();
         let of = |name: &str| &xml[first..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
         assert!(is_near(of("Value").parse().unwrap(), value), "{}", case.id);
