@@ -98,13 +98,14 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
         let case = &mut run.cases[index];
         let own = earlier.values.get(&(case.id.clone(), name)).map_or(&[][..], Vec::as_slice);
         let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
-        let assumed_sd = of_one_run.deviation(case, name, estimate);
+        let assumed = of_one_run.deviation(case, name, estimate);
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
-        let known = Deviation::of(&all, assumed_sd).filter(|_| own.len() >= LEAST_RUNS);
-        let deviation = known.unwrap_or_else(|| Deviation::assumed(assumed_sd));
-        let runs = if known.is_some() { own.len() as u32 } else { 0 };
-        let ends = if known.is_some() { deviation.prediction(&all) } else { expected(estimate, &deviation) };
-        set(case, name, (deviation.sd, runs), ends);
+        let known = Deviation::of(&all, assumed.sd).filter(|_| own.len() >= LEAST_RUNS);
+        let (runs, deviation, ends) = match known {
+            Some(known) => (own.len() as u32, known.sd, known.prediction(&all)),
+            None => (0, assumed.sd, expected(estimate, &assumed)),
+        };
+        set(case, name, (deviation, runs), ends);
     }
     repeat(run);
 }
@@ -127,8 +128,8 @@ pub fn keep(run: &mut Run, stored: &Run) {
             let by = estimate.value() / before;
             let (deviation, ends) = match runs {
                 0 => {
-                    let deviation = Deviation::assumed(of_one_run.deviation(case, name, estimate));
-                    (deviation.sd, expected(estimate, &deviation))
+                    let assumed = of_one_run.deviation(case, name, estimate);
+                    (assumed.sd, expected(estimate, &assumed))
                 }
                 _ => (deviation, Some((low * by, high * by)).filter(|_| by.is_finite())),
             };
@@ -157,8 +158,8 @@ impl OfOneRun {
             let mut halves = HalfWidths::default();
             for case in &run.cases {
                 let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
-                let Some((down, up)) = sides(estimate) else { continue };
-                halves.add(group(case), is_of_core(estimate), (down + up) / 2.0);
+                let Some(half) = half_width(estimate) else { continue };
+                halves.add(group_of(&case.probe), is_of_core(estimate), half);
             }
             halves
         });
@@ -166,11 +167,11 @@ impl OfOneRun {
     }
 
     /// By what runs differ in such a case. What is told at a clock differs by that clock too.
-    fn deviation(&self, case: &CaseRecord, name: &str, estimate: &Estimate) -> f64 {
-        let half = sides(estimate).map_or(0.0, |(down, up)| (down + up) / 2.0);
+    fn deviation(&self, case: &CaseRecord, name: &str, estimate: &Estimate) -> Deviation {
+        let half = half_width(estimate).unwrap_or(0.0);
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
         let halves = &self.halves[usize::from(!name.is_empty())];
-        halves.deviation(group(case), is_of_core(estimate), half, CALIBRATED).hypot(clock)
+        Deviation::assumed(halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED).hypot(clock))
     }
 }
 
@@ -188,8 +189,9 @@ pub(crate) fn clock_deviation(run: &Run) -> f64 {
     descriptive::mean(&variances).map_or(0.0, f64::sqrt)
 }
 
-fn group(case: &CaseRecord) -> &str {
-    case.probe.split('.').next().unwrap_or("")
+/// The group of a probe, or of a case by its id: the first part.
+pub(crate) fn group_of(id: &str) -> &str {
+    id.split('.').next().unwrap_or(id)
 }
 
 /// A further quantity that is another case's value, as a level's bandwidth is, has what is said of that: one value has one interval.
@@ -227,6 +229,10 @@ fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
     let ((down, up), value) = (sides(estimate)?, estimate.value());
     let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());
     (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
+}
+
+fn half_width(estimate: &Estimate) -> Option<f64> {
+    sides(estimate).map(|(down, up)| (down + up) / 2.0)
 }
 
 /// How far this run's interval reaches to either side, on logarithms; none of what rounds voted on, of what has none, and of what is

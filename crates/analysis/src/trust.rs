@@ -39,12 +39,11 @@ pub fn trust(run: &Run) -> Option<Trust> {
     measured().next()?;
     let differences: Vec<(bool, f64)> =
         measured().filter_map(|estimate| Some((is_of_core(estimate), difference(estimate)?))).collect();
-    let part = |of_core: bool| {
-        let part =
-            differences.iter().filter(|(is_of_core, _)| *is_of_core == of_core).map(|(_, difference)| *difference);
-        within(&part.collect::<Vec<_>>(), PROMISED)
+    let near = |parts: &[bool]| {
+        let of_parts = differences.iter().filter(|(is_of_core, _)| parts.contains(is_of_core));
+        within(&of_parts.map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED)
     };
-    let within = within(&differences.iter().map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED);
+    let within = near(&[true, false]);
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
@@ -58,7 +57,7 @@ pub fn trust(run: &Run) -> Option<Trust> {
         false => Grade::B,
     };
     let grade = of_within(within).max(disturbed);
-    Some(Trust { grade, within, core: part(true), others: part(false), runs, doubts, self_check: None })
+    Some(Trust { grade, within, core: near(&[true]), others: near(&[false]), runs, doubts, self_check: None })
 }
 
 /// The grade of what another run is expected to be off.
@@ -311,7 +310,8 @@ fn promised(trust: &Trust, by: Message) -> Message {
             true => term!("a known value came back wrong"),
             false => term!("others had the CPUs"),
         };
-        return say!("{good_for}: {why}; under the same conditions {near}; {by}");
+        let within = percent(within);
+        return say!("{good_for}: {why}; a repeat under the same conditions lies within ±{within}; {by}");
     }
     say!("{good_for}: {near}; {by}")
 }

@@ -66,7 +66,7 @@ pub struct Axis {
     pub is_of_links: bool,
     /// How many threads may share a CPU, of an axis of their number.
     pub threads_per_cpu: usize,
-    /// Whether a case at any of its values, and at the defaults of the other axes, is a default case.
+    /// True where a case at any of its values, and at the defaults of the other axes, is a default case.
     pub is_way: bool,
 }
 

@@ -364,7 +364,7 @@ impl AgentLink {
         AgentError::Ended { name: self.name.clone(), how: how.with_last_word(self.last_word()) }
     }
 
-    /// What its process here said last: `hostmark dial` says a message.
+    /// The last words of its process here; those of `hostmark dial` are a message.
     fn last_word(&mut self) -> Option<Message> {
         let word = self.process.last_word()?;
         let word = word.trim_start_matches(OURS);
@@ -399,7 +399,7 @@ fn bounded(line: &str) -> Result<(), Message> {
     }
 }
 
-/// The same of a message.
+/// A message whose texts are parts of a sentence here.
 fn harmless(mut message: Message) -> Message {
     message.each_text(&mut |text| *text = quoted(text));
     message

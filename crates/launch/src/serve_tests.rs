@@ -42,7 +42,6 @@ impl Street {
 
     /// A turn so long after the begin, in which everybody is looked at for whom there is something.
     fn turns(&mut self, after: Duration) -> Vec<AdmittedClient> {
-        // What was sent has arrived.
         std::thread::sleep(Duration::from_millis(2));
         let mut watched = Vec::new();
         self.door.watch(&mut watched);

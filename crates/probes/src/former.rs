@@ -5,9 +5,8 @@ use std::ffi::OsString;
 use hostmark_engine::probe::find;
 use hostmark_model::{CaseId, Params, ProbeInfo, Run};
 
-/// A name of the table with the values that a case has there, and what it is now.
+/// The values that a case of a former probe has in a line of the table, and the case that it is now.
 struct Former {
-    name: &'static str,
     at: Pairs,
     probe: &'static str,
     point: Pairs,
@@ -28,15 +27,15 @@ fn parts(filter: &str) -> (&str, Pairs) {
 /// The lines of the table with a name.
 fn formers(name: &str) -> impl Iterator<Item = Former> {
     let lines = include_str!("former.tsv").lines().filter_map(|line| line.split_once('\t'));
-    let all = lines.map(|(former, now)| {
-        let ((name, at), (probe, point)) = (parts(former), parts(now));
-        Former { name, at, probe, point }
-    });
-    all.filter(move |former| former.name == name)
+    let named = lines.filter(move |(former, _)| former.split('@').next() == Some(name));
+    named.map(|(former, now)| {
+        let ((_, at), (probe, point)) = (parts(former), parts(now));
+        Former { at, probe, point }
+    })
 }
 
 impl Former {
-    /// Possibility that a point is one of its cases: what it does not say is open.
+    /// True where a point may be one of its cases: what it does not say is open.
     fn may_be(&self, pairs: &[(String, String)]) -> bool {
         self.at.iter().all(|(axis, wanted)| pairs.iter().all(|(known, value)| known != axis || value == wanted))
     }

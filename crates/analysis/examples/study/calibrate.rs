@@ -16,9 +16,9 @@ const MACHINES: &[(&str, &[&str])] =
 const OF_CORE: &[f64] = &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7];
 const OF_OTHERS: &[f64] = &[0.005, 0.01, 0.015, 0.02];
 const SHARES: &[f64] = &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
-/// What the machines that are fitted must have on average, of core-bound values and of others; and from how many pairs of runs on a
-/// group's share is told.
+/// The coverage that the machines of a fit have on average at least, of core-bound values and of others.
 const LEAST_COVERAGE: f64 = 0.93;
+/// The pairs of runs from which on a group's share is told.
 const PAIRS: usize = 200;
 /// What makes of a t interval of three rounds one that is as much wider than the error of their median (0.670 σ) as the range of
 /// five is beside that of theirs (1.163 σ to either side of 0.536 σ): on average it reaches 4.303 · 0.886 σ / √3.
@@ -162,15 +162,19 @@ fn least_of_groups(by: &BTreeMap<String, Coverage>) -> f64 {
 impl Folder {
     /// How far each value's interval reaches.
     fn halves(&self, with: Calibration) -> Vec<Option<(f64, f64)>> {
+        let of = |(value, deviation): (&Value, f64)| {
+            let deviation = Deviation::assumed(deviation);
+            Some((deviation.half_width(value.sides.0), deviation.half_width(value.sides.1)))
+        };
+        self.values.iter().zip(self.deviations(with)).map(of).collect()
+    }
+
+    fn deviations(&self, with: Calibration) -> Vec<f64> {
         let mut runs: BTreeMap<usize, HalfWidths> = BTreeMap::new();
         for value in &self.values {
             runs.entry(value.run).or_default().add(&value.group, value.is_core, value.half());
         }
-        let of = |value: &Value| {
-            let deviation = runs[&value.run].deviation(&value.group, value.is_core, value.half(), with);
-            let deviation = Deviation::assumed(deviation);
-            Some((deviation.half_width(value.sides.0), deviation.half_width(value.sides.1)))
-        };
+        let of = |value: &Value| runs[&value.run].deviation(&value.group, value.is_core, value.half(), with);
         self.values.iter().map(of).collect()
     }
 
@@ -204,7 +208,7 @@ impl Folder {
         Folder { name: self.name, values }
     }
 
-    /// Of how many runs nine of ten values of the others lay within what it promised, and how many runs there are.
+    /// The number of runs whose promise nine of ten values of the others kept, and of all runs.
     fn kept(&self, with: Calibration) -> (usize, usize) {
         let mut runs: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for (value, half) in self.values.iter().zip(self.halves(with)) {
@@ -220,16 +224,13 @@ impl Folder {
         (runs.values().filter(is_kept).count(), runs.len())
     }
 
-    /// What intervals hold that so many other runs tell, beside this one: the next ones in a circle.
+    /// The coverage of intervals that so many other runs tell beside this one: the next ones in a circle.
     fn stored(&self, stored: usize, with: Calibration) -> BTreeMap<String, Coverage> {
-        let mut runs: BTreeMap<usize, HalfWidths> = BTreeMap::new();
-        for value in &self.values {
-            runs.entry(value.run).or_default().add(&value.group, value.is_core, value.half());
-        }
         let mut values = self.values.clone();
         let intervals: Vec<_> = values
             .iter_mut()
-            .map(|value| {
+            .zip(self.deviations(with))
+            .map(|(value, assumed)| {
                 let first = value.apart.iter().position(|(run, _)| *run > value.run).unwrap_or(0);
                 value.apart.rotate_left(first);
                 if value.apart.len() <= stored {
@@ -238,7 +239,6 @@ impl Folder {
                 let rest = value.apart.split_off(stored);
                 let known = std::mem::replace(&mut value.apart, rest);
                 let all: Vec<f64> = known.iter().map(|(_, apart)| apart.exp()).chain([1.0]).collect();
-                let assumed = runs[&value.run].deviation(&value.group, value.is_core, value.half(), with);
                 let (low, high) = Deviation::of(&all, assumed)?.prediction(&all)?;
                 Some((-low.ln().min(0.0), high.ln().max(0.0)))
             })

@@ -6,11 +6,10 @@ use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
 use super::known::{Claim, KnownChange};
 use super::scatter::Scatters;
-use super::side::group_of;
 use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
 use crate::bilingual::same;
-use crate::repetition;
+use crate::repetition::{self, group_of};
 
 /// A group of fewer cases says nothing that they do not say.
 const LEAST_CASES: usize = 3;

@@ -278,11 +278,6 @@ fn error_of_percentile(name: &str, histogram: &Histogram) -> Option<f64> {
     (low > 0.0).then(|| (high / low).ln() / 2.0)
 }
 
-/// The group of a probe: the first part of its id.
-pub(super) fn group_of(probe: &str) -> &str {
-    probe.split('.').next().unwrap_or(probe)
-}
-
 /// The typical value of one run: the median of its round medians.
 pub(super) fn run_value(measured: &Measured) -> f64 {
     measured.estimate.typical

@@ -112,7 +112,7 @@ fn latest(host: &Host) -> usize {
 }
 
 fn group_of(case: &CaseInfo) -> &str {
-    case.probe.split('.').next().unwrap_or_default()
+    crate::repetition::group_of(&case.probe)
 }
 
 /// What makes less worse.

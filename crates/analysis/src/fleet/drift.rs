@@ -54,7 +54,7 @@ fn series(gathering: &Gathering, host: &Host) -> BTreeMap<String, Vec<f64>> {
         let info = &gathering.cases[case as usize];
         let sign = if info.better == Better::Lower { -1.0 } else { 1.0 };
         let Some(own) = median(&values.iter().map(|(_, value)| *value).collect::<Vec<f64>>()) else { continue };
-        let group = info.probe.split('.').next().unwrap_or_default().to_owned();
+        let group = crate::repetition::group_of(&info.probe).to_owned();
         let runs = of_group.entry(group).or_insert_with(|| vec![Vec::new(); host.runs.len()]);
         values.iter().for_each(|(order, value)| runs[*order].push(sign * (value - own)));
     }

@@ -56,7 +56,7 @@ pub(super) fn is_as_large(one: u64, other: u64) -> bool {
 
 /// Why a case of a guest says nothing of the same case in the first environment; none where it does, and of what is no guest.
 pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Text<String>> {
-    let group = case.probe.split('.').next().unwrap_or_default();
+    let group = crate::repetition::group_of(&case.probe);
     if other.is_free() || kind_of(first, other) != EnvironmentKind::Guest || !OF_MEMORY.contains(&group) {
         return None;
     }

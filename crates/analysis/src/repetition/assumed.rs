@@ -51,7 +51,7 @@ pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a
     match estimate.and_then(Estimate::leading_quiet) {
         Some(quiet) if quiet.at_hz.is_some() => CORE,
         Some(_) => QUIET,
-        None => case.probe.split('.').next().unwrap_or(""),
+        None => super::group_of(&case.probe),
     }
 }
 

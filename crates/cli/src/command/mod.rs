@@ -158,7 +158,7 @@ pub fn sentence(error: &anyhow::Error) -> String {
     of_launch(message(error))
 }
 
-/// The same in every language.
+/// The message of an error, for any language.
 pub fn message(error: &anyhow::Error) -> Message {
     match (error.downcast_ref(), error.downcast_ref()) {
         // The nearest name would be another program's.

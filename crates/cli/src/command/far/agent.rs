@@ -124,8 +124,8 @@ impl AgentSession {
     fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
         // Nobody is waited for who says nothing.
         let Next::Request(request) = self.next_request()? else { return Ok(false) };
-        let served = self.served.filter(|_| self.greeted);
-        if let Some(why) = served.and_then(|_| served::refusal(&request)) {
+        let is_served = self.greeted && self.served.is_some();
+        if let Some(why) = is_served.then(|| served::refusal(&request)).flatten() {
             return Err(EndsWith(Exit::BadInput, why).into());
         }
         match request {
