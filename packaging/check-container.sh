@@ -69,7 +69,7 @@ printf 'image: %s\n%s bytes in files\n' "$told" "$(du -sb "$root" | cut -f1)"
 inside() { builder run --isolation chroot "$container" -- "$@"; }
 inside hostmark --version || wrong "hostmark --version fails"
 [ "$(inside hostmark list | wc -l)" -gt 10 ] || wrong "the program lists no probes"
-inside hostmark --quiet run syscall.null file.create >"$work/log" || wrong "a run fails: $(tail -n 3 "$work/log")"
+inside hostmark --quiet run syscall.null file.create_delete@op=create >"$work/log" || wrong "a run fails: $(tail -n 3 "$work/log")"
 [ -n "$(find "$root/data/hostmark/runs" -name '*.json' -size +1k 2>/dev/null)" ] || wrong "a run is not kept in /data"
 [ -z "$(ls -A "$root/tmp")" ] || wrong "left in /tmp: $(ls -A "$root/tmp")"
 

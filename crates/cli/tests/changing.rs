@@ -36,7 +36,7 @@ fn a_program_that_is_replaced_or_deleted_measures_to_its_end() {
         fs::copy(PROGRAM, &program).unwrap();
         fs::copy("/bin/false", &other).unwrap();
         let mut command = home.start(program.to_str().unwrap());
-        command.args(["run", "syscall.null", "ipc.pipe@cpus=same_cpu", "net.tcp", "--format", "json"]);
+        command.args(["run", "syscall.null", "ipc.round_trip@by=pipe,cpus=same_cpu", "net.tcp", "--format", "json"]);
         let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let has_worker = || processes(&home).iter().any(|(_, word)| word == "worker");
         assert!(within(SOON, has_worker));
@@ -100,7 +100,7 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     let (Some(first), Some(last)) = (cpus.first(), cpus.get(1)) else { return skipped("there is one CPU") };
     let Some(group) = cpu_set(&format!("{first},{last}")) else { return skipped("there is no cpuset here") };
     let home = Home::new();
-    let words = ["run", "syscall.null", "ipc.pipe", "cpu.core_to_core", "net.tcp", "--format", "json"];
+    let words = ["run", "syscall.null", "ipc.round_trip@by=pipe", "cpu.core_to_core", "net.tcp", "--format", "json"];
     let mut command = group.start(&home, &[&[PROGRAM], &words[..]].concat());
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first pass is over.

@@ -12,7 +12,7 @@ use crate::skip::skipped;
 use crate::support::{Home, ended, files};
 
 /// Probes that wait for another party, whose usual delay is part of the operation, and one that never waits.
-const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.pipe@cpus=same_cpu", "syscall.null"];
+const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.round_trip@by=pipe,cpus=same_cpu", "syscall.null"];
 
 fn run(filters: &[&str], more: &[&str]) -> Run {
     let home = Home::new();

@@ -175,7 +175,13 @@ impl LacksTime for hostmark_model::CaseRecord {
 }
 
 /// What takes some seconds.
-const SHORT: &[&str] = &["syscall.null", "syscall.stat", "syscall.fstat", "syscall.select", "syscall.poll"];
+const SHORT: &[&str] = &[
+    "syscall.null",
+    "syscall.stat",
+    "syscall.stat@call=fstat",
+    "syscall.readiness@call=select",
+    "syscall.readiness@call=poll",
+];
 /// What takes as long as it may.
 const LONG: &[&str] = &["memory", "clock", "syscall"];
 

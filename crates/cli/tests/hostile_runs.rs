@@ -18,7 +18,7 @@ use crate::support::{Home, ended, files};
 fn measured() -> Run {
     let home = Home::new();
     let (code, json, errors) =
-        ended(&mut home.hostmark(&["run", "clock.loop", "signal", "ipc.pipe", "--format", "json"]));
+        ended(&mut home.hostmark(&["run", "clock.loop", "signal", "ipc.round_trip@by=pipe", "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_eq!(files(home.data.path()).len(), 1);
     load_run(&json).unwrap()

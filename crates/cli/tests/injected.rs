@@ -38,9 +38,9 @@ const USUAL: [&str; 10] = [
     "process.fork_exec@child=static",
     "paging.fault@kind=anonymous",
     "sched.wakeup",
-    "ipc.file_lock@cpus=same_cpu",
-    "ipc.shared_memory_bandwidth@message=65536,cpus=same_cpu",
-    "ipc.sysv_semaphore",
+    "ipc.hand_over@by=file_lock,cpus=same_cpu",
+    "ipc.bandwidth@by=shared_memory,message=65536,cpus=same_cpu",
+    "ipc.hand_over@by=sysv_semaphore",
     "net.tcp_connect",
 ];
 /// What the loader, the allocator and the language's start of a process or a thread say, which end it as they like.
@@ -307,7 +307,7 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
 
 /// Each call of the run's own process, and of its janitor, fails.
 fn runs(extent: &Extent, world: &World, report: &mut Report) {
-    const FILTERS: [&str; 2] = ["clock.loop", "ipc.unix_stream@cpus=same_cpu"];
+    const FILTERS: [&str; 2] = ["clock.loop", "ipc.round_trip@by=unix_stream,cpus=same_cpu"];
     const FAR: [&str; 1] = ["net.http@connection=keep_alive,size=1024,cpus=same_cpu"];
     let mut begun = 0;
     for part in [Part::Run, Part::Janitor, Part::Service] {

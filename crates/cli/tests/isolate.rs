@@ -136,7 +136,7 @@ fn within_a_filter_what_is_refused_says_so_and_the_rest_is_measured() {
         "syscall.io_uring",
         "ipc.round_trip@by=pipe",
         "net.tcp",
-        "file.create",
+        "file.create_delete@op=create",
         "process.fork_exec",
         "memory.latency@size=32K",
     ];
@@ -242,8 +242,17 @@ fn another_user_than_root_has_namespaces_too() {
         return skipped("another user's user namespace cannot be had here");
     }
     let program = program.to_str().unwrap();
-    let words =
-        ["run", "syscall.null", "file.create", "net.tcp", "ipc.pipe", "--format", "json", "--isolate", "namespaces"];
+    let words = [
+        "run",
+        "syscall.null",
+        "file.create_delete@op=create",
+        "net.tcp",
+        "ipc.round_trip@by=pipe",
+        "--format",
+        "json",
+        "--isolate",
+        "namespaces",
+    ];
     let (code, json, errors) = ended(&mut as_nobody(&[&[program], &words[..]].concat()));
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&json).unwrap();

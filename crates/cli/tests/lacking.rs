@@ -366,7 +366,7 @@ fn who_yields_to_others_is_reported_and_no_finding_has_another_cause_for_it() {
         }
         let (code, report) = smaller.host();
         assert!(code == 1 && ids(&report).contains(&"host.yields_to_others"), "{:?}", ids(&report));
-        let table = smaller.table(&["ipc.pipe", "--full"]);
+        let table = smaller.table(&["ipc.round_trip@by=pipe", "--full"]);
         assert!(table.contains(named), "{table}");
         assert!(!table.contains("leaves the guest") && !table.contains("deep idle state"), "{table}");
     }

@@ -222,7 +222,7 @@ fn the_kept_runs_are_listed_newest_last_and_what_is_unreadable_is_named() {
     let none = "hostmark: no run is kept on this machine; hostmark run makes one\n".to_owned();
     assert_eq!(ended(&mut home.hostmark(&["runs"])), (2, String::new(), none.clone()));
     assert_eq!(ended(&mut home.hostmark(&["runs", "--format", "json"])), (2, "[]\n".to_owned(), none));
-    printed(&home, &["run", "clock.loop", "syscall.read_zero"]);
+    printed(&home, &["run", "clock.loop", "syscall.byte@call=read"]);
     printed(&home, &["run", "clock.loop"]);
     std::fs::write(home.data.path().join("hostmark/runs/00-bad.json"), "{}").unwrap();
     let json: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();

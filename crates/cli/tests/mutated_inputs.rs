@@ -34,7 +34,9 @@ struct Seeds {
 impl Seeds {
     fn of(home: &Home) -> Seeds {
         let mut seeds = Seeds::default();
-        for filters in [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.pipe", "net.tcp"]] {
+        for filters in
+            [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.round_trip@by=pipe", "net.tcp"]]
+        {
             stopped(home, &[&["run"], filters].concat(), 4);
             in_process(&home.hostmark(&[&["run"], filters].concat()));
         }

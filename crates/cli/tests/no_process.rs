@@ -97,7 +97,11 @@ fn a_user_with_few_processes_learns_which_call_was_refused_and_loses_none() {
     let _alone = alone();
     let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
     // The shell, the bystander, the run, its janitor and a worker: where is the last one that the limit admits?
-    let filters = ["ipc.pipe@cpus=same_cpu", "process.fork_exit@way=syscall", "ipc.sysv_semaphore@cpus=same_cpu"];
+    let filters = [
+        "ipc.round_trip@by=pipe,cpus=same_cpu",
+        "process.fork_exit@way=syscall",
+        "ipc.hand_over@by=sysv_semaphore,cpus=same_cpu",
+    ];
     let refused: Vec<_> = (4..=7).flat_map(|processes| apart.run(processes, &filters)).collect();
     assert!(refused.iter().any(|reason| reason.contains("clone: ")), "{refused:?}");
 }

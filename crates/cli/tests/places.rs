@@ -185,7 +185,7 @@ fn a_scratch_directory_is_looked_for_at_the_place_alone() {
         return skipped("no mount namespace can be made");
     }
     let place = format!("unshare -m sh -c '{script}' x");
-    let probe = "file.create";
+    let probe = "file.create_delete@op=create";
     let run = measured(&home, &["run", "--on", &place, probe, "--scratch", &scratch]);
     assert!(run.cases.iter().any(|case| case.measured().is_some()), "{:?}", run.cases);
     assert!(run.host.storage.directories.iter().any(|directory| directory.filesystem.as_deref() == Some("tmpfs")));

@@ -25,7 +25,7 @@ fn assert_is_valid(schema: &Validator, run: &Value) {
 /// A run with a case that is measured and one that is skipped.
 fn measured() -> Value {
     let home = Home::new();
-    let filters = ["syscall.null", "memory.latency@size=4K", "ipc.pipe_bandwidth@cpus=other_node"];
+    let filters = ["syscall.null", "memory.latency@size=4K", "ipc.bandwidth@by=pipe,cpus=other_node"];
     let (code, json, errors) = ended(&mut home.hostmark(&[&["run"][..], &filters, &["--format", "json"]].concat()));
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&json).unwrap();

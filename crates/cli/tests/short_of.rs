@@ -13,16 +13,19 @@ use crate::support::{Home, PROGRAM, ended, files};
 
 /// What makes processes and threads, and connects them.
 const MANY: &[&str] =
-    &["sched.messaging", "sched.context_switch@processes=16", "process.thread", "ipc.pipe@cpus=same_cpu"];
+    &["sched.messaging", "sched.context_switch@processes=16", "process.thread", "ipc.round_trip@by=pipe,cpus=same_cpu"];
 /// What writes files, with and without names.
-const FILES: &[&str] = &["file.create@size=10240", "disk.fsync@block=2300", "ipc.fifo@cpus=same_cpu"];
+const FILES: &[&str] =
+    &["file.create_delete@op=create,size=10240", "disk.fsync@block=2300", "ipc.round_trip@by=fifo,cpus=same_cpu"];
 /// What opens many descriptors.
 const OPEN: &[&str] =
-    &["syscall.poll@descriptors=100", "sched.context_switch@processes=16", "net.tcp_connect@copies=1"];
+    &["syscall.readiness@call=poll,descriptors=100", "sched.context_switch@processes=16", "net.tcp_connect@copies=1"];
 /// What fills memory, or asks the kernel for objects in it.
-const MEMORY: &[&str] = &["memory.read@size=512M", "ipc.message_queue@kind=posix", "ipc.sysv_semaphore@cpus=same_cpu"];
+const MEMORY: &[&str] =
+    &["memory.read@size=512M", "ipc.round_trip@by=posix_queue", "ipc.hand_over@by=sysv_semaphore,cpus=same_cpu"];
 /// What sends over loopback.
-const NET: &[&str] = &["net.tcp_connect@copies=1", "net.udp@cpus=same_cpu", "syscall.poll@descriptors=100"];
+const NET: &[&str] =
+    &["net.tcp_connect@copies=1", "net.udp@cpus=same_cpu", "syscall.readiness@call=poll,descriptors=100"];
 
 /// What a host is short of.
 #[derive(Default)]

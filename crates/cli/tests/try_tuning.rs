@@ -249,7 +249,7 @@ fn huge_pages_are_tried_in_pairs_and_the_runs_say_which_side_they_are() {
 fn an_axis_is_tried_as_one_case_and_reported_in_a_sentence() {
     let _alone = alone();
     let home = Home::new();
-    let filters = ["ipc.pipe_bandwidth@message=4096,cpus=same_cpu", "--pairs", "3"];
+    let filters = ["ipc.bandwidth@by=pipe,message=4096,cpus=same_cpu", "--pairs", "3"];
     let (code, out, errors) = ended(&mut home.hostmark(&[&["try", "pipe-size"][..], &filters].concat()));
     assert_eq!((code, errors.as_str()), (0, ""));
     let first = out.lines().next().unwrap();
@@ -294,7 +294,7 @@ fn every_trial_that_a_finding_names_is_in_the_list() {
 fn every_probe_that_a_finding_names_is_explained_with_the_settings_to_try() {
     let _beside = beside();
     let home = Home::new();
-    let (_, out, _) = ended(&mut home.hostmark(&["explain", "ipc.pipe_bandwidth"]));
+    let (_, out, _) = ended(&mut home.hostmark(&["explain", "ipc.bandwidth"]));
     assert!(out.ends_with("Settings that change it, to try here:\n  hostmark try pipe-size\n"), "{out}");
     for rule in RULES {
         if let Demonstration::Explain(probe) = rule.shown {

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::say;
 use rustix::fd::AsRawFd;
 pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 
 use crate::workloads::call::{Call, named};
 use crate::workloads::storage::random_blocks::Content;
@@ -164,17 +163,6 @@ pub fn expect(file: &OwnedFd, how: Expected) -> io::Result<()> {
     rustix::fs::fadvise(file, 0, None, how).call("fadvise64")
 }
 
-/// Whether the byte at `offset` is in the cache: it could be read without waiting. A kernel or filesystem that cannot tell says no.
-pub fn is_cached(file: &OwnedFd, offset: u64) -> io::Result<bool> {
-    let (mut byte, flags) = ([0], rustix::io::ReadWriteFlags::NOWAIT);
-    let buffers = &mut [io::IoSliceMut::new(&mut byte)];
-    match rustix::io::preadv2(file, buffers, offset, flags) {
-        Ok(came) => Ok(came > 0),
-        Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
-        Err(error) => Err(error).call("preadv2"),
-    }
-}
-
 /// Bytes that this user may still write to the filesystem of `directory`.
 pub fn room(directory: &Path) -> io::Result<u64> {
     let room = rustix::fs::statvfs(directory).call("statfs")?;
@@ -217,22 +205,6 @@ mod tests {
         assert!(block.chunks_exact(8).all(|word| word != [0; 8]));
         assert!(read_at(&file, (1 << 20) + 1, &mut block).is_err(), "one byte less than asked");
         assert!(room(directory.path()).unwrap() > 0);
-    }
-
-    #[test]
-    fn what_was_written_is_cached_and_what_was_dropped_is_not() {
-        let directory = tempfile::tempdir_in(".").unwrap();
-        let file = unnamed(directory.path()).unwrap();
-        fill(&file, 1 << 20, |_| io::Result::Ok(())).unwrap();
-        if !is_cached(&file, 1 << 19).unwrap() {
-            return; // This filesystem does not tell.
-        }
-        sync(&file).unwrap();
-        drop_cache(&file).unwrap();
-        // Others may keep them, as one in memory has to.
-        if rustix::fs::fstatfs(&file).unwrap().f_type == libc::EXT4_SUPER_MAGIC {
-            assert!(!is_cached(&file, 1 << 19).unwrap());
-        }
     }
 
     #[test]
