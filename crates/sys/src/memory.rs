@@ -334,6 +334,10 @@ impl Buffer {
             let line = line.ok()?;
             if let Some((from, to)) = range_of(&line) {
                 inside = from < last && to > first;
+                // The kernel walks the pages of every mapping that is read here.
+                if from >= last {
+                    break;
+                }
             } else if inside && let Some(kib) = line.strip_prefix("AnonHugePages:") {
                 let kib: u64 = kib.trim().trim_end_matches("kB").trim().parse().ok()?;
                 huge_kib = Some(huge_kib.unwrap_or(0) + kib);
@@ -344,11 +348,13 @@ impl Buffer {
 
     /// In words, the pages that back the buffer.
     pub fn obtained(&self) -> String {
-        match (self.pages, self.huge_fraction()) {
-            (Pages::Base, _) => "base".to_owned(),
-            (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
-            (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
-            (Pages::Pmd, None) => "unknown".to_owned(),
+        if self.pages == Pages::Base {
+            return "base".to_owned();
+        }
+        match self.huge_fraction() {
+            Some(fraction) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
+            Some(fraction) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
+            None => "unknown".to_owned(),
         }
     }
 

@@ -94,13 +94,18 @@ impl Case {
         let last = caches.iter().copied().max().unwrap_or(0);
         let own = caches.iter().filter(|&&cache| cache < last);
         let parts = own.flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
-        let llc = self.job.llc_bytes;
-        let outside = if llc < last { llc } else { OUTSIDE * llc };
-        let power = bytes.checked_next_power_of_two().filter(|_| bytes < outside);
+        let power = bytes.checked_next_power_of_two().filter(|_| !self.is_outside_caches(bytes));
         match parts.filter(|&part| part >= bytes).min().or(power) {
             Some(part) => format!("{alike} within {part} bytes"),
             None => format!("{alike} beyond the caches"),
         }
+    }
+
+    /// Whether so many bytes are memory: four times the last cache, or what a look at memory has found not to be held. Never where the host tells of
+    /// no cache.
+    pub fn is_outside_caches(&self, bytes: u64) -> bool {
+        let (llc, told) = (self.job.llc_bytes, self.job.caches_bytes.iter().copied().max().unwrap_or(0));
+        llc > 0 && bytes >= if llc < told { llc } else { OUTSIDE * llc }
     }
 
     /// What this case chooses holds for its like with any value on this axis.
@@ -112,13 +117,18 @@ impl Case {
 
     /// What goes over memory until the caches hold what they will hold of it, before it is measured.
     pub fn steady(&self) -> Steady {
-        Steady(self.clock.clone())
+        Steady::new(self.clock.clone())
+    }
+
+    /// The same over so many bytes.
+    pub fn steady_over(&self, bytes: u64) -> Steady {
+        if self.is_outside_caches(bytes) { Steady::outside_caches(self.clock.clone()) } else { self.steady() }
     }
 
     /// Does so what is measured itself: a pass is an iteration. Where it lasts as long as a sample, no length is sought, and none of its
     /// passes is thrown away.
-    pub fn steadied<R>(&mut self, pass: impl FnMut() -> R) {
-        self.pass_ns = Some(self.steady().after(pass));
+    pub fn steadied<R>(&mut self, bytes: u64, pass: impl FnMut() -> R) {
+        self.pass_ns = Some(self.steady_over(bytes).after(pass));
     }
 
     pub(super) fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {

@@ -15,6 +15,7 @@ use crate::sys::counters::ThreadCounters;
 pub struct Workers<'case, M> {
     case: &'case mut Case,
     cpus: &'case [Cpu],
+    are_long: bool,
     make: M,
 }
 
@@ -36,7 +37,7 @@ impl Case {
         cpus: &'case [Cpu],
         make: M,
     ) -> Workers<'case, M> {
-        Workers { case: self, cpus, make }
+        Workers { case: self, cpus, are_long: false, make }
     }
 
     /// Work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's memory
@@ -53,28 +54,33 @@ impl Case {
 }
 
 impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_, M> {
+    /// Where `are_long`, `make` has done an iteration, and none is so short that the clock has to be read less often than after each.
+    pub fn of_long_iterations(self, are_long: bool) -> Self {
+        Workers { are_long, ..self }
+    }
+
     /// The rate of all together: an iteration of one moves `amount` bytes or does `amount` operations.
     pub fn rate(self, amount: u64) -> Result<()> {
-        let Workers { case, cpus, make } = self;
+        let Workers { case, cpus, are_long, make } = self;
         case.be_alone()?;
         if let [cpu] = cpus {
             return one(case, *cpu, amount, make);
         }
         let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
-        let samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, amount, make)?;
+        let samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, amount, are_long, make)?;
         // The counts are already bytes or operations.
         case.keep(samples, 1)
     }
 
     /// The time that an operation takes each of them: all workers' time over all their operations.
     pub fn time(self) -> Result<()> {
-        let Workers { case, cpus, make } = self;
+        let Workers { case, cpus, are_long, make } = self;
         case.be_alone()?;
         if let [cpu] = cpus {
             return one(case, *cpu, 0, make);
         }
         let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
-        let mut samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, 1, make)?;
+        let mut samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, 1, are_long, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
         case.keep(samples, 0)
     }

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::round_error::Result;
 use crate::sampling::sample::{Interference, is_disturbed};
-use crate::sampling::steady::{LONG_NS, until_steady};
+use crate::sampling::steady::{LONG_NS, MOST_PASSES, until_steady};
 
 /// A pass of a trial lasts so long at least, ns, and follows another by the same way: what a way did to the caches and the core's predictors
 /// goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second
@@ -46,7 +46,7 @@ const ATTEMPTS: usize = 4;
 /// The time of a trial of some way, ns: of a pass that takes as long as the one before it, by the same way, so that it meets what a way
 /// meets that has gone on for long.
 pub(crate) fn trial_ns(interference: &Interference, mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
-    until_steady(|| undisturbed(interference, &mut pass_ns))
+    until_steady(MOST_PASSES, || undisturbed(interference, &mut pass_ns))
 }
 
 /// The time of a pass that nothing disturbed, or the shortest of several that were.

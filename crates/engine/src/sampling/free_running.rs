@@ -70,19 +70,21 @@ struct Log {
     faults: u64,
 }
 
-/// Measures the summed rate of one worker a CPU; the samples' iterations are amounts.
+/// Measures the summed rate of one worker a CPU; the samples' iterations are amounts. `are_long`: an iteration is longer than a chunk, and
+/// `make` has done one.
 pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
     clock: &CommonClock,
     budget_ns: f64,
     cpus: &[Cpu],
     amount: u64,
+    are_long: bool,
     make: impl Fn(Cpu) -> Result<W> + Sync,
 ) -> Result<Samples> {
     let barrier = Barrier::new(cpus.len());
     let broken = AtomicBool::new(false);
     let epoch = clock.now();
     let work = |cpu: Cpu| -> Result<Log> {
-        let ready = prepare(clock, cpu, &make);
+        let ready = prepare(clock, cpu, are_long, &make);
         if ready.is_err() {
             broken.store(true, Ordering::Relaxed);
         }
@@ -110,10 +112,14 @@ pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
 fn prepare<R: Checked, W: FnMut(u64) -> R>(
     clock: &CommonClock,
     cpu: Cpu,
+    are_long: bool,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
     threads::bind(cpu)?;
     let mut body = make(cpu)?;
+    if are_long {
+        return Ok((body, 1));
+    }
     let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();
         body(chunk).check()?;
@@ -292,7 +298,7 @@ mod tests {
                 }
             })
         };
-        let (_, chunk) = prepare(&CommonClock::Monotonic, cpu, &make).map_err(|_| "no CPU").unwrap();
+        let (_, chunk) = prepare(&CommonClock::Monotonic, cpu, false, &make).map_err(|_| "no CPU").unwrap();
         assert!(chunk > 100, "{chunk}");
     }
 
@@ -306,11 +312,11 @@ mod tests {
                 while clock::monotonic_ns() < until {}
             }
         };
-        let samples = match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us))
-        {
-            Err(RoundError::Skipped(disturbed)) => return skipped(&disturbed),
-            measured => measured.unwrap(),
-        };
+        let samples =
+            match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, false, |_| Ok::<_, RoundError>(wait_10_us)) {
+                Err(RoundError::Skipped(disturbed)) => return skipped(&disturbed),
+                measured => measured.unwrap(),
+            };
         let best = |is_one: fn(&DisturbanceFlags) -> bool| {
             let all = samples.ns.iter().zip(&samples.iterations).zip(&samples.disturbance_flags);
             all.filter(|(_, flags)| is_one(flags)).map(|((ns, &n), _)| n as f64 / ns * 1e9).fold(0.0, f64::max)
@@ -328,7 +334,7 @@ mod tests {
     fn one_that_cannot_start_ends_all_with_its_reason() {
         let cpu = Cpu(affinity::allowed().unwrap()[0]);
         let make = |_| Err::<fn(u64), _>(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory"));
-        let result = measure(&CommonClock::Monotonic, 1e6, &[cpu], 1, make);
+        let result = measure(&CommonClock::Monotonic, 1e6, &[cpu], 1, false, make);
         assert_eq!(result, Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")));
     }
 }

@@ -9,7 +9,7 @@ use crate::round_error::Result;
 /// Two passes take as long where they differ by no more than this share.
 const AS_LONG: f64 = 0.03;
 /// Passes at most, and how long they may take, ns: noise on a busy machine must not keep them going.
-const MOST_PASSES: usize = 16;
+pub(crate) const MOST_PASSES: usize = 16;
 const MOST_NS: f64 = 30e6;
 /// Passes that turn back so often, slower after faster or faster after slower, tell of noise: a cache that fills, or is emptied, goes one
 /// way.
@@ -19,18 +19,30 @@ pub(crate) const LONG_NS: f64 = 20e6;
 
 /// What goes over memory before it is measured.
 #[derive(Debug, Clone)]
-pub struct Steady(pub(crate) Clock);
+pub struct Steady {
+    clock: Clock,
+    most_passes: usize,
+}
 
 impl Default for Steady {
     fn default() -> Steady {
-        Steady(Clock::MonotonicRaw)
+        Steady::new(Clock::MonotonicRaw)
     }
 }
 
 impl Steady {
+    pub(crate) fn new(clock: Clock) -> Steady {
+        Steady { clock, most_passes: MOST_PASSES }
+    }
+
+    /// Over memory that no cache holds one pass is enough: nothing of it will be held, and what was there before is gone.
+    pub(crate) fn outside_caches(clock: Clock) -> Steady {
+        Steady { clock, most_passes: 1 }
+    }
+
     /// What some work takes, ns.
     pub fn ns(&self, work: impl FnOnce()) -> f64 {
-        self.0.time(work)
+        self.clock.time(work)
     }
 
     /// Whether a pass that takes so long, ns, is worth another one before it is measured.
@@ -41,15 +53,15 @@ impl Steady {
     /// Does `pass` until it takes as long as the one before, and tells how long, ns. Whoever wants to know what came of it keeps that.
     pub fn after<R>(&self, mut pass: impl FnMut() -> R) -> f64 {
         // Nothing in it fails.
-        until_steady(|| Ok(self.0.time(|| drop(std::hint::black_box(pass()))))).unwrap_or(0.0)
+        until_steady(self.most_passes, || Ok(self.clock.time(|| drop(std::hint::black_box(pass()))))).unwrap_or(0.0)
     }
 }
 
 /// The time of a pass that takes as long as the one before, ns; where none does, the shorter of the last two that noise parts, or the last.
-pub(crate) fn until_steady(mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
+pub(crate) fn until_steady(most_passes: usize, mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
     let (mut before_ns, mut spent_ns) = (f64::INFINITY, 0.0);
     let (mut was_faster, mut turns) = (None, 0);
-    for pass in 0..MOST_PASSES {
+    for pass in 0..most_passes {
         let ns = pass_ns()?;
         spent_ns += ns;
         if pass > 0 {
@@ -72,7 +84,7 @@ mod tests {
     /// How many of these passes were made, and what came of them.
     fn of(passes_ns: &[f64]) -> (usize, f64) {
         let mut made = 0;
-        let ns = until_steady(|| {
+        let ns = until_steady(MOST_PASSES, || {
             made += 1;
             Ok(passes_ns[(made - 1).min(passes_ns.len() - 1)])
         });
@@ -90,5 +102,8 @@ mod tests {
         assert_eq!(of(&falling).0, 3, "no longer than the time for it");
         let endless: Vec<f64> = falling.iter().map(|ns| ns / 1e3).collect();
         assert_eq!(of(&endless).0, MOST_PASSES);
+        let mut passes = 0;
+        Steady::outside_caches(Clock::MonotonicRaw).after(|| passes += 1);
+        assert_eq!(passes, 1);
     }
 }

@@ -24,6 +24,6 @@ fn measure(case: &mut Case) -> Result<()> {
     mapping.read_every(Pages::Base.bytes(), size);
     let memory = mapping.bytes();
     let kernel = super::loading(case, memory)?;
-    case.steadied(|| super::sum(kernel, memory));
+    case.steadied(memory.len() as u64, || super::sum(kernel, memory));
     case.loops(|n| (0..n).for_each(|_| super::sum(kernel, memory))).rate(size as u64)
 }

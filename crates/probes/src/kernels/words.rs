@@ -1,7 +1,11 @@
 //! Words of memory that are really written and really read, one by one, and the instruction that empties the caches.
 
 use std::arch::asm;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__cpuid_count, __get_cpuid_max};
 use std::ptr;
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
 
 /// Lines are flushed at this distance: no cache line is shorter on the machines this runs on.
 const LINE_BYTES: usize = 64;
@@ -42,26 +46,38 @@ impl<'a> VolatileWords<'a> {
 
     /// Writes every line back to memory and drops it from all caches; comes back when that is done.
     pub fn flush(&mut self) {
-        let bytes = size_of_val(self.0);
-        let start = self.0.as_mut_ptr().cast::<u8>();
-        for offset in (0..bytes).step_by(LINE_BYTES) {
-            // SAFETY: the line holds bytes of this memory; flushing changes no contents.
-            unsafe { flush_line(start.add(offset)) };
-        }
-        // SAFETY: a fence changes no contents.
-        unsafe { wait_for_flushes() };
+        flush_lines(self.0, (0..size_of_val(self.0)).step_by(LINE_BYTES));
+    }
+}
+
+/// Writes the lines that hold the bytes at these `offsets` of `memory` back to memory, and drops them from all caches; comes back when that is done.
+pub(super) fn flush_lines<T>(memory: &mut [T], offsets: impl Iterator<Item = usize>) {
+    let (start, bytes) = (memory.as_mut_ptr().cast::<u8>(), size_of_val(memory));
+    for offset in offsets {
+        assert!(offset < bytes);
+        // SAFETY: the line holds bytes of this memory; flushing changes no contents.
+        unsafe { flush_line(start.add(offset)) };
+    }
+    wait_for_flushes();
+}
+
+/// As of CLFLUSHOPT, which does not wait for the flush before; CLFLUSH takes thirty times as long for lines that were written.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn flush_line(line: *mut u8) {
+    const CLFLUSHOPT: u32 = 1 << 23;
+    static HAS_CLFLUSHOPT: LazyLock<bool> =
+        LazyLock::new(|| __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).ebx & CLFLUSHOPT != 0);
+    match *HAS_CLFLUSHOPT {
+        // SAFETY: the CPU has the instruction, and the caller gives an address that may be read.
+        true => unsafe { asm!("clflushopt [{line}]", line = in(reg) line, options(nostack, preserves_flags)) },
+        // SAFETY: the caller gives an address that may be read.
+        false => unsafe { asm!("clflush [{line}]", line = in(reg) line, options(nostack, preserves_flags)) },
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn flush_line(line: *mut u8) {
-    // SAFETY: the caller gives an address that may be read.
-    unsafe { asm!("clflush [{line}]", line = in(reg) line, options(nostack, preserves_flags)) };
-}
-
-#[cfg(target_arch = "x86_64")]
-unsafe fn wait_for_flushes() {
+fn wait_for_flushes() {
     // SAFETY: a fence alone.
     unsafe { asm!("mfence", options(nostack, preserves_flags)) };
 }
@@ -74,7 +90,7 @@ unsafe fn flush_line(line: *mut u8) {
 }
 
 #[cfg(target_arch = "aarch64")]
-unsafe fn wait_for_flushes() {
+fn wait_for_flushes() {
     // SAFETY: a fence alone.
     unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
 }

@@ -89,7 +89,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = crate::chained::chained(case, size, pages, None)?;
     let memory = buffer.bytes_mut();
     let chain = match pattern.as_str() {
-        "random" => Chain::random(memory, line, case.seed()),
+        "random" => return crate::chained::loads(case, memory, |case, chain| case.loops(|n| chain.walk(n)).time()),
         "in_page" => Chain::windowed(memory, line.max(PAIR_BYTES), 4096, WINDOW_PAGES, case.seed()),
         stride => {
             let stride: u64 = stride.parse()?;

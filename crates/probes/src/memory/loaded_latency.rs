@@ -4,8 +4,6 @@ use std::sync::atomic::Ordering;
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::chase::Chain;
-
 mod traffic;
 
 use traffic::{Mix, Traffic};
@@ -70,20 +68,18 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let others = if delay == "idle" { Vec::new() } else { others.to_vec() };
     let delay: u64 = if delay == "idle" { 0 } else { case.param("delay")? };
-    let line = case.line_bytes();
     let (chain_bytes, all_bytes): (u64, u64) = (case.param("size")?, case.param("traffic")?);
     let each = (all_bytes / others.len().max(1) as u64).next_multiple_of(1 << 20);
     let traffic_bytes = each.next_multiple_of(Pages::Pmd.bytes() as u64) * others.len() as u64;
     case.may_fill(chain_bytes.next_multiple_of(Pages::Pmd.bytes() as u64) + traffic_bytes)?;
     let mut buffer = crate::chained::chained(case, chain_bytes, Pages::Pmd, None)?;
-    let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
-    let chain = chain.map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line, &case.steady());
     case.note("injectors", others.len());
     let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;
     let traffic = Traffic::new(mix, delay, allotment)?;
     case.note("kernel", traffic.kernel());
-    traffic.beside(&others, |moved| {
-        case.loops(|n| chain.walk(n)).with_counter(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
+    crate::chained::loads(case, buffer.bytes_mut(), |case, chain| {
+        traffic.beside(&others, |moved| {
+            case.loops(|n| chain.walk(n)).with_counter(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
+        })
     })
 }

@@ -2,8 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::chase::Chain;
-
 /// The buffer, as multiples of the last-level cache: enough that most loads leave it.
 const CACHES: u64 = 2;
 /// The least and the largest buffer, bytes; a larger one costs more to prepare than it adds.
@@ -31,10 +29,6 @@ fn size(host: &HostFacts) -> u64 {
 fn measure(case: &mut Case) -> Result<()> {
     let (_, memory) = super::nodes(case)?;
     let size: u64 = case.param("size")?;
-    let (line, seed) = (case.line_bytes() as usize, case.seed());
     let mut buffer = crate::chained::chained(case, size, Pages::Pmd, Some(memory))?;
-    let chain = Chain::random(buffer.bytes_mut(), line, seed);
-    let chain = chain.map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line as u64, &case.steady());
-    case.loops(|n| chain.walk(n)).time()
+    crate::chained::loads(case, buffer.bytes_mut(), |case, chain| case.loops(|n| chain.walk(n)).time())
 }

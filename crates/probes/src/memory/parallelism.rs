@@ -53,7 +53,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut walks = walks.map_err(crate::fastest::refused)?;
     let chains = chains as u64;
     // What stays cached is cached, and what does not is not.
-    case.steady().after(|| walks.walk_each(walks.lines() / chains / LINKS_A_TURN + 1));
+    case.steady_over(size).after(|| walks.walk_each(walks.lines() / chains / LINKS_A_TURN + 1));
     let (mut turns_of_one, mut turns_of_each) = (16, 16);
     let mut loads_ns = Vec::new();
     case.search(|clock| {

@@ -55,6 +55,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = case.touched(size, pages, None)?;
     let mut blocks = Blocks::new(buffer.bytes_mut(), block, seed).map_err(crate::fastest::refused)?;
     let lines = size / case.line_bytes();
-    case.steady().after(|| blocks.access(access, lines));
+    case.steady_over(size).after(|| blocks.access(access, lines));
     case.loops(|n| blocks.access(access, n)).time()
 }

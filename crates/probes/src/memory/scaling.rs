@@ -68,5 +68,6 @@ fn measure(case: &mut Case) -> Result<()> {
             let _ = kernel.run(buffer.bytes(), n);
         })
     })
+    .of_long_iterations(size >= crate::fastest::LONG_PASS_BYTES)
     .rate(size)
 }

@@ -69,7 +69,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let part = part.start / 8..part.end / 8;
         let _ = kernel.run(&mut a[part.clone()], &b[part], &[], 3.0, n);
     })?;
-    case.steadied(|| kernel.run(a, b, &[], 3.0, 1));
+    case.steadied(arrays * size, || kernel.run(a, b, &[], 3.0, 1));
     case.loops(|n| {
         let _ = kernel.run(a, b, &[], 3.0, n);
     })

@@ -14,7 +14,8 @@ use hostmark_engine::prelude::Steady;
 
 use super::Refused;
 use super::assembly::UNROLL;
-use super::random::Random;
+use super::random::{Random, one_cycle};
+use super::words::flush_lines;
 
 /// No cache of today has shorter lines.
 const SMALLEST_LINE_BYTES: usize = 32;
@@ -83,6 +84,8 @@ pub struct Chain<'a> {
     nodes: u64,
     /// What is surely between two links.
     node_bytes: usize,
+    /// Links that were followed.
+    walked: u64,
     /// The memory stays borrowed, so that nobody else can change a link.
     memory: PhantomData<&'a mut [u8]>,
 }
@@ -183,6 +186,36 @@ impl<'a> Chain<'a> {
         Ok(Built { memory, node_bytes: stride_bytes, nodes, sequence: Vec::new() })
     }
 
+    /// Builds one random cycle through `nodes` lines, one at a random place of each of as many equal parts of `memory`, and drops them from
+    /// all caches. A walk that ends before it [comes back](Chain::has_come_back) meets what a walk of all lines meets, and building takes the time of
+    /// these lines alone.
+    ///
+    /// Only the links are written.
+    pub fn sparse(memory: &'a mut [u8], line_bytes: usize, nodes: u64, seed: u64) -> Result<Self, Refused> {
+        let lines = count_nodes(memory, line_bytes, line_bytes)?;
+        let lines_a_part = u32::try_from(lines / nodes.max(1)).unwrap_or(0);
+        if nodes == 0 || lines_a_part == 0 {
+            return Err(Refused::Nodes { nodes: nodes as usize });
+        }
+        let mut random = Random::new(seed);
+        let places: Vec<usize> = (0..nodes)
+            .map(|part| (part * u64::from(lines_a_part) + u64::from(random.below(lines_a_part))) as usize * line_bytes)
+            .collect();
+        let mut successors = vec![0; places.len()];
+        one_cycle(&mut successors, &mut random);
+        let base = memory.as_ptr().addr();
+        for (&place, &next) in places.iter().zip(&successors) {
+            memory[place..place + LINK_BYTES].copy_from_slice(&(base + places[next as usize]).to_ne_bytes());
+        }
+        flush_lines(memory, places.iter().copied());
+        Ok(Self::starting_at(memory, places[0], nodes, line_bytes))
+    }
+
+    /// Whether its walks went over a node for the second time.
+    pub fn has_come_back(&self) -> bool {
+        self.walked > self.nodes
+    }
+
     /// Builds a chain through the nodes at these `offsets` of `memory`, in their order, and back to the first.
     ///
     /// Only the links are written. An offset given twice makes a shorter cycle than there are offsets.
@@ -206,7 +239,7 @@ impl<'a> Chain<'a> {
     fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64, node_bytes: usize) -> Self {
         // Exposed after the last write: from here on only the walk's instructions reach the memory.
         let base = memory.as_mut_ptr().expose_provenance();
-        Self { base, node: base + start, nodes, node_bytes, memory: PhantomData }
+        Self { base, node: base + start, nodes, node_bytes, walked: 0, memory: PhantomData }
     }
 
     /// Follows `n` links, from where the last walk stopped: one dependent load each.
@@ -215,6 +248,7 @@ impl<'a> Chain<'a> {
         // SAFETY: `node` is a node, as each builder starts at one and each walk ends at one. The builders made every
         // link the address of a node inside the memory, which this chain borrows exclusively.
         self.node = unsafe { walk::walk(self.node, n / UNROLL, n % UNROLL) };
+        self.walked += n;
     }
 
     /// The same by one instruction in a loop: to prefetchers that go by the address of the instruction, the many of an unrolled one are as

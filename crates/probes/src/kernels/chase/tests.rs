@@ -1,6 +1,7 @@
 //! Every chain is one cycle through exactly its nodes, and a walk goes on where the last one stopped.
 
 use super::*;
+use hostmark_engine::prelude::Clock;
 
 /// Page-aligned zeroed memory.
 struct Aligned(Vec<u8>, usize);
@@ -68,6 +69,45 @@ fn random_is_one_cycle_over_all_lines() {
             assert_each_once(&visit(&mut chain), line);
         }
     }
+}
+
+#[test]
+fn a_sparse_chain_visits_a_line_of_each_part_once_and_writes_nothing_else() {
+    let (line, lines) = (64, 4096 + 3);
+    for nodes in [1, 2, 100, 1024, 4099] {
+        let mut memory = Aligned::new(line * lines);
+        let mut chain = Chain::sparse(memory.slice(line * lines), line, nodes, 3).unwrap();
+        let mut offsets = visit(&mut chain);
+        assert!(!chain.has_come_back());
+        chain.walk(1);
+        assert!(chain.has_come_back());
+        offsets.sort_unstable();
+        let a_part = lines / nodes as usize * line;
+        assert!((0..).zip(&offsets).all(|(part, offset)| offset % line == 0 && offset / a_part == part), "{nodes}");
+        let written =
+            memory.slice(line * lines).chunks(8).enumerate().filter(|(_, word)| word.iter().any(|byte| *byte != 0));
+        assert_eq!(written.map(|(word, _)| word * 8).collect::<Vec<_>>(), offsets);
+    }
+    let mut memory = Aligned::new(line * 4);
+    assert!([0, 5].into_iter().all(|nodes| Chain::sparse(memory.slice(line * 4), line, nodes, 3).is_err()));
+}
+
+/// Emulated, there are no caches.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn no_cache_holds_a_sparse_chain_before_it_is_walked() {
+    const NODES: u64 = 256;
+    let mut memory = Aligned::new(1 << 20);
+    let clock = Clock::MonotonicRaw;
+    // What disturbs makes a lap longer: of both the fastest.
+    let mut laps = [f64::INFINITY; 2];
+    for seed in 0..20 {
+        let mut chain = Chain::sparse(memory.slice(1 << 20), 64, NODES, seed).unwrap();
+        for fastest in &mut laps {
+            *fastest = fastest.min(clock.time(|| chain.walk(NODES)));
+        }
+    }
+    assert!(laps[0] > 3.0 * laps[1], "{laps:?} ns");
 }
 
 #[test]
