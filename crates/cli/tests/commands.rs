@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use hostmark_engine::probe::entries;
-use hostmark_engine::sys::cpu_time;
+use hostmark_engine::sys::usage;
 use hostmark_model::Lang;
 use hostmark_probes::CATALOGUE;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -58,7 +58,7 @@ fn least_cpu_time(arguments: &[&str]) -> Duration {
     let spent = |_| {
         let mut child = home.hostmark(arguments).stdout(Stdio::null()).spawn().unwrap();
         waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-        let spent_ns = cpu_time::of_other(child.id()).unwrap();
+        let spent_ns = usage::cpu_ns_of_other(child.id()).unwrap();
         assert!(child.wait().unwrap().success() && spent_ns > 0);
         Duration::from_nanos(spent_ns)
     };

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hostmark_model::{HostFacts, Throttling};
-use hostmark_sys::cpu_time;
+use hostmark_sys::usage;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroups::{self, Groups, Version};
@@ -242,8 +242,8 @@ pub(crate) fn read(root: &Root) -> (Vec<Process>, bool) {
     pids.sort_unstable_by(|a, b| b.cmp(a));
     let own = root.text("/proc/self/stat").and_then(|text| parse(&text)).map(|process| process.pid);
     // Without that clock the number of processes is the only bound.
-    let before_ns = cpu_time::of_thread().ok();
-    let is_over = || before_ns.zip(cpu_time::of_thread().ok()).is_some_and(|(before, now)| now - before > MOST_NS);
+    let before_ns = usage::cpu_ns_of_thread().ok();
+    let is_over = || before_ns.zip(usage::cpu_ns_of_thread().ok()).is_some_and(|(before, now)| now - before > MOST_NS);
     let mut processes = Vec::with_capacity(pids.len().min(MOST_PROCESSES));
     for (index, pid) in pids.iter().enumerate() {
         let is_late = index % STRIDE == STRIDE - 1 && is_over();

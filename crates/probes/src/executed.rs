@@ -90,7 +90,7 @@ impl PreparedCommand {
         let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
         let command = Command::new(&words, &cpus, &output, case.home_dir())?;
         // The worker is the first to be killed when memory runs out, but the command is the user's own.
-        if sys::oom_score::be_as_the_user_wants().is_err() {
+        if sys::process::be_killed_as_the_user_wants().is_err() {
             case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
         }
         Ok(PreparedCommand { name: words[0].clone(), command, used: None })

@@ -5,7 +5,7 @@ use std::io;
 
 use hostmark_model::{LoopbackFacts, NetworkPath};
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask, read_filter};
-use hostmark_sys::{bpf, call, packet_filter};
+use hostmark_sys::{call, netlink};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
@@ -33,7 +33,7 @@ pub(crate) fn loopback(root: &Root) -> LoopbackFacts {
     let queues = queue::all();
     let classifiers = number.zip(queues.as_deref()).map(|(number, queues)| queue::classifiers(queues, number));
     let xdp = has_xdp(&link.body).map(|is_there| is_there.then(|| "xdp".to_owned()));
-    let tcx = number.and_then(|number| bpf::of_interface(number).ok()).map(|count| several("tcx", count));
+    let tcx = number.and_then(|number| netlink::bpf_of_interface(number).ok()).map(|count| several("tcx", count));
     let of_group = of_group(root).map(|count| several("cgroup bpf", count));
     let is_all_seen = classifiers.is_some() && xdp.is_some() && tcx.is_some() && of_group.is_some();
     let found = [xdp, tcx, of_group].into_iter().flatten().flatten().chain(classifiers.into_iter().flatten());
@@ -58,7 +58,7 @@ fn several(kind: &str, count: u32) -> Option<String> {
 /// BPF programs of this process's control group and those above it; none where they cannot be asked for.
 fn of_group(root: &Root) -> Option<u32> {
     let (_, directory) = Groups::read(root).chain("").find(|(version, _)| *version == Version::V2)?;
-    bpf::of_group(std::fs::File::open(directory).ok()?.as_fd()).ok()
+    netlink::bpf_of_group(std::fs::File::open(directory).ok()?.as_fd()).ok()
 }
 
 /// Whether a program of XDP is attached; none where the kernel does not tell.
@@ -98,7 +98,7 @@ pub(super) fn filter_rules(root: &Root) -> Option<u64> {
         if !root.exists(names) {
             return root.exists("/proc/net/dev").then_some(0);
         }
-        root.raw(names)?.split_whitespace().map(|table| packet_filter::rules(is_ipv6, table).ok()).sum()
+        root.raw(names)?.split_whitespace().map(|table| netlink::old_filter_rules(is_ipv6, table).ok()).sum()
     };
     let [four, six] = [(false, "/proc/net/ip_tables_names"), (true, "/proc/net/ip6_tables_names")]
         .map(|(is_ipv6, names)| older(is_ipv6, names));

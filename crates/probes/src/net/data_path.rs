@@ -88,5 +88,5 @@ fn measure(case: &mut Case) -> Result<()> {
         let copied = pipeline.accounts()[0].copied > 0;
         case.note("zero_copy", if copied { "copied" } else { "not copied" });
     }
-    quantities::give(case, pipeline.accounts(), sys::counters::has_run_delay())
+    quantities::give(case, pipeline.accounts(), sys::usage::has_run_delay())
 }

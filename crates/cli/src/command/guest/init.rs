@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use hostmark_engine::sys::{interface, process};
+use hostmark_engine::sys::{netlink, process};
 use hostmark_launch::guest::SETUP;
 use hostmark_model::{Exit, GuestNet, GuestSetup};
 use rustix::mount::{MountFlags, mount};
@@ -68,7 +68,7 @@ fn serve() -> io::Result<()> {
     let _ = sethostname(b"guest");
     // As distributions let users have; the kernel's own limit would leave cases out.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(MOST_FILES), maximum: Some(MOST_FILES) });
-    interface::bring_up(interface::LOOPBACK)?;
+    netlink::bring_up(netlink::LOOPBACK)?;
     for module in &setup.modules {
         load(module).map_err(|error| named(module, error))?;
     }
@@ -104,9 +104,9 @@ fn serve() -> io::Result<()> {
 }
 
 fn address(net: &GuestNet) -> io::Result<()> {
-    interface::give_address(INTERFACE, net.address, net.prefix)?;
-    interface::bring_up(INTERFACE)?;
-    net.gateway.map_or(Ok(()), interface::route_by)
+    netlink::give_address(INTERFACE, net.address, net.prefix)?;
+    netlink::bring_up(INTERFACE)?;
+    net.gateway.map_or(Ok(()), netlink::route_by)
 }
 
 /// Loads a module of the kernel; one that is there already is no error.

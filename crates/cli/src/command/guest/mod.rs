@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use hostmark_engine::sys::inherited;
+use hostmark_engine::sys::process;
 use hostmark_engine::sys::process::die_with_parent;
 use hostmark_launch::monitor::Monitor;
 use hostmark_launch::{guest, guest_session};
@@ -49,7 +49,7 @@ pub fn session(words: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let streams = || -> io::Result<_> {
         let (input, output) = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);
-        Ok((inherited::copy_of(channel)?, inherited::copy_of(monitor)?, input, output))
+        Ok((process::inherited(channel)?, process::inherited(monitor)?, input, output))
     };
     let (channel, monitor, input, output) = match streams() {
         Ok(streams) => streams,

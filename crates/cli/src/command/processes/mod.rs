@@ -48,7 +48,7 @@ impl Warden for Charges {
             // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
             // command has left. One that cannot be ended is another user's, and the worker has told of it.
             let spared: Vec<u32> = known.iter().copied().chain([self.janitor.borrow().id()]).collect();
-            let _ = descendants::end(&spared, GRACE, timing().end);
+            let _ = descendants::end_all(&spared, GRACE, timing().end);
         }
         self.janitor.borrow_mut().record(&CleanupEntry::Reaped(group));
     }

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 
-use hostmark_engine::prelude::sys::cpu_time;
+use hostmark_engine::prelude::sys::usage;
 use hostmark_engine::prelude::*;
 use rustix::net::RecvFlags;
 
@@ -89,7 +89,7 @@ fn send_until_asked(admitted: &Admitted, socket: &UdpSocket, sender: &mut Sender
 /// Counts flow after flow, and tells of each when asked.
 fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: DatagramPlan) -> io::Result<()> {
     let mut receiver = Receiver::new(socket, flow, MESSAGE_BYTES)?.noting_waits();
-    let (mut arrivals, mut begun_cpu_ns, mut begun_dropped) = (Arrivals::default(), cpu_time::of_process()?, 0);
+    let (mut arrivals, mut begun_cpu_ns, mut begun_dropped) = (Arrivals::default(), usage::cpu_ns_of_process()?, 0);
     loop {
         let counted = arrivals.flow;
         match receiver.receive(&mut arrivals, RecvFlags::empty()) {
@@ -97,12 +97,12 @@ fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: DatagramPlan) -> i
             came => came?,
         };
         if arrivals.flow != counted {
-            (begun_cpu_ns, begun_dropped) = (cpu_time::of_process()?, dropped(socket));
+            (begun_cpu_ns, begun_dropped) = (usage::cpu_ns_of_process()?, dropped(socket));
         }
         if let Some(Message::Ask(flow)) = read_message(admitted, receiver.message())? {
             let mut message = Received::default();
             if arrivals.flow == flow && arrivals.received > 0 {
-                let cpu_ns = cpu_time::of_process()?.saturating_sub(begun_cpu_ns);
+                let cpu_ns = usage::cpu_ns_of_process()?.saturating_sub(begun_cpu_ns);
                 message = Received::of(arrivals, cpu_ns, dropped(socket) - begun_dropped);
             }
             send_message(socket, Message::of_received(flow, message))?;

@@ -1,7 +1,7 @@
 //! Faults that wait for a device: random reads of a file whose pages were dropped from the cache.
 
 use hostmark_engine::prelude::*;
-use sys::counters::thread_faults;
+use sys::usage::thread_faults;
 
 use super::pass::{Pass, passes};
 use crate::kernels::random::Random;

@@ -1,7 +1,7 @@
 //! Timed passes over a mapping, and the faults in them.
 
 use hostmark_engine::prelude::*;
-use sys::counters::thread_faults;
+use sys::usage::thread_faults;
 
 /// What a fault that maps several pages comes to for each.
 pub(super) const PER_PAGE: Quantity = Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, term!("a page"));

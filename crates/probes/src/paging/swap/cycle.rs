@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_engine::prelude::*;
-use sys::counters::thread_faults;
+use sys::usage::thread_faults;
 
 use crate::kernels::random::Random;
 use crate::workloads::mappings::mapping::Mapping;

@@ -14,7 +14,7 @@ use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault};
 use crate::workloads::handover::ping_pong::Turns;
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 use crate::workloads::storage::files::copy;
 use crate::workloads::{checked, exit_message, machine::arch, network::local, storage::files};
 

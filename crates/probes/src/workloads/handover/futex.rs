@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 
 use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
-use crate::workloads::shared::Shared;
+use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, give, take};
 
 /// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::workloads::call::Call;
 use crate::workloads::handover::ping_pong::Turns;
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 use crate::workloads::{by_function, network::local, storage::files};
 
 /// A child that accepts and closes until it is dropped; it dies with its parent.

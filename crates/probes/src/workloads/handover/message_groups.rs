@@ -6,7 +6,7 @@ use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::workloads::call::Call;
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 
 /// By what messages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use hostmark_engine::prelude::say;
 
 use crate::workloads::clock;
-use crate::workloads::shared::Shared;
 use crate::workloads::waits::Alone;
+use crate::workloads::waits::Shared;
 
 /// How long the other may take to count a turn that it has had: it may have lost its CPU meanwhile.
 const PATIENCE_NS: u64 = 2_000_000_000;

@@ -9,8 +9,8 @@ use hostmark_engine::prelude::{ReasonCode, say, sys::call::fault};
 use crate::kernels::arith;
 use crate::workloads::clock;
 use crate::workloads::machine::timer;
-use crate::workloads::peer::Peer;
-use crate::workloads::shared::Shared;
+use crate::workloads::process::Peer;
+use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
 
 /// Requests of a messenger that are told of at once: so many wait at most, and whoever is late with the next counts from when it was

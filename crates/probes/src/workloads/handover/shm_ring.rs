@@ -4,8 +4,8 @@ use std::cell::UnsafeCell;
 use std::io;
 
 use crate::workloads::handover::flow::FlowControl;
-use crate::workloads::peer::Peer;
-use crate::workloads::shared::Shared;
+use crate::workloads::process::Peer;
+use crate::workloads::waits::Shared;
 
 /// Bytes that the ring holds: both copies stay in a core's own cache, and a futex call comes every some messages.
 pub const CAPACITY: usize = 256 << 10;

@@ -7,7 +7,7 @@ use hostmark_engine::prelude::say;
 use crate::workloads::child::Address;
 use crate::workloads::handover::ping_pong::Turns;
 use crate::workloads::machine::signal::{Handled, MASK_BYTES};
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 use crate::workloads::{checked, machine::arch, process};
 
 /// SIGUSR1 in the kernel's signal mask.

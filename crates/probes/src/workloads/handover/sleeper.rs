@@ -8,8 +8,8 @@ use rustix::fd::OwnedFd;
 
 use crate::workloads::call::Call;
 use crate::workloads::handover::exchange::{add_one, take_all};
-use crate::workloads::peer::Peer;
-use crate::workloads::shared::Shared;
+use crate::workloads::process::Peer;
+use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
 use hostmark_engine::prelude::{Clock, Ticks};
 

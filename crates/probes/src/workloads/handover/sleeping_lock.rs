@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hostmark_engine::prelude::sys::futex;
+use hostmark_engine::prelude::sys::waits;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -21,12 +21,12 @@ impl SleepingLock {
         if self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             // Whoever gets it after a sleep cannot know whether others still sleep, and wakes one for nothing at worst.
             while self.0.swap(AWAITED, Ordering::Acquire) != FREE {
-                futex::wait(&self.0, AWAITED, true)?;
+                waits::futex_wait(&self.0, AWAITED, true)?;
             }
         }
         work();
         match self.0.swap(FREE, Ordering::Release) {
-            AWAITED => futex::wake(&self.0, true).map(drop),
+            AWAITED => waits::futex_wake(&self.0, true).map(drop),
             _ => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault, named, returned};
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault};
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 use crate::workloads::{affinity, storage::files};
 
 /// How often, and how far apart, is looked why a tour failed: a thread that ends the ring is about to end itself.

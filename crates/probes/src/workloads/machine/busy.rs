@@ -4,7 +4,7 @@ use std::io;
 
 use crate::workloads::machine::switches::Switches;
 use crate::workloads::usage::Usage;
-use crate::workloads::{clock, cpu_time};
+use crate::workloads::{clock, usage};
 
 /// The time that this process spent on a CPU, and the time that passed, over many stretches of work.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Busy {
     /// A stretch begins.
     #[inline]
     pub fn begin(&mut self) -> io::Result<()> {
-        self.begun = cpu_time::of_process()?;
+        self.begun = usage::cpu_ns_of_process()?;
         self.begun_at = clock::monotonic_ns();
         Ok(())
     }
@@ -28,7 +28,7 @@ impl Busy {
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
         self.passed += clock::monotonic_ns() - self.begun_at;
-        self.spent += cpu_time::of_process()?.saturating_sub(self.begun);
+        self.spent += usage::cpu_ns_of_process()?.saturating_sub(self.begun);
         Ok(())
     }
 
@@ -116,8 +116,8 @@ mod tests {
         process::in_a_child(|| {
             let (mut computing, mut sleeping, begun_at) = (Busy::default(), Busy::default(), clock::monotonic_ns());
             computing.begin()?;
-            let begun = cpu_time::of_process()?;
-            while cpu_time::of_process()? < begun + 20_000_000 {}
+            let begun = usage::cpu_ns_of_process()?;
+            while usage::cpu_ns_of_process()? < begun + 20_000_000 {}
             computing.end()?;
             sleeping.begin()?;
             std::thread::sleep(Duration::from_millis(50));

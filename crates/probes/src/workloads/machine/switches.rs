@@ -44,7 +44,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::peer::Peer;
+    use crate::workloads::process::Peer;
     use crate::workloads::{affinity, process};
 
     #[test]

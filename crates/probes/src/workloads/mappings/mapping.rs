@@ -237,7 +237,7 @@ unsafe impl Sync for Mapping {}
 mod tests {
     use super::*;
     use crate::skip::skipped;
-    use hostmark_engine::prelude::sys::counters::thread_faults;
+    use hostmark_engine::prelude::sys::usage::thread_faults;
 
     use crate::workloads::storage::files;
 
@@ -308,7 +308,7 @@ mod tests {
         mapping.read_every(page, usize::MAX);
         assert_eq!(mapping.pages_in_memory().unwrap(), 64);
         // A kernel before 5.4 has no such advice, and a filesystem in memory nowhere else to have pages.
-        let kind = hostmark_engine::prelude::sys::filesystem::filesystem(directory.path()).unwrap();
+        let kind = hostmark_engine::prelude::sys::regular::filesystem(directory.path()).unwrap();
         if mapping.reclaim().is_ok() && ["ext4", "xfs", "btrfs"].contains(&kind.as_str()) {
             let left = mapping.pages_in_memory().unwrap();
             // Pages that a CPU has just put into memory wait in a list of its own, where another cannot reclaim them.

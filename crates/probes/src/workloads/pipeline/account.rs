@@ -4,12 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use hostmark_engine::prelude::read_counter;
-use hostmark_engine::prelude::sys::counters::ThreadCounters;
+use hostmark_engine::prelude::sys::usage::ThreadCounters;
 
 use super::mover::Mover;
 use crate::workloads::usage::Usage;
 use crate::workloads::waits::Alone;
-use crate::workloads::{clock, cpu_time};
+use crate::workloads::{clock, usage};
 
 /// Of these bytes one block is timed by the process' CPU clock: a call of the kernel that a block of 64 KiB would feel.
 const SAMPLED_EVERY_BYTES: usize = 1 << 20;
@@ -115,7 +115,7 @@ pub(super) struct Meter<'a> {
 impl<'a> Meter<'a> {
     /// A transfer begins now.
     pub(super) fn begin(slot: &Slot, counters: &'a ThreadCounters, clock_cost: u64) -> io::Result<Meter<'a>> {
-        let (usage, user) = (Usage::so_far()?, cpu_time::user_of_process()?);
+        let (usage, user) = (Usage::so_far()?, usage::user_ns_of_process()?);
         let run_delay = counters.read().run_delay_ns;
         let (begun, begun_at) = (clock::monotonic_ns(), read_counter());
         slot.begun.store(begun, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl<'a> Meter<'a> {
     #[inline]
     pub(super) fn block(&mut self, mover: &mut Mover, most: usize) -> io::Result<usize> {
         let is_sampled = self.unsampled >= SAMPLED_EVERY_BYTES;
-        let cpu = || if is_sampled { cpu_time::of_process() } else { Ok(0) };
+        let cpu = || if is_sampled { usage::cpu_ns_of_process() } else { Ok(0) };
         let (before, cpu_before) = (read_counter(), cpu()?);
         let came = mover.read(most)?;
         let (between, cpu_between) = (read_counter(), cpu()?);
@@ -179,7 +179,7 @@ impl<'a> Meter<'a> {
         let of_bytes = |sides: [bool; 2]| sides.iter().filter(|side| **side).count() as u64 * self.bytes;
         slot.store(TransferAccount {
             passed: 0,
-            user: cpu_time::user_of_process()?.saturating_sub(self.user).min(usage.cpu_ns),
+            user: usage::user_ns_of_process()?.saturating_sub(self.user).min(usage.cpu_ns),
             cpu: usage.cpu_ns,
             read_wait: waited(0),
             write_wait: waited(1),
@@ -196,9 +196,9 @@ impl<'a> Meter<'a> {
 /// What reading the CPU clock twice tells at least where nothing lies between, ns.
 pub(super) fn clock_cost() -> io::Result<u64> {
     let mut least = u64::MAX;
-    let mut last = cpu_time::of_process()?;
+    let mut last = usage::cpu_ns_of_process()?;
     for _ in 0..16 {
-        let now = cpu_time::of_process()?;
+        let now = usage::cpu_ns_of_process()?;
         least = least.min(now.saturating_sub(last));
         last = now;
     }

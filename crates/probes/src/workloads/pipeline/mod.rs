@@ -7,7 +7,7 @@ mod path;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use hostmark_engine::prelude::sys::counters::ThreadCounters;
+use hostmark_engine::prelude::sys::usage::ThreadCounters;
 use rustix::fd::OwnedFd;
 
 pub use account::TransferAccount;
@@ -16,8 +16,8 @@ use mover::Mover;
 pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
 
 use super::call::Call;
-use super::peer::Peer;
-use super::shared::Shared;
+use super::process::Peer;
+use super::waits::Shared;
 use super::waits::{give, take};
 use crate::workloads::network::local;
 use crate::workloads::storage::files;

@@ -58,7 +58,7 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         let done = done
             .unwrap_or_else(|_| Err(io::Error::other(say!("it panicked"))))
             .map_err(|error| reason_of(&error, &error));
-        let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(Message::from);
+        let ended = descendants::end_all(&[], Duration::ZERO, PATIENCE).map_err(Message::from);
         // Who is not told of it finds that this process has ended without a word.
         let _ = serde_json::to_vec(&KeeperReport { done, ended })
             .map_err(io::Error::from)
@@ -74,7 +74,7 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
     let waited = keeper.wait();
     let parsed = serde_json::from_slice::<KeeperReport<T>>(&text).map_err(|_| waited.err());
     // Whatever it has left is this process' by now.
-    let left = descendants::end(&[], Duration::ZERO, PATIENCE);
+    let left = descendants::end_all(&[], Duration::ZERO, PATIENCE);
     match parsed {
         Ok(KeeperReport { ended: Err(why), .. }) => {
             Err(fault(ReasonCode::CommandFailed, say!("what the command started goes on: {why}")))

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::sys::cpu_time;
+use hostmark_engine::sys::usage;
 use hostmark_model::{AgentAnswer, AgentRefusal, AgentRequest, Exit, Inputs, JsonLine, Message, RunRequest};
 use hostmark_say::say;
 
@@ -21,7 +21,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// Ends this process, which says why, where its request is not planned within [`MOST_PLANNING`]: until what comes back is dropped.
 pub fn watch_planning() -> Result<Sender<()>> {
     let (planned, waits) = mpsc::channel::<()>();
-    let is_late = || cpu_time::of_process().is_ok_and(|ns| Duration::from_nanos(ns) > MOST_PLANNING);
+    let is_late = || usage::cpu_ns_of_process().is_ok_and(|ns| Duration::from_nanos(ns) > MOST_PLANNING);
     let watch = move || {
         while waits.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
             if is_late() {

@@ -6,7 +6,77 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::*;
+use crate::process::in_a_child;
 use crate::skip::skipped;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn shell(script: &str) -> io::Result<std::process::Child> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
+#[test]
+fn who_has_left_parents_group_and_session_is_ended_too() {
+    in_a_child(|| {
+        adopt()?;
+        shell("setsid sh -c '(sleep 1000 &) ; sleep 1000 &'; setsid setsid sleep 1000 & sleep 1000")?;
+        let set = |list: Vec<_>| list.into_iter().collect::<std::collections::BTreeSet<_>>();
+        // Between the two lists one of them may still fork or end.
+        let mut lists = (set(numbers()?), set(all()?));
+        for _ in 0..PATIENCE.as_millis() / TURN.as_millis() {
+            if lists.0.len() >= 3 && lists.0 == lists.1 {
+                break;
+            }
+            std::thread::sleep(TURN);
+            lists = (set(numbers()?), set(all()?));
+        }
+        assert!(lists.0.len() >= 3);
+        assert_eq!(lists.0, lists.1);
+        end_all(&[], Duration::ZERO, PATIENCE)?;
+        assert!(!has_children()?);
+        Ok(())
+    });
+}
+
+#[test]
+fn who_forks_and_ends_again_and_again_is_caught() {
+    in_a_child(|| {
+        adopt()?;
+        // Each hands over to its child and ends: a list is always of those who were there before.
+        shell("f() { sleep 0.001; f & }; f")?;
+        std::thread::sleep(Duration::from_millis(50));
+        end_all(&[], Duration::ZERO, PATIENCE)
+    });
+}
+
+#[test]
+fn who_is_spared_lives_and_is_not_reaped() {
+    in_a_child(|| {
+        adopt()?;
+        let mut spared = shell("exec sleep 1000")?;
+        let mut ended = shell("exit 3")?;
+        shell("setsid sleep 1000 &")?;
+        end_all(&[spared.id(), ended.id()], Duration::ZERO, PATIENCE)?;
+        assert_eq!(numbers()?.len(), 2);
+        assert!(spared.try_wait()?.is_none());
+        assert_eq!(ended.wait()?.code(), Some(3));
+        spared.kill()?;
+        spared.wait().map(drop)
+    });
+}
+
+#[test]
+fn who_ends_within_its_grace_is_not_killed() {
+    in_a_child(|| {
+        let directory = tempfile::tempdir()?;
+        let mark = directory.path().join("mark");
+        shell(&format!("sleep 0.1; : > {}", mark.display()))?;
+        end_all(&[], PATIENCE, PATIENCE)?;
+        assert!(mark.exists());
+        Ok(())
+    });
+}
 
 /// Set for the copy of a test that runs in a process namespace of its own.
 const INSIDE: &str = "HOSTMARK_TEST_INSIDE";
