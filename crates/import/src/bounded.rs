@@ -1,15 +1,104 @@
-//! Reads JSON of a known shape within bounds: what is not asked for is passed over and never held.
+//! Reads text, JSON and XML within bounds: no file of whatever size or form is held in memory, and what is not asked for is passed over.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 
-use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use hostmark_model::Text;
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::ImportError;
-use super::lines::{LARGEST, TrailingText, past_mark, shortened};
+
+/// Longest line, bytes: far longer than any that these tools write.
+pub(super) const LONGEST_LINE: usize = 64 << 10;
+/// Most lines: a whole result file has some thousand.
+pub(super) const MOST_LINES: u64 = 200_000;
+
+/// Calls `each` with every line, from 1, without the space at its end; returns the number of lines. `what` is what the file
+/// should be, for errors.
+pub(super) fn each_line(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(u64, &str) -> Result<(), ImportError>,
+) -> Result<u64, ImportError> {
+    past_mark(input)?;
+    let mut line = Vec::new();
+    let mut count = 0;
+    loop {
+        let at = count + 1;
+        let error = |problem: String| ImportError { line: at, what: problem };
+        line.clear();
+        // One byte more than may be, so that a longer line is noticed and never held.
+        let mut limited = Read::take(&mut *input, LONGEST_LINE as u64 + 1);
+        match limited.read_until(b'\n', &mut line) {
+            Err(failure) => return Err(error(format!("it cannot be read ({failure}); try again"))),
+            Ok(0) => return Ok(count),
+            Ok(length) if length > LONGEST_LINE => {
+                return Err(error(format!("it is longer than {LONGEST_LINE} bytes; give {what}")));
+            }
+            Ok(_) if at > MOST_LINES => {
+                return Err(error(format!("there are more than {MOST_LINES} lines; give {what}")));
+            }
+            Ok(_) => count = at,
+        }
+        each(at, String::from_utf8_lossy(&line).trim_end())?;
+    }
+}
+
+/// Passes over a byte order mark; one of another encoding is told.
+fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
+    let error = |what: String| Err(ImportError { line: 1, what });
+    let length = match input.fill_buf() {
+        Err(failure) => return error(format!("it cannot be read ({failure}); try again")),
+        Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+            return error("the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8".into());
+        }
+        Ok([0xef, 0xbb, 0xbf, ..]) => 3,
+        Ok(_) => 0,
+    };
+    input.consume(length);
+    Ok(())
+}
+
+/// What stands behind a result and is none of it.
+#[derive(Debug)]
+pub(super) struct TrailingText {
+    /// Where it begins.
+    pub line: u64,
+    /// Its first words.
+    pub text: String,
+}
+
+impl TrailingText {
+    /// For who reads the run.
+    pub(super) fn passed_over(&self) -> Text<String> {
+        let TrailingText { line, text } = self;
+        crate::texts::foreign::text_passed_over!(line, text)
+    }
+}
+
+/// The number that `word` is, not negative, or why it is none; `what` is where it should stand.
+pub(super) fn amount(word: &str, what: &str) -> Result<f64, String> {
+    let number = word.parse::<f64>().ok().filter(|number| (0.0..LARGEST).contains(number));
+    number.ok_or_else(|| {
+        let (word, what) = (shortened(word), shortened(what));
+        format!("'{word}' is no amount, where {what} should be; correct the line or remove it")
+    })
+}
+
+/// Larger than anything that is measured in a base unit.
+pub(super) const LARGEST: f64 = 1e18;
+
+/// The beginning of a text, for an error or a note.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    text.chars().take(MOST).collect()
+}
 
 /// Longest text that is kept, characters.
 const LONGEST_TEXT: usize = 300;
@@ -263,4 +352,122 @@ where
     T: de::Deserialize<'de> + Default,
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Deepest nesting: these tools write six levels.
+const DEEPEST: usize = 64;
+/// Longest name of an element, bytes.
+const LONGEST_NAME: usize = 100;
+/// Longest part between two tags and longest text of an element, bytes: images stand in some.
+const LONGEST_ELEMENT_TEXT: usize = 4 << 20;
+/// Longest text of a problem, characters: it may quote the file.
+const LONGEST_PROBLEM: usize = 300;
+
+/// Calls `each` at the end of every element with its path (`a/b/c`) and the text right in it; texts outside of all elements are
+/// passed over, further documents read as well. Returns the number of lines. `what` is what the file should be, for errors.
+pub(super) fn each_element(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<u64, ImportError> {
+    past_mark(input)?;
+    let mut reader = Reader::from_reader(Bounded { input, lines: 0, left: LONGEST_ELEMENT_TEXT });
+    // An element without contents ends as all do.
+    reader.config_mut().expand_empty_elements = true;
+    let (mut buffer, mut path, mut texts) = (Vec::new(), String::new(), Vec::<String>::new());
+    loop {
+        buffer.clear();
+        reader.get_mut().left = LONGEST_ELEMENT_TEXT;
+        let event = reader.read_event_into(&mut buffer);
+        let line = reader.get_ref().lines + 1;
+        let error = |what: String| ImportError { line, what };
+        let problem = |problem: quick_xml::Error| {
+            let text: String = problem.to_string().chars().take(LONGEST_PROBLEM).collect();
+            error(format!("{text}; give {what}"))
+        };
+        let is_end = match event.map_err(problem)? {
+            Event::Eof if texts.is_empty() => return Ok(line),
+            Event::Eof => return Err(error(format!("the file ends here in the middle; give {what}"))),
+            Event::DocType(_) => return Err(error(format!("it declares a document type; give {what}"))),
+            Event::Start(tag) => {
+                begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;
+                false
+            }
+            Event::End(_) => true,
+            Event::Text(text) => add(&mut texts, &text).map_err(error)?,
+            Event::CData(text) => add(&mut texts, &text).map_err(error)?,
+            Event::GeneralRef(name) => {
+                let sign = name.resolve_char_ref().ok().flatten().map(String::from);
+                let sign = sign.or_else(|| resolve_predefined_entity(&name).map(str::to_owned));
+                let sign =
+                    sign.ok_or_else(|| error(format!("it uses an entity that XML does not have; give {what}")))?;
+                add(&mut texts, &sign).map_err(error)?
+            }
+            Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => false,
+        };
+        if is_end && let Some(text) = texts.pop() {
+            each(&path, text.trim()).map_err(error)?;
+            path.truncate(path.rfind('/').unwrap_or(0));
+        }
+    }
+}
+
+fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), &'static str> {
+    if texts.len() == DEEPEST || name.len() > LONGEST_NAME {
+        return Err("its elements are nested too deep or have names that are too long; give another file");
+    }
+    if !path.is_empty() {
+        path.push('/');
+    }
+    path.push_str(name);
+    texts.push(String::new());
+    Ok(())
+}
+
+/// Adds to the text of the innermost element; it does not end it.
+fn add(texts: &mut [String], more: &str) -> Result<bool, String> {
+    if let Some(text) = texts.last_mut() {
+        text.push_str(more);
+        if text.len() > LONGEST_ELEMENT_TEXT {
+            return Err(format!(
+                "the text of an element is longer than {LONGEST_ELEMENT_TEXT} bytes; give another file"
+            ));
+        }
+    }
+    Ok(false)
+}
+
+/// Counts lines, and gives `left` bytes.
+struct Bounded<'a> {
+    input: &'a mut dyn BufRead,
+    lines: u64,
+    left: usize,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let given = self.fill_buf()?;
+        let length = given.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&given[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for Bounded<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 {
+            return Err(io::Error::other(format!("a part is longer than {LONGEST_ELEMENT_TEXT} bytes")));
+        }
+        let given = self.input.fill_buf()?;
+        Ok(&given[..given.len().min(self.left)])
+    }
+
+    fn consume(&mut self, length: usize) {
+        let lines =
+            self.input.fill_buf().map_or(0, |given| given[..length].iter().filter(|byte| **byte == b'\n').count());
+        self.lines += lines as u64;
+        self.left -= length;
+        self.input.consume(length);
+    }
 }
