@@ -22,7 +22,7 @@ use hostmark_engine::sys::child::ChildId;
 use hostmark_engine::sys::scratch::{remove_left, remove_unanswered};
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
-use hostmark_launch::ignored::ignored;
+use hostmark_launch::group::ignored;
 use hostmark_model::{HostFacts, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use hostmark_launch::token::Token;
+use hostmark_launch::channel::Token;
 use hostmark_model::{Exit, JsonLine, Message};
 use hostmark_say::say;
 
 use crate::output;
 
 /// The word that starts it; no command for people.
-pub const NAME: &str = hostmark_launch::dial::DIAL;
+pub const NAME: &str = hostmark_launch::relay::DIAL;
 
 /// Carries standard input to the server at the address that the first word names, and back, with the token in the file that the
 /// second one names: what stands in arguments, everybody on this machine can read. The run that started this speaks a language.
@@ -32,6 +32,6 @@ fn carry(mut words: impl Iterator<Item = OsString>) -> Result<(), (Message, Exit
     let (input, output) = streams.map_err(|error| {
         (say!("a stream is closed ({error}); open it", error = io::Error::from(error)), Exit::BadInput)
     })?;
-    let done = hostmark_launch::dial::dial(&address.to_string_lossy(), &token, input.into(), output.into());
+    let done = hostmark_launch::relay::dial(&address.to_string_lossy(), &token, input.into(), output.into());
     done.map_err(|error| (error.into(), Exit::ResourceLost))
 }

@@ -8,9 +8,9 @@ use anyhow::Result;
 use clap::Args;
 use hostmark_analysis::spoken;
 use hostmark_host::{Root, Spare, SpareMemory};
+use hostmark_launch::channel::Token;
 use hostmark_launch::program::OWN;
 use hostmark_launch::serve::{self, PORT, SESSIONS, ServerOptions, share_bytes};
-use hostmark_launch::token::Token;
 use hostmark_model::{Exit, Lang, Text};
 use hostmark_say::say;
 

@@ -8,8 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
-use hostmark_launch::link_speed::on_the_way;
-use hostmark_launch::timing::{LEASES, timing};
+use hostmark_launch::timing::{LEASES, on_the_way, timing};
 use hostmark_model::{AgentAnswer, CaseId, JsonLine, ProbeInfo};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
