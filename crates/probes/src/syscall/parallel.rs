@@ -13,9 +13,8 @@ use crate::workloads;
 use crate::workloads::mappings::heap::Heap;
 use crate::workloads::mappings::mapping::Mapping;
 use crate::workloads::network::{local, socket};
-use crate::workloads::storage::create_delete::FileNames;
 use crate::workloads::storage::files::{self, OwnedFd};
-use crate::workloads::storage::path_ops::KernelPath;
+use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
 /// What is done; from the thorough profile on also the further ones.
 const OPERATIONS: &[&str] = &["open", "stat", "map", "futex", "pipe", "unix", "unlink", "unlink_scratch"];

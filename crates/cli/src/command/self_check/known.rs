@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
 use hostmark_probes::kernels::arith;
-use hostmark_probes::workloads::machine::clocks::ClockSource;
+use hostmark_probes::workloads::machine::timer::ClockSource;
 
 /// The delay of `known.delay`, ns.
 pub static DELAY_NS: AtomicU64 = AtomicU64::new(20_000);
