@@ -3,8 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use hostmark::self_check::Report;
-use hostmark::self_check::check::Outcome;
+use hostmark::self_check::{Outcome, Report};
 use hostmark_model::load_run;
 
 use crate::alone::alone;

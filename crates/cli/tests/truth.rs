@@ -3,14 +3,9 @@
 use std::path::Path;
 
 use hostmark::self_check::bench::{Bench, BenchRound, least};
-use hostmark::self_check::check::{Known, Line, Outcome};
-use hostmark::self_check::compete;
-use hostmark::self_check::competitor::{PERCENT, competitor};
-use hostmark::self_check::copies::{SLOWER, copies};
-use hostmark::self_check::durations::{self, DELAY_NS};
-use hostmark::self_check::l1_cache::l1_cache;
-use hostmark::self_check::limits;
-use hostmark::self_check::surroundings::measure_in;
+use hostmark::self_check::checks::{self, PERCENT, PUT_DELAY_NS, SLOWER, competitor, copies, l1_cache};
+use hostmark::self_check::limits::{self, measure_in};
+use hostmark::self_check::{Known, Line, Outcome, compete};
 use hostmark_engine::worker;
 use hostmark_model::{Choice, Event};
 use hostmark_probes::CATALOGUE;
@@ -106,19 +101,19 @@ fn an_empty_unrolled_body_takes_under_a_fifth_of_a_cycle() {
 #[cfg(target_arch = "x86_64")]
 fn a_chain_of_dependent_multiplies_takes_three_cycles_each() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &durations::multiply(&mut bench(), 3..=3));
+    passes(&quiet, &checks::multiply(&mut bench(), 3..=3));
 }
 
 #[test]
 fn a_known_delay_is_returned_within_a_hundredth() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &durations::delay(&mut bench(), &Known::of(DELAY_NS)));
+    passes(&quiet, &checks::delay(&mut bench(), &Known::of(PUT_DELAY_NS)));
 }
 
 #[test]
 fn a_sleep_lasts_as_long_as_another_clock_says() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &durations::sleep(&mut bench(), 1.0));
+    passes(&quiet, &checks::sleep(&mut bench(), 1.0));
 }
 
 #[test]
@@ -160,8 +155,8 @@ fn a_truth_that_is_wrong_never_passes() {
     let size = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes * 4);
     for line in [
         l1_cache(&mut bench, size),
-        durations::delay(&mut bench, &Known { put: DELAY_NS, expected: 20_500 }),
-        durations::sleep(&mut bench, 1.01),
+        checks::delay(&mut bench, &Known { put: PUT_DELAY_NS, expected: 20_500 }),
+        checks::sleep(&mut bench, 1.01),
         competitor(&mut bench, &Known { put: PERCENT, expected: 90 }, start),
     ] {
         assert_ne!(line.outcome, Outcome::Passed, "{line:?}");

@@ -19,8 +19,7 @@ use crate::command::far::target::Target;
 use crate::command::measure::inputs::{self, ProfileName, SampledArguments};
 use crate::command::measure::machine::{janitor_of_runs, own_program};
 use crate::command::processes::janitor::Janitor;
-use crate::command::trial::place::measured_at;
-use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn};
+use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn, measured_at};
 use crate::signals::StopRequest;
 use crate::store;
 

@@ -12,7 +12,7 @@ use hostmark_model::{Exit, Run, load_run};
 
 use crate::command::far::target::Target;
 use crate::command::processes::janitor::Janitor;
-use crate::command::trial::place::whole;
+use crate::command::trial::whole;
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 use crate::words;

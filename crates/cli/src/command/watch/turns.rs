@@ -13,7 +13,7 @@ use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export};
 
-use super::pace::{Load, Pace, Since, shown};
+use super::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::measure::{self, Means, empty};
