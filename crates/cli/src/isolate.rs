@@ -31,7 +31,7 @@ use rustix::process::Signal;
 
 use crate::language::{refused, said};
 use crate::signals::Requests;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// How long a signal may take to reach the run by itself, as one of a terminal does, before it is handed on.
 const REACHES_BOTH: Duration = Duration::from_millis(200);

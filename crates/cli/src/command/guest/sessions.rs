@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// Bytes that are carried at once.
 const PART: usize = 1 << 14;

@@ -20,8 +20,8 @@ use hostmark_probes::workloads::machine::timer::ClockSource;
 use hostmark_say::say;
 
 use super::Unseen;
-use crate::command::measure::quiet::CpuWatch;
-use crate::wall::SinceStart;
+use crate::command::measure::machine::CpuWatch;
+use crate::world::SinceStart;
 
 /// Time for the samples of a round, ns.
 const BUDGET_NS: u64 = 60_000_000;

@@ -25,9 +25,9 @@ use super::bench::{
     least, median,
 };
 use super::{Attempt, Check, Known, Line, Unseen};
-use crate::command::measure::disturbed::emulated;
+use crate::command::measure::machine::emulated;
 use crate::command::measure::ready;
-use crate::emulator;
+use crate::world;
 
 /// Rounds of a look.
 const DURATION_ROUNDS: u32 = 8;
@@ -137,7 +137,7 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
 fn without_cycles(bench: &Bench) -> Option<Words> {
     let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref());
     let of_program = |name: String| words(say!("{name} executes this program in software"));
-    of_processor.or_else(|| emulator::name().map(of_program))
+    of_processor.or_else(|| world::name().map(of_program))
 }
 
 /// Why a value has no cycles.

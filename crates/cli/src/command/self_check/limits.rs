@@ -22,9 +22,9 @@ use hostmark_say::say;
 
 use super::bench::Bench;
 use super::{Attempt, Check, Known, Line, Unseen};
+use crate::command::measure::OwnRuns;
 use crate::command::measure::inputs::scratch;
 use crate::command::measure::machine::own_file;
-use crate::command::measure::own_run::OwnRuns;
 use crate::command::processes;
 
 /// No further look begins after this time of a check.

@@ -23,7 +23,7 @@ use super::measure::machine::own_program;
 use super::measure::ready::own_digest;
 use super::processes::janitor::Janitor;
 use super::processes::neighbour::{self, Work};
-use super::runs::self_checked;
+use super::runs::kept;
 use crate::language::said;
 use crate::{output, store};
 use bench::Bench;
@@ -201,7 +201,7 @@ fn summary(report: &Report) -> String {
 /// Stores it; without a home there is no place for it, and without the boot and the program nothing that it would be known by.
 fn store(report: &Report, json: &str) -> Result<()> {
     let Report { hostname, boot_id, digest, .. } = report;
-    let Some(file) = self_checked::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
+    let Some(file) = kept::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
     let Some(directory) = file.parent() else { return Ok(()) };
     let stored = Directory::make(directory).and_then(|_| store::write(&file, &format!("{json}\n")));
     stored.map_err(|error| {

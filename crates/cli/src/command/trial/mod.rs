@@ -17,12 +17,12 @@ use rand_pcg::Pcg64Mcg;
 use crate::command::far::on::{self, Keeper};
 use crate::command::far::peers::{Direct, typed};
 use crate::command::far::target::Target;
-use crate::command::runs::history;
+use crate::command::runs::kept;
 use crate::command::unwritten;
 use crate::language::{refuse, said};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 use crate::{store, writable};
 
 /// What a trial does in a turn. Whatever it prepares is put back: at the turn's end by [`TakesTurns::put_back`], else by whoever holds
@@ -220,7 +220,7 @@ pub fn measured_at(
     }
     let mut run = whole(measured?.run, place.shown())?;
     run.peers = typed(run.peers, peers);
-    history::judge(&mut run);
+    kept::judge(&mut run);
     Ok(Some(run))
 }
 

@@ -25,7 +25,7 @@ use crate::command::measure::machine::janitor;
 use crate::command::processes::janitor::Janitor;
 use crate::command::{EndsWith, processes};
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// A guest that is up. It ends, and is waited for, before its number leaves the janitor's charge.
 pub struct Made {

@@ -23,11 +23,10 @@ use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use self::sides::{VmSide, planned, request, turn_limit};
 use super::far::on::report_of_host;
 use super::far::target::Target;
-use super::measure::empty;
 use super::measure::machine::{catch, janitor};
-use super::report;
 use super::run::{dry_run, exit_of};
 use super::trial::{self, Rounds, Side, Trial};
+use super::{measure, report};
 use crate::isolate::Outside;
 use crate::language::{refuse, said};
 use crate::progress::Bar;
@@ -162,7 +161,7 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
             directory = directory.display()
         ));
     }
-    if let Some(nothing) = empty::of_all(runs.iter()) {
+    if let Some(nothing) = measure::of_all(runs.iter()) {
         return Err(nothing);
     }
     let stopped = turns.stop.signal().map_or(Exit::Fine, Exit::Signal);

@@ -16,8 +16,8 @@ use hostmark_present::{RenderOptions, export};
 use super::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
-use crate::command::measure::{self, Means, empty};
-use crate::command::runs::history;
+use crate::command::measure::{self, Means};
+use crate::command::runs::kept;
 use crate::command::{exit_of, sentence};
 use crate::language::said;
 use crate::progress::Bar;
@@ -158,10 +158,10 @@ impl Turns<'_> {
         if run.interrupted.is_some() {
             return Ok(None);
         }
-        if let Some(nothing) = empty::error(&run) {
+        if let Some(nothing) = measure::error(&run) {
             return Err(nothing);
         }
-        history::judge(&mut run);
+        kept::judge(&mut run);
         Ok(Some((run, place)))
     }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::progress::constants_of;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// How long a pause between two rounds is at least, once all that was said has been taken.
 const PAUSE: Duration = Duration::from_millis(2);
