@@ -176,7 +176,7 @@ fn with_number(number: u32) -> Option<Child> {
 #[test]
 fn a_number_that_another_one_has_by_now_is_left_alone() {
     if std::env::var_os(INSIDE).is_none() {
-        return run_in_a_namespace("sys::group::tests::a_number_that_another_one_has_by_now_is_left_alone");
+        return run_in_a_namespace("descendants::tests::a_number_that_another_one_has_by_now_is_left_alone");
     }
     let family = Lineage::own().unwrap();
     for way in WAYS {
