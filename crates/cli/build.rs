@@ -69,13 +69,10 @@ fn examples(path: &Path) -> String {
     let of_command = |part: Part| {
         rows(path, &part.body).into_iter().map(move |[line, en, zh]| {
             let what = Pair { en, zh };
-            format!(
-                "crate::help::examples::Example {{ path: {:?}, line: {line:?}, what: {what} }}",
-                command(&part.heading)
-            )
+            format!("crate::help::Example {{ path: {:?}, line: {line:?}, what: {what} }}", command(&part.heading))
         })
     };
-    slice("EXAMPLES", "crate::help::examples::Example", parts(path).into_iter().flat_map(of_command))
+    slice("EXAMPLES", "crate::help::Example", parts(path).into_iter().flat_map(of_command))
 }
 
 /// A constant for each topic, by its English heading.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hostmark_engine::sys::cpu_time;
+use hostmark_engine::sys::usage;
 
 use crate::skip::skipped;
 
@@ -31,7 +31,7 @@ impl Spent {
         // user, nice, system, idle, iowait, irq, softirq, steal; the time of guests is in the first two.
         let all = times.get(..8)?.iter().sum::<u64>();
         let busy = all - times[3] - times[4];
-        Some(Spent { all: all * TICK_NS, busy: busy * TICK_NS, ours: cpu_time::of_all_own().ok()? })
+        Some(Spent { all: all * TICK_NS, busy: busy * TICK_NS, ours: usage::cpu_ns_of_all_own().ok()? })
     }
 }
 

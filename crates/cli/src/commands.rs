@@ -27,13 +27,13 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     let words = || rest.iter().cloned();
     Some(match first.to_str()? {
-        command::processes::worker::NAME => command::processes::worker::serve(),
+        command::processes::service::WORKER => command::processes::service::serve_worker(),
         command::far::agent::NAME => command::far::agent::serve(rest),
-        command::processes::service::NAME => command::processes::service::serve(),
-        command::far::dial::NAME => command::far::dial::dial(words()),
+        command::processes::service::SERVICE => command::processes::service::serve_far_end(),
+        command::far::serve::NAME => command::far::serve::dial(words()),
         command::processes::janitor::NAME => command::processes::janitor::serve(),
         command::processes::neighbour::NAME => command::processes::neighbour::serve(words()),
-        command::self_check::relay::NAME => command::self_check::relay::serve(rest),
+        command::self_check::limits::NAME => command::self_check::limits::serve(rest),
         command::guest::MACHINE => command::guest::machine(words()),
         command::guest::WITHIN => command::guest::within(words()),
         command::guest::SESSION => command::guest::session(words()),

@@ -22,7 +22,7 @@ use hostmark_engine::sys::child::ChildId;
 use hostmark_engine::sys::scratch::{remove_left, remove_unanswered};
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
-use hostmark_launch::ignored::ignored;
+use hostmark_launch::group::ignored;
 use hostmark_model::{HostFacts, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -31,7 +31,7 @@ use rustix::process::Signal;
 
 use crate::language::{refused, said};
 use crate::signals::Requests;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// How long a signal may take to reach the run by itself, as one of a terminal does, before it is handed on.
 const REACHES_BOTH: Duration = Duration::from_millis(200);

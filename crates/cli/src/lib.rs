@@ -9,7 +9,6 @@ mod texts {
 
 mod command;
 pub mod commands;
-mod emulator;
 mod help;
 mod isolate;
 mod language;
@@ -18,7 +17,6 @@ mod progress;
 mod shown;
 mod signals;
 mod store;
-mod wall;
 mod words;
 pub mod world;
 mod writable;

@@ -3,15 +3,13 @@
 use std::io::Write;
 use std::time::Duration;
 
-use hostmark_analysis::spoken;
-use hostmark_analysis::{constants, format};
+use hostmark_analysis::{constants, format, spoken};
 use hostmark_engine::{Observer, Wall};
 use hostmark_model::{CaseId, Lang, Params, ProbeInfo, Text, Unit};
 use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::wall::SinceStart;
-use crate::world::context;
+use crate::world::{SinceStart, context};
 use crate::{language, output, shown};
 
 /// A line stays at least so long: nobody reads faster, and writing to a terminal takes time.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use hostmark_launch::ignored;
+use hostmark_launch::group;
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -35,7 +35,7 @@ impl StopRequest {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in asking(ignored::ignored("self")) {
+        for signal in asking(group::ignored("self")) {
             if let Some(copy_to) = copy_to {
                 signal_hook::low_level::pipe::register(signal, copy_to.try_clone()?)?;
             }
@@ -106,6 +106,6 @@ impl Requests {
 /// Those of the signals that ask to stop which are not ignored.
 fn asking(mask: u64) -> impl Iterator<Item = i32> {
     // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
-    let is_meant = move |&signal: &i32| signal == SIGTERM || !ignored::has(mask, signal);
+    let is_meant = move |&signal: &i32| signal == SIGTERM || !group::has(mask, signal);
     [SIGINT, SIGTERM, SIGHUP, SIGXCPU].into_iter().filter(is_meant)
 }

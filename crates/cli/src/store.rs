@@ -1,12 +1,11 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
-pub mod summary;
-
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -14,8 +13,9 @@ use flate2::read::MultiGzDecoder;
 use hostmark_engine::sys::place::{Directory, Kind, Place};
 use hostmark_engine::sys::regular;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Run, load_run};
+use hostmark_model::{Imported, Outcome, Profile, Run, load_run};
 use hostmark_present::{RenderOptions, export};
+use serde::{Deserialize, Serialize};
 
 use crate::language::{refuse, refused, said};
 use crate::world::context;
@@ -140,7 +140,7 @@ impl RunFiles {
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, run: &Run) -> io::Result<()> {
         Place::find(&self.file)?.write(text_of(run).as_bytes(), self.replace)?;
-        summary::remember(&self.file, run);
+        remember(&self.file, run);
         Ok(())
     }
 }
@@ -312,7 +312,7 @@ pub fn find(run: &str) -> Result<PathBuf> {
         let mut kept = kept()?;
         let all = kept.len();
         // One without a value says nothing to who asks for the last. One that cannot be read is told of.
-        let mut summaries = summary::summaries(&kept).into_iter().map(|run| run.is_ok_and(|run| run.measured == 0));
+        let mut summaries = summaries(&kept).into_iter().map(|run| run.is_ok_and(|run| run.measured == 0));
         kept.retain(|_| summaries.next() != Some(true));
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
@@ -389,4 +389,152 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
         _ => error,
     })?;
     place.write(text.as_bytes(), true)
+}
+
+/// What is said of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub name: String,
+    #[serde(default)]
+    pub note: Option<String>,
+    pub id: String,
+    pub started: String,
+    pub finished: Option<String>,
+    pub host: String,
+    pub profile: Profile,
+    pub imported: Option<Imported>,
+    pub filters: Vec<String>,
+    pub measured: usize,
+    pub skipped: usize,
+    pub failed: usize,
+    pub interrupted: Option<String>,
+}
+
+impl Summary {
+    /// Of a run as its file has it.
+    pub fn of(run: &Run) -> Summary {
+        let count = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
+        Summary {
+            name: run.name.clone(),
+            note: run.note.clone(),
+            id: run.id.clone(),
+            started: run.started.clone(),
+            finished: run.finished.clone(),
+            host: run.host.hostname.clone(),
+            profile: run.settings.profile,
+            imported: run.imported.clone(),
+            filters: run.settings.filters.clone(),
+            measured: count(|outcome| matches!(outcome, Outcome::Measured(_))),
+            skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),
+            failed: count(|outcome| matches!(outcome, Outcome::Failed { .. })),
+            interrupted: run.interrupted.clone(),
+        }
+    }
+}
+
+/// Where the summaries are remembered: beside the directory of runs, in which nothing but runs lies.
+fn index() -> Option<PathBuf> {
+    Some(directory()?.with_file_name("summaries.json"))
+}
+
+/// The form of that file: one of another form is made anew.
+const FORM: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    form: u32,
+    runs: HashMap<String, CachedSummary>,
+}
+
+/// A summary, and the file that it was made of.
+#[derive(Clone, Serialize, Deserialize)]
+struct CachedSummary {
+    file: Version,
+    run: Summary,
+}
+
+/// What changes when a file does. Of the two times nobody sets the second.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Version {
+    inode: u64,
+    bytes: u64,
+    modified_ns: i64,
+    changed_ns: i64,
+}
+
+impl Version {
+    fn of(path: &Path) -> Option<Version> {
+        let facts = fs::metadata(path).ok()?;
+        let ns = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        Some(Version {
+            inode: facts.ino(),
+            bytes: facts.len(),
+            modified_ns: ns(facts.mtime(), facts.mtime_nsec()),
+            changed_ns: ns(facts.ctime(), facts.ctime_nsec()),
+        })
+    }
+}
+
+/// The summaries of these files of the directory of runs, each as it is or why there is none. What is remembered stands only for the
+/// very file that it was made of; all else is read, and remembered for the next time where that can be.
+pub fn summaries(files: &[PathBuf]) -> Vec<anyhow::Result<Summary>> {
+    let index = index();
+    let remembered = index.as_deref().and_then(read).unwrap_or_default();
+    let mut now = HashMap::new();
+    let mut is_new = false;
+    let mut of = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let version = Version::of(path);
+        let known = remembered.get(&name).filter(|known| Some(known.file) == version);
+        let run = match known {
+            Some(known) => known.run.clone(),
+            None => {
+                is_new = true;
+                Summary::of(&load(path)?)
+            }
+        };
+        // One that was written meanwhile is read again the next time.
+        if let Some(file) = version.filter(|version| Version::of(path) == Some(*version)) {
+            now.insert(name, CachedSummary { file, run: run.clone() });
+        }
+        Ok(run)
+    };
+    let all = files.iter().map(&mut of).collect();
+    if (is_new || now.len() < remembered.len())
+        && let Some(index) = index
+    {
+        write_summary(&index, now);
+    }
+    all
+}
+
+/// Remembers the summary of a run that was just kept in this file, where that is one of the directory of runs.
+pub fn remember(path: &Path, run: &Run) {
+    let is_kept = directory().is_some_and(|directory| path.parent() == Some(&directory));
+    let (Some(name), Some(file), Some(index)) = (path.file_name(), Version::of(path), index().filter(|_| is_kept))
+    else {
+        return;
+    };
+    let mut runs = read(&index).unwrap_or_default();
+    runs.insert(name.to_string_lossy().into_owned(), CachedSummary { file, run: Summary::of(run) });
+    write_summary(&index, runs);
+}
+
+/// Where it cannot be written, all is read again.
+fn write_summary(index: &Path, runs: HashMap<String, CachedSummary>) {
+    // A link leads to what is not ours.
+    let entry = Place::entry(index).ok().filter(|entry| [Kind::Nothing, Kind::File].contains(&entry.kind()));
+    if let (Ok(text), Some(entry)) = (serde_json::to_string(&Remembered { form: FORM, runs }), entry) {
+        let _ = entry.write(text.as_bytes(), true);
+    }
+}
+
+/// What is remembered; nothing of what is torn, of another form, or no file.
+fn read(index: &Path) -> Option<HashMap<String, CachedSummary>> {
+    let file = fs::symlink_metadata(index)
+        .ok()
+        .filter(fs::Metadata::is_file)
+        .and_then(|_| regular::open_to_read(index).ok())?;
+    let remembered: Remembered = serde_json::from_slice(&regular::all_of(&file).ok()??).ok()?;
+    (remembered.form == FORM).then_some(remembered.runs)
 }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fs::read_link;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::{Meters, OpenLink, Wall};
@@ -15,9 +16,6 @@ use hostmark_launch::program::OWN;
 use hostmark_model::HostFacts;
 use hostmark_model::timestamp::Timestamp;
 use rustix::fd::AsFd;
-
-use crate::emulator;
-use crate::wall::SinceStart;
 
 /// What a command depends on.
 pub struct World {
@@ -67,7 +65,7 @@ impl ProcessContext {
 
 /// What leads to the program that runs, also when its file has been replaced or deleted meanwhile.
 fn own_file() -> io::Result<PathBuf> {
-    match emulator::name() {
+    match name() {
         // The kernel's link leads to the emulator.
         Some(_) => std::env::current_exe(),
         None => Path::new(OWN).metadata().map(|_| OWN.into()),
@@ -152,5 +150,45 @@ pub(crate) struct EnterGuard(Rc<ProcessContext>);
 impl Drop for EnterGuard {
     fn drop(&mut self) {
         ENTERED.set(Rc::clone(&self.0));
+    }
+}
+
+/// Counts from when it was made.
+#[derive(Debug, Clone, Copy)]
+pub struct SinceStart(Instant);
+
+impl SinceStart {
+    /// Starts counting.
+    #[expect(clippy::disallowed_methods, reason = "bounds the run; nothing is measured with it")]
+    pub fn now() -> SinceStart {
+        SinceStart(Instant::now())
+    }
+}
+
+impl Wall for SinceStart {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// The name of that program.
+pub fn name() -> Option<String> {
+    // An emulator answers the first with the program that it executes. The second it leaves to the kernel, which names
+    // the emulator.
+    let named = std::env::current_exe().ok()?;
+    let executed = read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok()?;
+    let name = executed.file_name()?.to_string_lossy().into_owned();
+    (named != executed).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_test_that_is_executed_by_the_kernel_has_no_emulator() {
+        // Where tests run emulated they have one, and its name is no path.
+        assert!(super::name().is_none_or(|name| !name.is_empty() && !name.contains('/')));
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(super::name(), None);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The commands that measure nothing, and what bad commands and bad files are answered with.
+//! The commands that measure nothing, and what bad commands, bad files and runs without a value are answered with.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -6,14 +6,13 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use hostmark_engine::probe::entries;
-use hostmark_engine::sys::cpu_time;
+use hostmark_engine::sys::usage;
 use hostmark_model::Lang;
 use hostmark_probes::CATALOGUE;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::skip::skipped;
-use crate::support;
-use crate::support::{Home, PROGRAM, ended, files, in_process, said};
+use crate::support::{self, Home, PROGRAM, ended, files, in_process, said};
 
 /// The text of a whole run file.
 static RUN: LazyLock<String> = LazyLock::new(|| {
@@ -58,7 +57,7 @@ fn least_cpu_time(arguments: &[&str]) -> Duration {
     let spent = |_| {
         let mut child = home.hostmark(arguments).stdout(Stdio::null()).spawn().unwrap();
         waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-        let spent_ns = cpu_time::of_other(child.id()).unwrap();
+        let spent_ns = usage::cpu_ns_of_other(child.id()).unwrap();
         assert!(child.wait().unwrap().success() && spent_ns > 0);
         Duration::from_nanos(spent_ns)
     };
@@ -480,4 +479,41 @@ fn a_named_pipe_or_a_device_is_refused_at_once_and_a_shells_pipe_is_read() {
     command.args(["-c", "(sleep 0.1; cat \"$1\") | \"$0\" report /dev/stdin", PROGRAM, &file]);
     let (code, table, errors) = ended(&mut command);
     assert!(code == 0 && !table.is_empty(), "{code} {errors}");
+}
+
+#[test]
+fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
+    let home = Home::new();
+    for format in ["table", "json"] {
+        let (code, out, errors) = ended(&mut home.hostmark(&["runs", "--format", format]));
+        assert!(
+            code == 2 && errors.contains("hostmark run makes one") && errors.lines().count() == 1,
+            "{code} {errors}"
+        );
+        assert_eq!(out.trim(), if format == "json" { "[]" } else { "" });
+    }
+    // A run of one case that no table has.
+    let measured = in_process(&home.hostmark(&["run", "clock.loop"]));
+    assert_eq!(measured.0, 0, "{measured:?}");
+    let mut empty = Vec::new();
+    for format in hostmark_present::export::FORMATS {
+        let (code, out, errors) = ended(&mut home.hostmark(&["report", "--format", format.name]));
+        match code {
+            0 => assert!(!out.trim().is_empty() && errors.is_empty(), "{} {errors}", format.name),
+            2 => {
+                assert!(out.is_empty() && errors.contains("--table") && errors.lines().count() == 1, "{out} {errors}");
+                empty.push(format.name);
+            }
+            other => panic!("{} ended with {other}: {errors}", format.name),
+        }
+    }
+    let tables =
+        ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "lmbench-result", "overhead", "data-path"];
+    assert_eq!(empty, tables);
+    // Nothing in common.
+    let measured = in_process(&home.hostmark(&["run", "syscall.null@copies=1"]));
+    assert_eq!(measured.0, 0, "{measured:?}");
+    let (code, out, errors) = ended(&mut home.hostmark(&["compare", "last-1", "last"]));
+    assert!(code == 2 && out.contains("only the base has it") && errors.contains("no case"), "{code} {out} {errors}");
+    assert!(files(home.scratch.path()).is_empty());
 }

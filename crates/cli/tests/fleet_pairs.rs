@@ -13,7 +13,7 @@ use crate::processes::{processes, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{ended, files, said};
-use hostmark::self_check::networks::Networks;
+use hostmark::self_check::limits::Networks;
 
 /// Long enough for a loaded machine to measure a pair.
 const SOON: Duration = Duration::from_secs(120);

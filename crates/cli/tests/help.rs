@@ -1,11 +1,16 @@
-//! Help, errors of the command line, and completion, as a person meets them.
+//! Help, explanations, errors of the command line, and completion, as a person meets them.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
+use hostmark_analysis::findings::RULES;
+use hostmark_analysis::findings::host::HOST_RULES;
+use hostmark_analysis::lmbench::{PROGRAMS, TABLES, probes_of_column};
+
 use crate::skip;
-use crate::support::{Home, PROGRAM, in_process};
+use crate::support::{Home, PROGRAM, files, in_process};
 
 pub fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
     in_process(Home::new().hostmark(&[]).args(words))
@@ -209,4 +214,187 @@ fn shells_complete_filters_values_runs_and_formats() {
         let Some(shown) = offered("fish", line, "zh_CN.UTF-8") else { break };
         assert!(shown.contains(said), "{line}: {shown}");
     }
+}
+
+/// Words that the field uses, and what is found first.
+const WORDS: &[(&str, &str)] = &[
+    ("STREAM", "memory.stream"),
+    ("triad", "memory.stream"),
+    ("fsync", "disk.fsync"),
+    ("steal", "run.steal"),
+    ("huge pages", "huge-pages"),
+    ("THP", "thp"),
+    ("大页", "huge-pages"),
+    ("throttling", "run.cpu_quota"),
+    ("quota", "run.cpu_quota"),
+    ("noisy neighbour", "run.neighbours"),
+    ("p99", "disk.fsync"),
+    ("IOPS", "disk.read"),
+    ("numa", "memory.numa_latency"),
+    ("mitigations", "syscall.mitigations"),
+    ("spectre", "syscall.mitigations"),
+    ("jitter", "sched.noise"),
+    ("超售", "run.steal"),
+    ("bufferbloat", "net.bufferbloat"),
+    ("governor", "governor"),
+    ("swap", "paging.swap"),
+    ("io_uring", "file.io_uring"),
+    ("prefetch", "memory.prefetch"),
+    ("页表", "memory.page_walk"),
+    ("FINDINGS", "FINDINGS"),
+    ("Scaling", "cpu.scaling"),
+    ("Core to core", "cpu.core_to_core"),
+    ("TCP RTT", "net.tcp"),
+];
+
+/// What is opened, or listed first, under a name.
+fn first(name: &str) -> (String, String) {
+    let (code, out, errors) = hostmark(&["explain", name]);
+    assert_eq!((code, errors.as_str()), (0, ""), "{name}");
+    let is_list = ["Best matches", "“"].iter().any(|start| out.starts_with(start));
+    let line = out.lines().nth(usize::from(is_list)).unwrap_or_default();
+    (line.trim_start().split("  ").next().unwrap_or_default().to_owned(), out)
+}
+
+#[test]
+fn the_fields_words_are_found_and_the_best_match_comes_first() {
+    let wrong: Vec<String> = WORDS
+        .iter()
+        .filter_map(|(word, wanted)| {
+            let (found, out) = first(word);
+            (found != *wanted).then(|| format!("{word}: {found}, not {wanted}\n{out}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_column_and_program_of_lmbench_is_found() {
+    for head in TABLES.iter().flat_map(|table| table.columns).flat_map(|column| [column.head.en, column.head.zh]) {
+        let (found, out) = first(&head.replace('\n', " "));
+        let probes = probes_of_column(head);
+        assert!(probes.is_empty() || probes.contains(&found.as_str()), "{head}: {out}");
+    }
+    let of_catalogue = PROGRAMS.iter().filter(|program| hostmark(&["list", program]).0 == 0);
+    assert!(of_catalogue.count() > 35);
+}
+
+#[test]
+fn every_finding_has_a_page() {
+    for id in RULES.iter().map(|rule| rule.id).chain(HOST_RULES.iter().map(|rule| rule.id)) {
+        assert_eq!(first(id).0, id);
+    }
+}
+
+#[test]
+fn a_list_has_what_is_found_and_what_is_nowhere_is_refused() {
+    let (code, out, errors) = hostmark(&["list", "fsync"]);
+    assert!(code == 0 && errors.is_empty() && out.contains("disk.fsync  "), "{errors}{out}");
+    let (_, json, _) = hostmark(&["list", "steal", "--format", "json"]);
+    let probes: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&json).unwrap();
+    assert_eq!(probes.first().map(|probe| probe.id.as_str()), Some("virt.steal"));
+    for (command, name) in [("explain", "nosuch"), ("list", "nosuch"), ("explain", "disk.fsynk"), ("run", "fsync")] {
+        let (code, out, errors) = hostmark(&[command, name]);
+        assert!(code == 4 && out.is_empty() && errors.contains("no probe is called"), "{command} {name}: {errors}");
+    }
+}
+
+/// What a person may type that is wrong.
+const WRONG: &[&[&str]] = &[
+    &["run", "nosuch"],
+    &["run", "memory.latnecy"],
+    &["run", "lat_pmake"],
+    &["run", "memory.latency@nosuch=1"],
+    &["run", "clock.loop@size=4096"],
+    &["run", "memory.latency@pattern=nosuch"],
+    &["run", "memory.latency@size=4096,size=8192"],
+    &["run", "memory..latency"],
+    &["run", "memory.latency@size"],
+    &["run", "--cpu", "none"],
+    &["run", "--cpu", "4095"],
+    &["run", "--set", "nosuch=1", "clock.loop"],
+    &["run", "--set", "size", "memory.latency"],
+    &["run", "--set", "memory.read:size=4K", "clock.loop"],
+    &["run", "--set", "size=4K", "--set", "size=8K", "memory.latency"],
+    &["run", "--table", "nosuch"],
+    &["run", "--command", "true", "clock.loop"],
+    &["run", "external.time"],
+    &["run", "--command", "'true"],
+    &["run", "--command", "true", "--value", "(", "--unit", "us"],
+    &["run", "--command", "true", "--value", "a", "--unit", "parsec"],
+    &["run", "--out", "nosuch/run.json", "clock.loop"],
+    &["run", "--out", "/dev/null", "clock.loop"],
+    &["run", "--scratch", "/dev/null", "clock.loop"],
+    &["run", "--resume", "nosuch"],
+    &["run", "--on", "", "clock.loop"],
+    &["run", "--on", "tcp:", "clock.loop"],
+    &["run", "--on", "tcp:127.0.0.1", "clock.loop"],
+    &["run", "--token-file", "token", "clock.loop"],
+    &["run", "--nosuch"],
+    &["run", "--profile", "nosuch"],
+    &["run", "--dry-run", "--format", "html", "clock.loop"],
+    &["report", "nosuch"],
+    &["report", "last"],
+    &["report", "last-300"],
+    &["report", "torn.json"],
+    &["report", "other.json"],
+    &["report", "newer.json"],
+    &["report", "empty.json"],
+    &["report", "--format", "nosuch", "torn.json"],
+    &["compare", "last"],
+    &["compare", "nosuch", "last"],
+    &["compare", "nosuch*", "nothing*"],
+    &["compare", "--against", "nosuch", "torn.json"],
+    &["compare", "--interleave", "", "true"],
+    &["explain", "nosuch"],
+    &["explain", "nosuch-kvm"],
+    &["import", "--from", "nosuch", "torn.json"],
+    &["import", "--from", "stream", "nosuch.txt"],
+    &["try", "nosuch"],
+    &["try", "pipe-size", "--command", "true"],
+    &["try", "pipe-size", "clock.loop"],
+    &["fleet", "report", "nosuch"],
+    &["fleet", "report", "."],
+    &["vm", "run", "--smp", "0"],
+    &["serve", "--bind", "192.0.2.1:7417"],
+    &["nosuch"],
+    &["runs"],
+];
+
+#[test]
+fn what_is_wrong_is_reported_in_the_language_that_was_asked_for() {
+    let home = Home::new();
+    let folder = home.data.path().join("work");
+    fs::create_dir(&folder).unwrap();
+    for (name, text) in [
+        ("torn.json", r#"{"schema":"hostmark.run/1","cases":["#),
+        ("other.json", r#"{"colour":"red"}"#),
+        ("newer.json", r#"{"schema":"hostmark.run/9"}"#),
+        ("empty.json", ""),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    let mut wrong = Vec::new();
+    for typed in WRONG {
+        let at = |word: &&str| if *word == "." { folder.clone() } else { folder.join(word) };
+        let there = |word: &&str| if at(word).exists() { at(word).display().to_string() } else { (*word).to_owned() };
+        let words: Vec<String> = typed.iter().map(there).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let said = ["en", "zh"].map(|lang| {
+            let (code, out, errors) = in_process(&home.hostmark(&[&words[..], &["--lang", lang][..]].concat()));
+            if code == 0 || is_chinese(&errors) != (lang == "zh") || (lang == "en" && is_chinese(&out)) {
+                wrong.push(format!("{words:?} {lang} {code}: {errors}{out}"));
+            }
+            // What the command line itself refuses shows how it is used; a sentence is one line.
+            let lines = errors.lines().filter(|line| !line.trim().is_empty()).count();
+            (code, lines)
+        });
+        let [english, chinese] = said;
+        if english != chinese {
+            wrong.push(format!("{words:?}: {english:?} in English, {chinese:?} in Chinese"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), WRONG.len(), wrong.join("\n"));
+    assert!(files(home.scratch.path()).is_empty());
 }

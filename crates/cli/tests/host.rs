@@ -1,14 +1,15 @@
-//! `hostmark host` on this machine, whatever it is: relations, exit codes, and a real CPU quota.
+//! `hostmark host` and the program on this machine, whatever it is: relations, exit codes, a real CPU quota, what packages carry beside
+//! it, and where it cannot start itself.
 
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::Command;
 
-use hostmark_model::HostReport;
+use hostmark_model::{HostReport, load_run};
 
 use crate::control_group::ControlGroup;
 use crate::skip::skipped;
-use crate::support;
-use crate::support::{Home, ended, files};
+use crate::support::{self, Home, PROGRAM, ended, files};
 
 fn report(command: &mut Command) -> (i32, HostReport) {
     let (code, out, errors) = ended(command);
@@ -73,4 +74,125 @@ fn a_real_quota_of_half_a_cpu_is_the_worst_that_is_reported() {
     let (code, found) = report(&mut inside);
     assert_eq!((code, found.host.limits.cpu_quota), (1, Some(0.5)));
     assert_eq!(found.findings[0].id, "host.cpu_quota");
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_hostmark")).args(arguments).output().expect("a program that starts");
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
+
+#[test]
+fn the_man_page_reports_every_command_and_option() {
+    let page = printed(&["man"]);
+    assert!(page.starts_with(".") && page.contains(".TH"));
+    for command in COMMANDS {
+        assert!(page.contains(command), "{command}");
+    }
+    for option in ["profile", "seed", "cpu", "resume", "check"] {
+        assert!(page.contains(option), "{option}");
+    }
+}
+
+#[test]
+fn every_shell_gets_what_asks_the_program() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = printed(&["completions", shell]);
+        assert!(script.contains("COMPLETE=") && script.contains("hostmark"), "{shell}: {script}");
+    }
+}
+
+#[test]
+fn each_command_has_its_manual_page_in_both_languages() {
+    let page = printed(&["man", "vm", "run"]);
+    assert!(page.contains("HOSTMARK") && page.contains("EXIT CODES") && page.contains("EXAMPLES"), "{page}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("text");
+    printed(&["--lang", "zh", "man", "--dir", path]);
+    for command in ["hostmark", "hostmark-run", "hostmark-vm-run"] {
+        let page = std::fs::read_to_string(directory.path().join(format!("{command}.1"))).expect("a page");
+        assert!(page.contains("退出码") && page.contains("示例") && page.contains("选项"), "{command}");
+    }
+}
+
+#[test]
+fn the_bash_completion_is_a_script_that_bash_reads() {
+    let script = printed(&["completions", "bash"]);
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(script.as_bytes()).and_then(|()| file.rewind()).expect("a file that takes the script");
+    match Command::new("bash").arg("-n").stdin(file).output() {
+        Ok(output) => assert!(output.status.success()),
+        Err(_) => {
+            // A machine without bash completes nothing in it.
+        }
+    }
+}
+
+#[test]
+fn help_shows_no_command_that_is_not_for_people() {
+    let help = printed(&["--help"]);
+    for hidden in ["worker", "janitor"] {
+        assert!(!help.contains(hidden), "{hidden}");
+    }
+}
+
+const FILTER: [&str; 4] = ["run", "clock.loop", "--format", "json"];
+
+#[test]
+fn a_program_that_the_kernel_executes_measures_this_machine() {
+    let (code, out, errors) = ended(&mut Home::new().hostmark(&FILTER));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&out).unwrap();
+    assert!(run.disturbances.iter().all(|text| !text.en.contains("executed this program")), "{:?}", run.disturbances);
+}
+
+/// The loader that the program names, which can also be started with a program's file.
+fn loader() -> Option<&'static str> {
+    let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    loaders.into_iter().find(|loader| std::path::Path::new(loader).exists())
+}
+
+#[test]
+fn a_program_whose_own_file_is_another_is_said_to_be_started_by_its_file() {
+    let Some(loader) = loader().filter(|_| !cfg!(target_feature = "crt-static")) else {
+        return skipped("there is no loader, or the program needs none");
+    };
+    let home = Home::new();
+    let (code, out, errors) = ended(home.start(loader).arg(PROGRAM).args(FILTER));
+    assert_eq!((code, out.as_str()), (5, ""), "{errors}");
+    assert!(
+        errors.contains("cannot be started for the workers (status 127); start hostmark by its own file"),
+        "{errors}"
+    );
+    assert!(errors.lines().count() == 1 && files(home.data.path()).is_empty(), "{errors}");
+}
+
+/// `HOSTMARK_EMULATED` is the command that executes a program for another architecture, as
+/// `qemu-aarch64-static -L /usr/aarch64-linux-gnu target/aarch64-unknown-linux-gnu/debug/hostmark`.
+#[test]
+fn a_program_under_an_emulator_says_that_it_cannot_start_itself_or_what_it_measured() {
+    let Ok(command) = std::env::var("HOSTMARK_EMULATED") else {
+        return skipped("HOSTMARK_EMULATED names no program for another architecture");
+    };
+    let mut words = command.split_whitespace();
+    let emulator = words.next().unwrap_or_default();
+    let home = Home::new();
+    let mut emulated = home.start(emulator);
+    emulated.args(words).args(FILTER);
+    let (code, out, errors) = ended(&mut emulated);
+    let name = emulator.rsplit('/').next().unwrap_or_default();
+    if code == 0 {
+        // The kernel knows the emulator, and starts it for the workers.
+        let run = load_run(&out).unwrap();
+        assert!(run.disturbances.iter().any(|text| text.en.starts_with(&format!("{name} executed this program"))));
+        return;
+    }
+    let sentence = format!(
+        "hostmark: {name} executes this program and cannot start it again for its workers (status 127); \
+         run it natively, or register the emulator with binfmt_misc\n"
+    );
+    assert_eq!((code, out.as_str(), errors), (5, "", sentence));
+    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hostmark::self_check::surroundings::disk_of;
+use hostmark::self_check::limits::disk_of;
 use hostmark_engine::sys::process::forbid_huge_pages;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 

@@ -10,8 +10,7 @@ use crate::alone::alone;
 use crate::quiet::{Quiet, undisturbed};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
-use hostmark::self_check::networks::Networks;
-use hostmark::self_check::relay::{OVER_THERE, Relay};
+use hostmark::self_check::limits::{Networks, OVER_THERE, Relay};
 
 /// A run from host 1 to host 2 by the relayed way, or why there is none here.
 fn measured(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {

@@ -5,10 +5,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 
-use hostmark_launch::channel::Dialling;
-use hostmark_launch::crowd::MOST_AT_DOOR;
-use hostmark_launch::serve::SESSIONS;
-use hostmark_launch::token::Token;
+use hostmark_launch::channel::{Dialling, Token};
+use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_model::{
     AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
     Profile, RunRequest, ServeRequest, load_run,

@@ -1,9 +1,16 @@
-//! `run --table`: what is planned, what is refused, and a table that was cut short and is shown again from its file.
+//! Tables that are measured by name, lmbench's summary and the overhead of layers: what is planned, refused, cut short and shown again.
 
+use std::collections::HashSet;
+
+use hostmark_analysis::lmbench::{self, CasePoint, PROGRAMS, SummaryColumn};
+use hostmark_engine::plan::{Plan, Request, pick, plan};
+use hostmark_engine::probe::{Entry, entries, find};
+use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
 use hostmark_present::tables::TABLES;
+use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
-use crate::support::{Home, ended, in_process};
+use crate::support::{Home, ended, files, in_process};
 use crate::whole_runs::stopped;
 
 fn refused(arguments: &[&str]) -> String {
@@ -126,4 +133,216 @@ fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_fro
     let (_, json, _) = ended(&mut home.hostmark(&["report", "--format", "json"]));
     let run: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(run["settings"]["table"], "pipe");
+}
+
+/// Two CPUs of one core each and room for every buffer.
+fn guest() -> HostFacts {
+    let cpu =
+        |id| CpuFact { id, online: true, allowed: true, core: Some(id), siblings: vec![id], ..CpuFact::default() };
+    let memory = 24 << 30;
+    let mut host = HostFacts {
+        cpus: (0..2).map(cpu).collect(),
+        nodes: vec![NodeFact { cpus: vec![0, 1], memory_bytes: memory, distances: vec![10], ..NodeFact::default() }],
+        memory: MemoryFacts {
+            total_bytes: memory,
+            available_bytes: memory,
+            page_bytes: 4096,
+            pmd_page_bytes: Some(2 << 20),
+            ..MemoryFacts::default()
+        },
+        ..HostFacts::default()
+    };
+    host.kernel.release = "6.12.0".into();
+    host
+}
+
+fn quick(filters: &[&str]) -> Plan {
+    let filters = filters.iter().map(|filter| (*filter).to_owned()).collect();
+    plan(
+        CATALOGUE,
+        &guest(),
+        Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), inputs: Default::default() },
+    )
+    .unwrap()
+}
+
+/// Why a quick run has no such case of a probe that there is; none when it has one, or when there is no such probe.
+fn lack(plan: &Plan, point: CasePoint) -> Option<String> {
+    let entry = find(CATALOGUE, point.probe)?;
+    if let Some((axis, _)) = point.at.iter().find(|(axis, _)| entry.probe.axes.iter().all(|known| known.name != *axis))
+    {
+        return Some(format!("{} has no axis {axis}", point.probe));
+    }
+    let wanted = point.at.iter().fold(entry.default_params(), |params, (axis, value)| params.with(axis, value));
+    let is_planned = plan.cases.iter().any(|case| case.id.probe == point.probe && case.id.params == wanted);
+    // The cases of a derived probe follow from its sources.
+    let is_derived = plan.derived.iter().any(|entry| entry.id() == point.probe);
+    (!is_planned && !is_derived).then(|| format!("a quick run has no {} at {:?}", point.probe, point.at))
+}
+
+/// Every column with the cases that it needs; remote ones need a far end, which a run of one host has not.
+fn columns() -> impl Iterator<Item = (String, &'static SummaryColumn)> {
+    lmbench::TABLES.iter().flat_map(|table| {
+        let name = |column: &SummaryColumn| format!("{}: {}", table.title.en, column.head.en.replace('\n', " "));
+        table.columns.iter().map(move |column| (name(column), column))
+    })
+}
+
+#[test]
+fn one_quick_run_has_the_cases_of_every_column() {
+    let plan = quick(&[]);
+    let local = columns().filter(|(name, _)| !name.starts_with("Remote"));
+    let lacking = |(name, column): (String, &SummaryColumn)| {
+        let lack = column.ours.points().into_iter().find_map(|point| lack(&plan, point))?;
+        Some(format!("{name}: {lack}"))
+    };
+    let found: Vec<String> = local.filter_map(lacking).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn every_column_has_a_probe() {
+    let without = |(name, column): (String, &SummaryColumn)| {
+        let point = column.ours.points().into_iter().find(|point| find(CATALOGUE, point.probe).is_none())?;
+        Some(format!("{name}: there is no {}", point.probe))
+    };
+    let found: Vec<String> = columns().filter_map(without).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn a_program_of_lmbench_selects_the_probes_that_replace_it_and_no_others() {
+    let mut programs: Vec<&str> = entries(CATALOGUE).flat_map(|entry| entry.probe.replaces.iter().copied()).collect();
+    programs.sort_unstable();
+    programs.dedup();
+    assert!(programs.len() > 15, "{programs:?}");
+    for program in programs {
+        let is_replaced = |entry: &Entry| entry.probe.replaces.contains(&program);
+        let wanted: Vec<String> = entries(CATALOGUE).filter(is_replaced).map(|entry| entry.id()).collect();
+        let picked: Vec<String> =
+            pick(CATALOGUE, &[program.to_owned()]).unwrap().iter().map(hostmark_engine::probe::Entry::id).collect();
+        assert_eq!(picked, wanted, "{program}");
+    }
+}
+
+#[test]
+fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
+    for (_, column) in columns() {
+        let head = column.head.en.replace('\n', " ");
+        assert!(pick(CATALOGUE, std::slice::from_ref(&head)).is_err(), "{head} is a filter as well");
+        for probe in hostmark_analysis::lmbench::probes_of_column(&head) {
+            assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
+        }
+    }
+    let (code, page, errors) = ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(page.contains("sched.context_switch") && page.contains("ipc.round_trip"), "{page}");
+}
+
+/// What the handbook for those who know lmbench says.
+fn handbook() -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coming-from-lmbench.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_handbook_has_every_program_and_every_columns_probe() {
+    let text = handbook();
+    let code: HashSet<&str> = text.split('`').skip(1).step_by(2).collect();
+    let programs = PROGRAMS.iter().filter(|program| !code.contains(**program));
+    let probes = columns().flat_map(|(_, column)| column.ours.points()).map(|point| point.probe);
+    let is_named = |probe: &&str| code.iter().any(|code| code.split('@').next() == Some(*probe));
+    let missing: Vec<&str> = programs.copied().chain(probes.filter(|probe| !is_named(probe))).collect();
+    assert!(missing.is_empty(), "docs/coming-from-lmbench.md does not name {missing:?}");
+}
+
+/// A result file with one value.
+pub const FILE: &str = "[lmbench3.0 results for Linux old-host 2.6.32 #1 SMP x86_64 GNU/Linux]\n\
+    Simple syscall: 0.2500 microseconds\n\n[Thu Jan  7 10:30:00 UTC 2010]\n";
+
+#[test]
+fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_line() {
+    let home = Home::new();
+    let file = home.data.path().join("old-host.0");
+    std::fs::write(&file, FILE).unwrap();
+    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
+    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
+    assert!(files(home.scratch.path()).is_empty());
+    // The same file again is another run.
+    assert_eq!(ended(home.hostmark(&["import", "lmbench"]).arg(&file)).0, 0);
+    let (code, runs, _) = ended(&mut home.hostmark(&["runs"]));
+    assert_eq!((code, runs.matches("old-host").count() >= 2, runs.matches("imported").count()), (0, true, 2), "{runs}");
+    let (code, shown, _) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "lmbench"]));
+    assert_eq!((code, shown.matches("0.250").count()), (0, 2), "{shown}");
+    let (code, _, errors) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"]));
+    assert_eq!(code, 2);
+    assert!(errors.contains("--format hosts, html, markdown, lmbench or overhead"), "{errors}");
+    std::fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
+    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
+    assert_eq!((code, said.as_str()), (2, ""));
+    assert!(errors.contains("old-host.0, line 2: 'much' is no number"), "{errors}");
+}
+
+#[test]
+fn a_program_without_a_probe_is_answered_with_the_handbook() {
+    let (code, _, errors) = ended(&mut Home::new().hostmark(&["run", "lat_pmake"]));
+    assert_eq!(code, 4);
+    assert!(errors.contains("lat_pmake") && errors.contains("docs/coming-from-lmbench.md"), "{errors}");
+}
+
+/// A run with one call that takes so many microseconds, kept in a file of this name.
+fn run(home: &Home, file: &str, microseconds: &str) -> String {
+    let source = home.data.path().join("result");
+    let text = format!(
+        "[lmbench3.0 results for Linux host 6.1.0 #1 SMP x86_64 GNU/Linux]\nSimple syscall: {microseconds} microseconds\n\n\
+         [Thu Jan  7 10:30:00 UTC 2010]\n"
+    );
+    std::fs::write(&source, text).unwrap();
+    let out = home.data.path().join(file);
+    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&source).arg("--out").arg(&out));
+    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
+    out.display().to_string()
+}
+
+#[test]
+fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together() {
+    let home = Home::new();
+    let (native, slow, guest) = (run(&home, "a.json", "0.2"), run(&home, "b.json", "0.4"), run(&home, "c.json", "0.6"));
+    let report = |runs: &[&str], more: &[&str]| {
+        let start = ["report", "--format", "overhead", "--lang", "en"];
+        ended(&mut home.hostmark(&[&start[..], runs, more].concat()))
+    };
+    let [native_run, slow_run, guest_run] =
+        [("native", &native), ("native", &slow), ("guest", &guest)].map(|(name, file)| format!("{name}={file}"));
+    let (code, text, errors) = report(&[&native_run, &guest_run], &[]);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(text.contains("over native") && text.contains("+200.00 %"), "{text}");
+    // The median of two runs of an environment is 0.3.
+    let (_, text, _) = report(&[&native_run, &slow_run, &guest_run], &[]);
+    assert!(text.contains("+100.00 %"), "{text}");
+    // So it is where they are given as a list, as a pattern, and as a directory.
+    let at = home.data.path().join("both");
+    std::fs::create_dir(&at).unwrap();
+    for (file, name) in [(&native, "n-1.json"), (&slow, "n-2.json")] {
+        std::fs::copy(file, at.join(name)).unwrap();
+    }
+    let (list, folder) = (format!("native={native},{slow}"), format!("native={}", at.display()));
+    for both in [&list, &folder, &format!("{folder}/n-*.json")] {
+        assert_eq!(report(&[both, &guest_run], &[]).1, text, "{both}");
+    }
+    let (code, _, errors) = report(&[&format!("{folder}/m-*")], &[]);
+    assert!(code == 2 && errors.contains("no run is called like"), "{errors}");
+    let (code, _, errors) = report(&[&native_run, &guest_run], &["--base", "syscall.nothing"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("native has no such case"), "{errors}");
+    let (code, _, errors) = ended(&mut home.hostmark(&["report", &native, "--base", "syscall.null"]));
+    assert_eq!(code, 2);
+    assert!(errors.contains("--format overhead"), "{errors}");
+    let (code, _, errors) = report(&["native=nowhere.json"], &[]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("there is no file nowhere.json"), "{errors}");
+    // A file that has an equals sign in its own name.
+    let odd = run(&home, "x=y.json", "0.2");
+    assert_eq!(report(&[&odd, &guest], &[]).0, 0);
+    assert!(files(home.scratch.path()).is_empty());
 }

@@ -16,9 +16,7 @@ use crate::processes::{SOON, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::PROGRAM;
-use hostmark::self_check::networks::Networks;
-use hostmark::self_check::wire;
-use hostmark::self_check::wire::{FAR, program_at};
+use hostmark::self_check::limits::{self, FAR, Networks, program_at};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;
@@ -35,7 +33,7 @@ const LOADED: &str = "net.rate_latency@load=receive,cpus=free";
 
 /// A wire of so many megabits a second, with a queue of 50 ms at most.
 fn of(mbit: u32) -> Result<Networks, String> {
-    wire::with_rate(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
+    limits::with_rate(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
 }
 
 /// Bytes that have passed the near end of a wire, either way.
@@ -186,7 +184,7 @@ fn streams_and_methods_share_the_wire() {
 fn four_streams_on_fewer_cpus_share_the_wire() {
     let _alone = alone();
     for (mbit, burst) in [(250, "64kb"), (1000, "256kb")] {
-        let wire = match wire::with_rate(&format!("rate {mbit}mbit burst {burst} latency 50ms")) {
+        let wire = match limits::with_rate(&format!("rate {mbit}mbit burst {burst} latency 50ms")) {
             Ok(wire) => wire,
             Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
         };

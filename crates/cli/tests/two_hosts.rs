@@ -14,7 +14,7 @@ use crate::skip::skipped;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files};
 use crate::under_way::{UnderWay, assert_is_interrupted};
-use hostmark::self_check::networks::Networks;
+use hostmark::self_check::limits::Networks;
 
 /// Hosts, or why there are none here.
 fn hosts(count: usize) -> Option<Networks> {

@@ -15,8 +15,8 @@ use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM};
 use crate::two_hosts::{at, beside, measured};
-use hostmark::self_check::networks::Networks;
-use hostmark::self_check::wire;
+use hostmark::self_check::limits;
+use hostmark::self_check::limits::Networks;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a machine that is busy may take from a rate, and how often a test looks for a moment in which it is not.
@@ -112,10 +112,10 @@ fn worked(command: &[&str], job: &Job) -> Round {
 
 /// A round of a case over a wire.
 fn over(wire: &Networks, case: &str) -> Round {
-    let ends = [1, 2].map(|host| wire::program_at(wire, host, PROGRAM));
+    let ends = [1, 2].map(|host| limits::program_at(wire, host, PROGRAM));
     let [near, far] = [&ends[0], &ends[1]].map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
     let mut job = job(case);
-    let ends = far_ends(&far, &job, &[wire::FAR]).expect("it listens").expect("the case has a far end");
+    let ends = far_ends(&far, &job, &[limits::FAR]).expect("it listens").expect("the case has a far end");
     job.cases[0].far = ends.ends().to_vec();
     let mut round = worked(&near, &job);
     ends.finish(&mut round.0);
@@ -159,7 +159,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
     let _alone = alone();
     // The burst lasts longer than a timer of a busy machine is late.
     for (megabits, burst) in [(83, "16kb"), (419, "64kb")] {
-        let wire = match wire::with_rate(&format!("rate {megabits}mbit burst {burst} limit 64kb")) {
+        let wire = match limits::with_rate(&format!("rate {megabits}mbit burst {burst} limit 64kb")) {
             Ok(wire) => wire,
             Err(why) => return skipped(&format!("no wire can be made here: {why}")),
         };
@@ -203,7 +203,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
 fn a_queue_that_lets_the_sender_wait_is_distinguished_from_one_that_drops() {
     let _alone = alone();
     // It holds more than a socket may have under way.
-    let wire = match wire::with_rate("rate 83mbit burst 16kb limit 8mb") {
+    let wire = match limits::with_rate("rate 83mbit burst 16kb limit 8mb") {
         Ok(wire) => wire,
         Err(why) => return skipped(&format!("no wire can be made here: {why}")),
     };
@@ -224,7 +224,7 @@ fn a_queue_that_lets_the_sender_wait_is_distinguished_from_one_that_drops() {
 #[test]
 fn no_sample_of_a_run_is_faster_than_its_link() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    let wire = match wire::with_rate("rate 250mbit burst 64kb latency 50ms") {
+    let wire = match limits::with_rate("rate 250mbit burst 64kb latency 50ms") {
         Ok(wire) => wire,
         Err(why) => return skipped(&format!("no wire can be made here: {why}")),
     };

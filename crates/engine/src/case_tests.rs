@@ -5,8 +5,7 @@ use crate::clock::FakeClock;
 use crate::sys::affinity;
 use crate::sys::call::named;
 use crate::sys::memory::Pages;
-use crate::sys::peer::Peer;
-use crate::sys::process::in_a_child;
+use crate::sys::process::{Peer, in_a_child};
 use crate::sys::scratch::Private;
 
 fn case(fake: &FakeClock, id: &str) -> Case {

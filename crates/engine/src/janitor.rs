@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::resource_limits::reason_of;
 use crate::sys::control_group::GroupPlace;
-use crate::sys::group::{Lineage, ProcessGroup};
-use crate::sys::retry;
+use crate::sys::descendants::{Lineage, ProcessGroup};
+use crate::sys::process;
 use crate::sys::scratch::Private;
 use crate::sys::setting::{Setting, SettingChange};
 
@@ -97,7 +97,7 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     }
     // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
     for change in changes.iter().rev() {
-        retry::until(|| change.put_back(root).is_ok());
+        process::retry_until(|| change.put_back(root).is_ok());
     }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
@@ -131,7 +131,7 @@ fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
 
 fn remove(directory: &Private) {
     // Nobody is left who could be told of an error: content may have changed meanwhile, or the kernel been short of memory.
-    retry::until(|| directory.remove().is_ok());
+    process::retry_until(|| directory.remove().is_ok());
 }
 
 #[cfg(test)]

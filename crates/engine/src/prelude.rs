@@ -11,8 +11,8 @@ pub use hostmark_say::say;
 pub use hostmark_host::{
     DeviceWork, Root, device_work, domains, is_memory, nurseries, of_caches, single, storage_stack,
 };
-pub use hostmark_launch::crowd::{MOST_AT_DOOR, who_makes_room};
 pub use hostmark_launch::group::null as null_device;
+pub use hostmark_launch::serve::{MOST_AT_DOOR, who_makes_room};
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};
 pub use hostmark_stats::descriptive::{median, median_in_place};

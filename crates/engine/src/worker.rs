@@ -17,20 +17,16 @@ use hostmark_model::{
 };
 use hostmark_say::say;
 
-use crate::case::arena;
 use crate::case::copies::{self, Copies};
-use crate::case::{Case, WorkersPart, Yield};
+use crate::case::{Case, WorkersPart, Yield, arena};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::probe::{Catalogue, Entry, Quantity, find};
 use crate::round_error::{Result, RoundError, panicked};
-use crate::sampling::core_monitor;
-use crate::sampling::last_cache;
-use crate::sampling::memory_look;
 use crate::sampling::sample::{Interference, Samples};
-use crate::sampling::setup;
+use crate::sampling::{core_monitor, last_cache, memory_look, setup};
 use crate::sys::call::Call;
-use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, exit_message, ipc_cleanup, oom_score, process, scratch};
+use crate::sys::usage::ThreadCounters;
+use crate::sys::{affinity, exit_message, ipc_cleanup, process, scratch};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -56,7 +52,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     }
     // When memory runs out, this process is to be killed and nothing of others. Where the kernel does not take that, as
     // without /proc, it fills no more than it may all the same.
-    let _ = oom_score::prefer_this_process();
+    let _ = process::be_killed_first();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;

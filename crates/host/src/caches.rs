@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use hostmark_model::{CacheFact, CacheKind, CpuFact};
 
-use crate::cpu_list::holds;
-use crate::cpuinfo::CpuInfo;
-use crate::root::Root;
+use crate::cpus::CpuInfo;
+use crate::root::{Root, holds};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
@@ -136,8 +135,9 @@ fn apic_ids(cpuinfo: &CpuInfo, online: &[usize]) -> Vec<(usize, usize)> {
     if let [only] = online {
         return vec![(*only, 0)];
     }
-    let from_files =
-        |stanza| Some((crate::cpuinfo::number(stanza, "processor")?, crate::cpuinfo::number(stanza, "apicid")?));
+    let from_files = |stanza| {
+        Some((crate::cpus::stanza_number(stanza, "processor")?, crate::cpus::stanza_number(stanza, "apicid")?))
+    };
     cpuinfo.processors().iter().filter_map(from_files).filter(|(id, _)| holds(online, *id)).collect()
 }
 
@@ -182,7 +182,7 @@ mod tests {
     fn cpuid_and_sysfs_agree_where_both_report() {
         let root = Root::here();
         let cpuinfo = CpuInfo::read(&root);
-        let cpus = crate::cpus::read(&root, &cpuinfo);
+        let cpus = crate::cpus::read_cpus(&root, &cpuinfo);
         let (from_files, asked) = (from_sysfs(&root, &cpus), from_cpuid(&cpuinfo, &cpus));
         for cache in &asked {
             assert!(cache.size_bytes > 0 && cache.level > 0, "{cache:?}");

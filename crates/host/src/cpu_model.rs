@@ -1,13 +1,10 @@
-//! The processor's model and abilities, as x86 and aarch64 tell them.
+//! The processor's model and abilities, as x86 and aarch64 tell them, and the names of both kinds of processor.
 
-use hostmark_model::{CoreKindFact, CpuFact, CpuFacts, HostFacts};
+use hostmark_model::{CoreKindFact, CpuFact, CpuFacts, HostFacts, design_that_can};
 
-use crate::arm;
-use crate::cpu_list::parse_cpu_list;
-use crate::cpuinfo::{CpuInfo, Stanza};
+use crate::cpus::{CpuInfo, Stanza};
 use crate::placement::{CoreKind, core_kinds};
-use crate::root::Root;
-use crate::x86;
+use crate::root::{Root, parse_cpu_list};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
@@ -53,7 +50,7 @@ fn microarchitecture(cpuinfo: &CpuInfo) -> Option<String> {
     let number = |key: &str| cpuinfo.first(key)?.parse().ok();
     let numbers = (number("cpu family")?, number("model")?, number("stepping")?);
     let has = |flag: &str| cpuinfo.words("flags").any(|word| word == flag);
-    let name = x86::name(cpuinfo.first("vendor_id")?, numbers, has)?;
+    let name = x86_name(cpuinfo.first("vendor_id")?, numbers, has)?;
     let is_in_name = cpuinfo.first("model name").is_some_and(|model| model.contains(&name));
     (!is_in_name).then_some(name)
 }
@@ -120,7 +117,7 @@ fn smt_active(root: &Root, cpus: &[CpuFact]) -> Option<bool> {
 
 fn arm_vendor(cpuinfo: &CpuInfo) -> Option<String> {
     let code = hex(cpuinfo.first("CPU implementer")?)?;
-    Some(arm::implementer(code).map_or_else(|| format!("{code:#04x}"), str::to_owned))
+    Some(arm_implementer(code).map_or_else(|| format!("{code:#04x}"), str::to_owned))
 }
 
 /// The distinct cores in the order in which they appear, joined by `+` (big and little cores differ), each with the
@@ -130,7 +127,7 @@ fn arm_model(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
     let on_ec2 = root.text("/sys/class/dmi/id/sys_vendor").is_some_and(|vendor| vendor == "Amazon EC2");
     let core = |stanza: &Stanza| {
         let number = |key| hex(stanza.get(key)?);
-        let mut name = arm::model(number("CPU implementer")?, number("CPU part")?, on_ec2);
+        let mut name = arm_name(number("CPU implementer")?, number("CPU part")?, on_ec2);
         if let (Some(variant), Some(revision)) = (number("CPU variant"), stanza.get("CPU revision")) {
             name.push_str(&format!(" r{variant}p{revision}"));
         }
@@ -147,4 +144,275 @@ fn arm_model(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
 
 fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+/// What a design is called: from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's revision guides.
+struct Design {
+    vendor: &'static str,
+    family: u32,
+    /// First and last.
+    models: (u32, u32),
+    name: &'static str,
+}
+
+const fn intel(model: u32, name: &'static str) -> Design {
+    Design { vendor: "GenuineIntel", family: 6, models: (model, model), name }
+}
+
+const fn amd(family: u32, models: (u32, u32), name: &'static str) -> Design {
+    Design { vendor: "AuthenticAMD", family, models, name }
+}
+
+const DESIGNS: &[Design] = &[
+    intel(0x1a, "Nehalem"),
+    intel(0x2c, "Westmere"),
+    intel(0x2a, "Sandy Bridge"),
+    intel(0x2d, "Sandy Bridge-EP"),
+    intel(0x3a, "Ivy Bridge"),
+    intel(0x3e, "Ivy Bridge-EP"),
+    intel(0x3c, "Haswell"),
+    intel(0x3f, "Haswell-EP"),
+    intel(0x45, "Haswell"),
+    intel(0x46, "Haswell"),
+    intel(0x3d, "Broadwell"),
+    intel(0x47, "Broadwell"),
+    intel(0x4f, "Broadwell-EP"),
+    intel(0x56, "Broadwell-DE"),
+    intel(0x4e, "Skylake"),
+    intel(0x5e, "Skylake"),
+    intel(0x55, "Skylake-SP"),
+    intel(0x5f, "Goldmont"),
+    intel(0x86, "Tremont"),
+    intel(0x8e, "Kaby Lake"),
+    intel(0x9e, "Kaby Lake"),
+    intel(0xa5, "Comet Lake"),
+    intel(0xa6, "Comet Lake"),
+    intel(0x6a, "Ice Lake-SP"),
+    intel(0x6c, "Ice Lake-D"),
+    intel(0x7e, "Ice Lake"),
+    intel(0x8c, "Tiger Lake"),
+    intel(0x8d, "Tiger Lake"),
+    intel(0xa7, "Rocket Lake"),
+    intel(0x97, "Alder Lake"),
+    intel(0x9a, "Alder Lake"),
+    intel(0xb7, "Raptor Lake"),
+    intel(0xba, "Raptor Lake"),
+    intel(0xbf, "Raptor Lake"),
+    intel(0xaa, "Meteor Lake"),
+    intel(0xac, "Meteor Lake"),
+    intel(0xbd, "Lunar Lake"),
+    intel(0xc5, "Arrow Lake"),
+    intel(0xc6, "Arrow Lake"),
+    intel(0x8f, "Sapphire Rapids"),
+    intel(0xcf, "Emerald Rapids"),
+    intel(0xad, "Granite Rapids"),
+    intel(0xae, "Granite Rapids"),
+    intel(0xaf, "Sierra Forest"),
+    amd(0x17, (0x01, 0x01), "Zen, Naples"),
+    amd(0x17, (0x08, 0x08), "Zen+"),
+    amd(0x17, (0x11, 0x18), "Zen"),
+    amd(0x17, (0x31, 0x31), "Zen 2, Rome"),
+    amd(0x17, (0x47, 0xaf), "Zen 2"),
+    amd(0x19, (0x01, 0x01), "Zen 3, Milan"),
+    amd(0x19, (0x08, 0x08), "Zen 3"),
+    amd(0x19, (0x20, 0x5f), "Zen 3"),
+    amd(0x19, (0x11, 0x11), "Zen 4, Genoa"),
+    amd(0x19, (0x18, 0x18), "Zen 4"),
+    amd(0x19, (0x60, 0x7f), "Zen 4"),
+    amd(0x19, (0xa0, 0xaf), "Zen 4c, Bergamo"),
+    // A hypervisor's own model of the processor has the model 0.
+    amd(0x1a, (0x00, 0x0f), "Zen 5, Turin"),
+    amd(0x1a, (0x10, 0x1f), "Zen 5c, Turin"),
+    amd(0x1a, (0x20, 0x4f), "Zen 5"),
+    amd(0x1a, (0x60, 0x7f), "Zen 5"),
+    Design { vendor: "HygonGenuine", family: 0x18, models: (0x00, 0xff), name: "Dhyana" },
+];
+
+/// The design's name, as far as what it can do does not contradict it; none of one that is not known.
+fn x86_name(vendor: &str, numbers: (u32, u32, u32), has: impl Fn(&str) -> bool) -> Option<String> {
+    let (family, model, stepping) = numbers;
+    Some(design_that_can(vendor, design(vendor, family, model, stepping)?, has))
+}
+
+fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'static str> {
+    let is_it =
+        |one: &&Design| one.vendor == vendor && one.family == family && (one.models.0..=one.models.1).contains(&model);
+    let known = DESIGNS.iter().find(is_it)?.name;
+    Some(match (known, model, stepping) {
+        // Later designs of one model.
+        ("Skylake-SP", 0x55, 5..=9) => "Cascade Lake",
+        ("Skylake-SP", 0x55, 10..) => "Cooper Lake",
+        ("Kaby Lake", 0x8e, 10..) | ("Kaby Lake", 0x9e, 10..) => "Coffee Lake",
+        _ => known,
+    })
+}
+
+/// Implementer codes (MIDR_EL1 bits 31:24), as Arm assigned them.
+const IMPLEMENTERS: &[(u32, &str)] = &[
+    (0x41, "Arm"),
+    (0x42, "Broadcom"),
+    (0x43, "Cavium"),
+    (0x46, "Fujitsu"),
+    (0x48, "HiSilicon"),
+    (0x4e, "NVIDIA"),
+    (0x50, "APM"),
+    (0x51, "Qualcomm"),
+    (0x53, "Samsung"),
+    (0x56, "Marvell"),
+    (0x61, "Apple"),
+    (0x6d, "Microsoft"),
+    (0x70, "Phytium"),
+    (0xc0, "Ampere"),
+];
+
+/// (implementer, part, name), by implementer and part.
+const PARTS: &[(u32, u32, &str)] = &[
+    (0x41, 0xd03, "Cortex-A53"),
+    (0x41, 0xd05, "Cortex-A55"),
+    (0x41, 0xd07, "Cortex-A57"),
+    (0x41, 0xd08, "Cortex-A72"),
+    (0x41, 0xd09, "Cortex-A73"),
+    (0x41, 0xd0a, "Cortex-A75"),
+    (0x41, 0xd0b, "Cortex-A76"),
+    (0x41, 0xd0c, "Neoverse N1"),
+    (0x41, 0xd0d, "Cortex-A77"),
+    (0x41, 0xd40, "Neoverse V1"),
+    (0x41, 0xd41, "Cortex-A78"),
+    (0x41, 0xd42, "Cortex-A78AE"),
+    (0x41, 0xd44, "Cortex-X1"),
+    (0x41, 0xd46, "Cortex-A510"),
+    (0x41, 0xd47, "Cortex-A710"),
+    (0x41, 0xd48, "Cortex-X2"),
+    (0x41, 0xd49, "Neoverse N2"),
+    (0x41, 0xd4a, "Neoverse E1"),
+    (0x41, 0xd4b, "Cortex-A78C"),
+    (0x41, 0xd4d, "Cortex-A715"),
+    (0x41, 0xd4e, "Cortex-X3"),
+    (0x41, 0xd4f, "Neoverse V2"),
+    (0x41, 0xd80, "Cortex-A520"),
+    (0x41, 0xd81, "Cortex-A720"),
+    (0x41, 0xd82, "Cortex-X4"),
+    (0x41, 0xd83, "Neoverse V3AE"),
+    (0x41, 0xd84, "Neoverse V3"),
+    (0x41, 0xd85, "Cortex-X925"),
+    (0x41, 0xd87, "Cortex-A725"),
+    (0x41, 0xd8e, "Neoverse N3"),
+    (0x42, 0x516, "ThunderX2"),
+    (0x43, 0x0a1, "ThunderX"),
+    (0x43, 0x0af, "ThunderX2"),
+    (0x46, 0x001, "A64FX"),
+    (0x48, 0xd01, "Kunpeng 920 (TaiShan v110)"),
+    (0x48, 0xd02, "TaiShan v120"),
+    (0x4e, 0x004, "Carmel"),
+    (0x50, 0x000, "X-Gene"),
+    (0x51, 0x001, "Oryon"),
+    (0x51, 0x800, "Kryo 2xx Gold"),
+    (0x51, 0x804, "Kryo 4xx Gold"),
+    (0x51, 0x805, "Kryo 4xx Silver"),
+    (0x51, 0xc00, "Falkor"),
+    (0x51, 0xc01, "Saphira"),
+    (0x61, 0x022, "M1 Icestorm"),
+    (0x61, 0x023, "M1 Firestorm"),
+    (0x61, 0x024, "M1 Pro Icestorm"),
+    (0x61, 0x025, "M1 Pro Firestorm"),
+    (0x61, 0x028, "M1 Max Icestorm"),
+    (0x61, 0x029, "M1 Max Firestorm"),
+    (0x61, 0x032, "M2 Blizzard"),
+    (0x61, 0x033, "M2 Avalanche"),
+    (0x6d, 0xd49, "Azure Cobalt 100"),
+    (0x70, 0x662, "FTC662"),
+    (0x70, 0x663, "FTC663"),
+    (0xc0, 0xac3, "AmpereOne"),
+    (0xc0, 0xac4, "AmpereOne AC04"),
+];
+
+/// Amazon's own processors carry Arm's ids; each generation uses another core, so that on EC2 the core names the chip.
+const GRAVITONS: &[(u32, &str)] = &[
+    (0xd08, "AWS Graviton"),
+    (0xd0c, "AWS Graviton2"),
+    (0xd40, "AWS Graviton3"),
+    (0xd4f, "AWS Graviton4"),
+    (0xd84, "AWS Graviton5"),
+];
+
+/// Who designed the processor.
+fn arm_implementer(code: u32) -> Option<&'static str> {
+    IMPLEMENTERS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+}
+
+/// A name of implementer and part: `Arm Neoverse N1`; the bare numbers where they are unknown.
+fn arm_name(implementer_code: u32, part: u32, on_ec2: bool) -> String {
+    let core = match (arm_implementer(implementer_code), arm_part_name(implementer_code, part)) {
+        (Some(maker), Some(name)) => format!("{maker} {name}"),
+        (Some(maker), None) => format!("{maker} part {part:#05x}"),
+        _ => format!("implementer {implementer_code:#04x} part {part:#05x}"),
+    };
+    let graviton = GRAVITONS.iter().find(|(known, _)| on_ec2 && implementer_code == 0x41 && *known == part);
+    match graviton {
+        Some((_, chip)) => format!("{chip} ({core})"),
+        None => core,
+    }
+}
+
+fn arm_part_name(implementer: u32, part: u32) -> Option<&'static str> {
+    PARTS.iter().find(|known| (known.0, known.1) == (implementer, part)).map(|known| known.2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_are_recognized_by_model_and_stepping() {
+        for (vendor, family, model, stepping, name) in [
+            ("GenuineIntel", 6, 85, 4, Some("Skylake-SP")),
+            ("GenuineIntel", 6, 94, 3, Some("Skylake")),
+            ("GenuineIntel", 6, 106, 6, Some("Ice Lake-SP")),
+            ("GenuineIntel", 6, 85, 7, Some("Cascade Lake")),
+            ("GenuineIntel", 6, 85, 11, Some("Cooper Lake")),
+            ("GenuineIntel", 6, 207, 2, Some("Emerald Rapids")),
+            ("AuthenticAMD", 25, 1, 1, Some("Zen 3, Milan")),
+            ("AuthenticAMD", 26, 2, 1, Some("Zen 5, Turin")),
+            ("AuthenticAMD", 6, 207, 2, None),
+            ("GenuineIntel", 6, 9999, 0, None),
+        ] {
+            assert_eq!(design(vendor, family, model, stepping), name);
+        }
+    }
+
+    #[test]
+    fn what_it_can_do_stands_before_its_numbers() {
+        let named = |numbers, flags: &[&str]| x86_name("GenuineIntel", numbers, |flag| flags.contains(&flag));
+        assert_eq!(named((6, 0xa7, 1), &["avx512f", "amx_tile"]).as_deref(), Some("≥ Sapphire Rapids"));
+        assert_eq!(named((6, 0xa7, 1), &["avx512f"]).as_deref(), Some("Rocket Lake"));
+        assert_eq!(named((6, 9999, 0), &["amx_tile"]), None);
+    }
+
+    #[test]
+    fn no_model_has_two_names() {
+        for (at, one) in DESIGNS.iter().enumerate() {
+            let overlaps = |other: &Design| {
+                (other.vendor, other.family) == (one.vendor, one.family)
+                    && other.models.0 <= one.models.1
+                    && one.models.0 <= other.models.1
+            };
+            assert!(!DESIGNS[at + 1..].iter().any(overlaps), "{}", one.name);
+        }
+    }
+
+    #[test]
+    fn every_part_has_a_known_implementer_and_stands_once() {
+        assert!(PARTS.iter().all(|part| arm_implementer(part.0).is_some()));
+        assert!(PARTS.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)));
+        assert!(GRAVITONS.iter().all(|(part, _)| arm_part_name(0x41, *part).is_some()));
+    }
+
+    #[test]
+    fn unknown_parts_keep_their_numbers() {
+        assert_eq!(arm_name(0x41, 0xd0c, false), "Arm Neoverse N1");
+        assert_eq!(arm_name(0x41, 0xd40, true), "AWS Graviton3 (Arm Neoverse V1)");
+        assert_eq!(arm_name(0xc0, 0xac3, true), "Ampere AmpereOne");
+        assert_eq!(arm_name(0x41, 0xfff, true), "Arm part 0xfff");
+        assert_eq!(arm_name(0x99, 0x1, false), "implementer 0x99 part 0x001");
+    }
 }

@@ -1,18 +1,17 @@
-//! The logical CPUs: which are present, online and allowed, and which share a core.
+//! The logical CPUs and the memory nodes: which there are and may be used, and which share a core; /proc/cpuinfo.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
 
-use hostmark_model::CpuFact;
+use hostmark_model::{CpuFact, NodeFact};
 
-use crate::cpu_list::holds;
-use crate::cpuinfo::{self, CpuInfo};
-use crate::root::{Root, field};
+use crate::root::{Root, field, holds, parse_cpu_list};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
 /// Every present CPU by ascending id; empty when nothing tells of any.
-pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> Vec<CpuFact> {
-    let online = online(root, cpuinfo);
+pub(crate) fn read_cpus(root: &Root, cpuinfo: &CpuInfo) -> Vec<CpuFact> {
+    let online = online_cpus(root, cpuinfo);
     let present = root.id_list(&format!("{CPU_DIR}/present"));
     let allowed = allowed(root);
     let mut ids: Vec<usize> = present.into_iter().flatten().chain(online.iter().copied()).collect();
@@ -34,11 +33,11 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> Vec<CpuFact> {
 
 /// The CPUs of this process's affinity mask. The text form has no limit, where the CPU sets of C libraries end at 1024.
 pub(crate) fn allowed(root: &Root) -> Option<Vec<usize>> {
-    crate::parse_cpu_list(field(&root.raw("/proc/self/status")?, "Cpus_allowed_list")?)
+    parse_cpu_list(field(&root.raw("/proc/self/status")?, "Cpus_allowed_list")?)
 }
 
 /// sysfs knows best; sandboxes without it still list processors in /proc.
-fn online(root: &Root, cpuinfo: &CpuInfo) -> Vec<usize> {
+fn online_cpus(root: &Root, cpuinfo: &CpuInfo) -> Vec<usize> {
     if let Some(ids) = root.id_list(&format!("{CPU_DIR}/online")) {
         return ids;
     }
@@ -49,7 +48,7 @@ fn online(root: &Root, cpuinfo: &CpuInfo) -> Vec<usize> {
         .filter_map(|line| line.strip_prefix("cpu")?.split(' ').next()?.parse().ok())
         .collect();
     if ids.is_empty() {
-        ids = cpuinfo.processors().iter().filter_map(|stanza| cpuinfo::number(stanza, "processor")).collect();
+        ids = cpuinfo.processors().iter().filter_map(|stanza| stanza_number(stanza, "processor")).collect();
     }
     ids.sort_unstable();
     ids
@@ -92,8 +91,8 @@ fn cores_from_cpuinfo(cpuinfo: &CpuInfo, cpus: &mut [CpuFact], unplaced: &[usize
         .processors()
         .iter()
         .filter_map(|stanza| {
-            let place = (cpuinfo::number(stanza, "physical id")?, cpuinfo::number(stanza, "core id")?);
-            Some((cpuinfo::number(stanza, "processor")?, place))
+            let place = (stanza_number(stanza, "physical id")?, stanza_number(stanza, "core id")?);
+            Some((stanza_number(stanza, "processor")?, place))
         })
         .collect();
     let mut threads: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
@@ -123,5 +122,96 @@ fn read_speeds(root: &Root, cpus: &mut [CpuFact]) {
             cpu.capacity = root.number(&format!("{dir}/cpu_capacity"));
             asks_capacity = cpu.capacity.is_some();
         }
+    }
+}
+
+/// One processor's lines.
+pub(crate) type Stanza = BTreeMap<String, String>;
+
+/// The file; the whole of it is read only when someone asks (the kernel writes 1.5 KB for each x86 CPU).
+pub(crate) struct CpuInfo<'a> {
+    root: &'a Root,
+    first: Stanza,
+    all: OnceCell<Vec<Stanza>>,
+}
+
+impl<'a> CpuInfo<'a> {
+    pub(crate) fn read(root: &'a Root) -> Self {
+        let first = root.first_stanza("/proc/cpuinfo").map(|text| stanza(&text)).unwrap_or_default();
+        CpuInfo { root, first, all: OnceCell::new() }
+    }
+
+    /// What the first processor says of `key`.
+    pub(crate) fn first(&self, key: &str) -> Option<&str> {
+        self.first.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The first processor's list of words (`flags`, `Features`).
+    pub(crate) fn words(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.first(key).into_iter().flat_map(str::split_whitespace)
+    }
+
+    /// Every processor that the file lists.
+    pub(crate) fn processors(&self) -> &[Stanza] {
+        self.all.get_or_init(|| {
+            let text = self.root.raw("/proc/cpuinfo").unwrap_or_default();
+            text.split("\n\n").map(stanza).filter(|stanza| stanza.contains_key("processor")).collect()
+        })
+    }
+}
+
+fn stanza(text: &str) -> Stanza {
+    let pair = |line: &str| line.split_once(':').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+    text.lines().filter_map(pair).collect()
+}
+
+/// A number of a processor's lines.
+pub(crate) fn stanza_number(stanza: &Stanza, key: &str) -> Option<usize> {
+    stanza.get(key)?.parse().ok()
+}
+
+const NODE_DIR: &str = "/sys/devices/system/node";
+
+/// Every online node by ascending id; empty when the kernel has no notion of nodes.
+pub(crate) fn read_nodes(root: &Root) -> Vec<NodeFact> {
+    let online = root.id_list(&format!("{NODE_DIR}/online")).unwrap_or_else(|| listed_nodes(root));
+    online.into_iter().filter_map(|id| node(root, id)).collect()
+}
+
+fn listed_nodes(root: &Root) -> Vec<usize> {
+    let mut ids: Vec<usize> =
+        root.names(NODE_DIR).iter().filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn node(root: &Root, id: usize) -> Option<NodeFact> {
+    let dir = format!("{NODE_DIR}/node{id}");
+    let cpus = root.id_list(&format!("{dir}/cpulist"));
+    let meminfo = root.raw(&format!("{dir}/meminfo"));
+    if cpus.is_none() && meminfo.is_none() {
+        return None;
+    }
+    let distances = root.text(&format!("{dir}/distance")).unwrap_or_default();
+    Some(NodeFact {
+        id,
+        cpus: cpus.unwrap_or_default(),
+        memory_bytes: meminfo.as_deref().and_then(total_bytes).unwrap_or(0),
+        distances: distances.split_whitespace().map_while(|distance| distance.parse().ok()).collect(),
+        huge_pages: crate::memory::huge_pages(root, &format!("{dir}/hugepages")),
+    })
+}
+
+/// From `Node 0 MemTotal:  24684096 kB`.
+fn total_bytes(meminfo: &str) -> Option<u64> {
+    let mut words = meminfo.lines().find(|line| line.contains(" MemTotal:"))?.split_whitespace().skip(3);
+    words.next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Tells every CPU its node.
+pub(crate) fn assign_nodes(nodes: &[NodeFact], cpus: &mut [CpuFact]) {
+    let of: HashMap<usize, usize> = nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (*cpu, node.id))).collect();
+    for cpu in cpus {
+        cpu.node = of.get(&cpu.id).copied();
     }
 }

@@ -5,64 +5,34 @@ use std::path::Path;
 
 use hostmark_model::HostFacts;
 
-mod activity;
-mod arm;
-mod audit;
 mod caches;
 mod cgroups;
-mod container;
-mod cpu_list;
 mod cpu_model;
-mod cpu_times;
-mod cpuinfo;
 mod cpus;
-mod device_work;
-mod energy;
 mod firmware;
-mod hypervisor;
 mod kernel;
-mod kvm;
-mod limits;
 mod memory;
-mod network;
 mod network_path;
-mod nodes;
 mod noise;
-mod own_process;
 mod placement;
-mod pmu;
-mod processes;
 mod root;
-mod round_counters;
+mod sensors;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
-mod spare;
 mod storage;
-mod storage_stack;
-mod temperature;
-mod throttling;
 mod virtualization;
-mod x86;
 
-pub use cpu_list::parse_cpu_list;
-pub use cpu_times::{CpuTimes, Used, note_busy};
-pub use device_work::{DeviceWork, device_work};
-pub use energy::{EnergyMeter, NoEnergy};
-pub use hypervisor::EMULATED;
-pub use kvm::{cpu_time_ns, exits, guest_settings};
+pub use memory::{Holder, Spare, SpareMemory};
 pub use network_path::{addresses, network_path, ssh_address};
-pub use noise::{NoiseSnapshot, busiest_other};
+pub use noise::{BusyProcess, CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, Used, busiest_other, note_busy};
 pub use placement::{
     CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
 };
-pub use pmu::{CorePmu, NamedEvent};
-pub use processes::BusyProcess;
-pub use root::Root;
-pub use round_counters::{RoundCounters, RoundLosses};
-pub use spare::{Holder, Spare, SpareMemory};
-pub use storage_stack::{is_memory, storage_stack};
-pub use temperature::CpuSensors;
+pub use root::{Root, parse_cpu_list};
+pub use sensors::{CorePmu, CpuSensors, EnergyMeter, NamedEvent, NoEnergy};
+pub use storage::{DeviceWork, device_work, is_memory, storage_stack};
+pub use virtualization::{EMULATED, cpu_time_ns, exits, guest_settings};
 
 /// Everything that the files under `root` tell of the machine.
 pub fn read(root: &Root) -> HostFacts {
@@ -71,10 +41,10 @@ pub fn read(root: &Root) -> HostFacts {
 
 /// The same for a run whose scratch directories go to `scratch` in the place of the usual directory.
 pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
-    let cpuinfo = cpuinfo::CpuInfo::read(root);
-    let mut cpus = cpus::read(root, &cpuinfo);
-    let nodes = nodes::read(root);
-    nodes::assign(&nodes, &mut cpus);
+    let cpuinfo = cpus::CpuInfo::read(root);
+    let mut cpus = cpus::read_cpus(root, &cpuinfo);
+    let nodes = cpus::read_nodes(root);
+    cpus::assign_nodes(&nodes, &mut cpus);
     let caches = caches::read(root, &cpuinfo, &cpus);
     let mut host = HostFacts {
         hostname: root.text("/proc/sys/kernel/hostname").unwrap_or_default(),
@@ -87,13 +57,13 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         memory_look: None,
         kernel: kernel::read(root),
         virtualization: virtualization::read(root, &cpuinfo),
-        limits: limits::read(root),
-        process: own_process::read(root),
+        limits: cgroups::read_limits(root),
+        process: kernel::read_process(root),
         firmware: firmware::read(root),
         storage: storage::read(root, scratch),
-        network: network::read(root),
+        network: network_path::read_interfaces(root),
         loopback: network_path::loopback(root),
-        activity: activity::read(root),
+        activity: kernel::read_activity(root),
         cpus,
     };
     host.cpu.kinds = cpu_model::kinds(root, &host);
@@ -108,7 +78,7 @@ pub fn nurseries(root: &Root, controller: &str) -> Vec<String> {
 
 /// The container that this process runs in, as [`read`] tells it.
 pub fn container(root: &Root) -> Option<String> {
-    container::read(root)
+    virtualization::container(root)
 }
 
 /// Everything that this machine tells of itself.

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::cpu_list::holds;
+use hostmark_model::{HostFacts, Throttling};
+use hostmark_sys::usage;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::cgroups::{self, Groups, Version};
 use crate::cpus;
-use crate::processes::{self, BusyProcess, Process};
-use crate::root::Root;
+use crate::root::{Root, holds};
+use crate::virtualization;
 
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
@@ -49,7 +53,7 @@ impl NoiseSnapshot {
             busy_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[USER, NICE, SYSTEM])).collect(),
             own_ns: root.raw("/proc/self/stat").as_deref().and_then(own_ns),
             context_switches: counter("ctxt"),
-            load: root.text("/proc/loadavg").as_deref().and_then(crate::activity::load),
+            load: root.text("/proc/loadavg").as_deref().and_then(crate::kernel::load),
             running: counter("procs_running"),
             allowed: cpus::allowed(root),
             processes: Vec::new(),
@@ -59,7 +63,7 @@ impl NoiseSnapshot {
 
     /// The counters and the processes; bounded at 2000 processes and 5 ms of CPU time, newest processes first.
     pub fn read_with_processes(root: &Root) -> NoiseSnapshot {
-        let (processes, is_complete) = processes::read(root);
+        let (processes, is_complete) = read(root);
         NoiseSnapshot { processes, is_complete, ..NoiseSnapshot::read(root) }
     }
 
@@ -176,7 +180,7 @@ const SYSTEM: usize = 2;
 const STEAL: usize = 7;
 
 /// What was stolen since boot of the CPU that the line tells of, where it is wanted.
-pub(crate) fn steal_of_cpu(line: &str, is_wanted: impl Fn(usize) -> bool) -> Option<(usize, u64)> {
+fn steal_of_cpu(line: &str, is_wanted: impl Fn(usize) -> bool) -> Option<(usize, u64)> {
     let (number, _) = line.strip_prefix("cpu")?.split_once(' ')?;
     number.parse().ok().filter(|&cpu| is_wanted(cpu)).and_then(|_| ticks_of_cpu(line, &[STEAL]))
 }
@@ -195,4 +199,340 @@ fn own_ns(text: &str) -> Option<u64> {
     let (_, tail) = text.rsplit_once(')')?;
     let ticks: Option<u64> = tail.split_whitespace().skip(14 - 3).take(4).map(|word| word.parse::<u64>().ok()).sum();
     ticks?.checked_mul(TICK_NS)
+}
+
+/// A pass must stay unnoticed beside a run's start: so many processes, so much CPU time, whichever ends first. Time in which others
+/// have the CPU does not count: a pass among busy processes would end before it has seen who they are.
+const MOST_PROCESSES: usize = 2000;
+const MOST_NS: u64 = 5_000_000;
+/// Processes read between two looks at the clock.
+const STRIDE: usize = 16;
+
+/// The process that disturbs most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Its name, as the kernel cuts it (15 bytes).
+    pub name: String,
+    /// CPU time over elapsed time: 0.98 is 98 % of one CPU; several threads can be over 1.
+    pub cpus: f64,
+    /// The CPU on which its first thread ran last.
+    pub last_cpu: usize,
+}
+
+/// One process at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+    pub(crate) parent: u32,
+    /// User and system time of all its threads.
+    cpu_ticks: u64,
+    /// When it started: tells a process from a later one with its number.
+    started_ticks: u64,
+    pub(crate) cpu: usize,
+    is_self: bool,
+}
+
+/// The processes, and whether these are all. The newest come first: a kernel's own threads, hundreds on a large machine,
+/// have the low numbers.
+pub(crate) fn read(root: &Root) -> (Vec<Process>, bool) {
+    let mut pids: Vec<u32> = root.names("/proc").iter().filter_map(|name| name.parse().ok()).collect();
+    pids.sort_unstable_by(|a, b| b.cmp(a));
+    let own = root.text("/proc/self/stat").and_then(|text| parse(&text)).map(|process| process.pid);
+    // Without that clock the number of processes is the only bound.
+    let before_ns = usage::cpu_ns_of_thread().ok();
+    let is_over = || before_ns.zip(usage::cpu_ns_of_thread().ok()).is_some_and(|(before, now)| now - before > MOST_NS);
+    let mut processes = Vec::with_capacity(pids.len().min(MOST_PROCESSES));
+    for (index, pid) in pids.iter().enumerate() {
+        let is_late = index % STRIDE == STRIDE - 1 && is_over();
+        if index == MOST_PROCESSES || is_late {
+            return (processes, false);
+        }
+        // A process may end while it is looked at.
+        if let Some(mut process) = root.one_read(&format!("/proc/{pid}/stat")).and_then(|text| parse(&text)) {
+            process.is_self = Some(process.pid) == own;
+            processes.push(process);
+        }
+    }
+    (processes, true)
+}
+
+/// Reads `pid (name) state ppid …`; the name may hold spaces and parentheses, so that its end is the last one.
+fn parse(text: &str) -> Option<Process> {
+    let (head, tail) = text.rsplit_once(')')?;
+    let (pid, name) = head.split_once('(')?;
+    // Field 3 of proc_pid_stat(5) is the first word here: ppid is 4, utime 14, stime 15, starttime 22, processor 39.
+    let words: Vec<&str> = tail.split_whitespace().collect();
+    let field = |number: usize| words.get(number - 3)?.parse::<u64>().ok();
+    Some(Process {
+        pid: pid.trim().parse().ok()?,
+        name: name.to_owned(),
+        parent: u32::try_from(field(4)?).ok()?,
+        cpu_ticks: field(14)?.checked_add(field(15)?)?,
+        started_ticks: field(22)?,
+        cpu: usize::try_from(field(39)?).ok()?,
+        is_self: false,
+    })
+}
+
+/// The counters when the round began. The kernel's file on CPUs grows with their number, to 100 KiB and more: it is read up to the
+/// last row that is asked for, and not at all where nobody can steal.
+#[derive(Debug)]
+pub struct RoundCounters {
+    root: Root,
+    cpus: Vec<usize>,
+    groups: Vec<(Version, String)>,
+    steal_ns: Option<BTreeMap<usize, u64>>,
+    throttled: Option<Throttling>,
+}
+
+/// What was lost since.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RoundLosses {
+    /// Time that the hypervisor gave to others, summed over the round's CPUs, in steps of 10 ms. None when a CPU is not counted.
+    pub steal_ns: Option<u64>,
+    /// What CPU quotas did to the control groups of this process. None where none is counted.
+    pub throttled: Option<Throttling>,
+}
+
+impl RoundCounters {
+    /// A round on these CPUs begins.
+    pub fn begin(root: &Root, cpus: &[usize]) -> RoundCounters {
+        let groups: Vec<(Version, String)> = Groups::read(root).chain("cpu").collect();
+        RoundCounters {
+            steal_ns: steal_ns(root, cpus),
+            throttled: cgroups::throttling_of(root, &groups),
+            root: root.clone(),
+            cpus: cpus.to_vec(),
+            groups,
+        }
+    }
+
+    pub fn end(&self) -> RoundLosses {
+        let after = steal_ns(&self.root, &self.cpus);
+        // Some hypervisors let the counter step back across a migration.
+        let stolen = |before: &BTreeMap<usize, u64>, after: &BTreeMap<usize, u64>| -> Option<u64> {
+            self.cpus.iter().map(|cpu| Some(after.get(cpu)?.saturating_sub(*before.get(cpu)?))).sum()
+        };
+        // A process that was moved into another group has left the counters of this one.
+        let lost = |before: Throttling, after: Throttling| Throttling {
+            periods: after.periods.saturating_sub(before.periods),
+            ns: (after.ns - before.ns).max(0.0),
+        };
+        RoundLosses {
+            steal_ns: self.steal_ns.as_ref().zip(after.as_ref()).and_then(|(before, after)| stolen(before, after)),
+            throttled: self.throttled.zip(cgroups::throttling_of(&self.root, &self.groups)).map(|(a, b)| lost(a, b)),
+        }
+    }
+}
+
+/// What was stolen of each of these CPUs since boot.
+fn steal_ns(root: &Root, cpus: &[usize]) -> Option<BTreeMap<usize, u64>> {
+    if virtualization::is_hardware_for_sure(root) {
+        return Some(cpus.iter().map(|&cpu| (cpu, 0)).collect());
+    }
+    let Some(last) = cpus.iter().copied().max() else { return Some(BTreeMap::new()) };
+    let rows = root.raw_until("/proc/stat", |so_far| has_row(so_far, last))?;
+    Some(rows.lines().filter_map(|line| steal_of_cpu(line, |cpu| cpus.contains(&cpu))).collect())
+}
+
+/// Whether the rows of CPUs, which come by number, are complete up to that of `last`.
+fn has_row(so_far: &[u8], last: usize) -> bool {
+    let mut lines = so_far.rsplitn(3, |&byte| byte == b'\n').skip(1);
+    let Some(complete) = lines.next().and_then(|line| std::str::from_utf8(line).ok()) else { return false };
+    match complete.strip_prefix("cpu").and_then(|row| row.split(' ').next()) {
+        // The first row is the sum of all.
+        Some("") => false,
+        Some(number) => number.parse().is_ok_and(|number: usize| number >= last),
+        None => true,
+    }
+}
+
+/// A kernel samples who runs at each of its own ticks, of which there are at least so many a second.
+const LEAST_HZ: f64 = 100.0;
+/// The columns that are summed are each cut to whole ticks, at both looks.
+const CUT_NS: f64 = 3.0 * TICK_NS as f64;
+/// How many deviations of a sampled share its error is: one judgement of 370 lies further off by chance.
+const DEVIATIONS: f64 = 3.0;
+
+/// The time that each online CPU has spent on programs and on all else, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CpuTimes {
+    /// When, ns of a clock that nobody sets.
+    pub at_ns: u64,
+    cpus: BTreeMap<usize, Spent>,
+}
+
+/// What a CPU did since boot, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Spent {
+    /// It ran programs, or the kernel for them.
+    busy: u64,
+    /// It did nothing, served interrupts, or was not there.
+    rest: u64,
+}
+
+/// What programs used of a CPU between two looks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Used {
+    /// For how long they ran, ns.
+    pub ns: f64,
+    /// How far that may be off, ns: the kernel samples at its ticks and tells whole hundredths of a second.
+    pub error_ns: f64,
+}
+
+impl CpuTimes {
+    /// The counters now. None where the kernel does not tell.
+    pub fn read(root: &Root) -> Option<CpuTimes> {
+        // Behind the rows of CPUs come those of interrupts, by the thousand.
+        let stat = root.raw_until("/proc/stat", |so_far| has_row(so_far, usize::MAX))?;
+        let now = clock_gettime(ClockId::Monotonic);
+        CpuTimes::of(&stat, now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+    }
+
+    /// From the text of /proc/stat, read at this time.
+    pub fn of(stat: &str, at_ns: u64) -> Option<CpuTimes> {
+        let cpus: BTreeMap<usize, Spent> = stat.lines().filter_map(of_cpu).collect();
+        (!cpus.is_empty()).then_some(CpuTimes { at_ns, cpus })
+    }
+
+    /// Time from this look to `after`, ns.
+    pub fn elapsed_ns(&self, after: &CpuTimes) -> u64 {
+        after.at_ns.saturating_sub(self.at_ns)
+    }
+
+    /// What programs used of `cpu` from this look to `after`: as the kernel's ticks say, and no more than the time that was
+    /// neither idle nor an interrupt's, which most kernels count exactly. None when it is not counted in both.
+    pub fn used(&self, after: &CpuTimes, cpu: usize) -> Option<Used> {
+        let (before, now) = (self.cpus.get(&cpu)?, after.cpus.get(&cpu)?);
+        let elapsed_ns = self.elapsed_ns(after) as f64;
+        let since = |now: u64, before: u64| now.saturating_sub(before) as f64;
+        let sampled_ns = since(now.busy, before.busy).min(elapsed_ns);
+        let ns = sampled_ns.min((elapsed_ns - since(now.rest, before.rest)).max(0.0));
+        let share = if elapsed_ns > 0.0 { sampled_ns / elapsed_ns } else { 0.0 };
+        let samples = LEAST_HZ * elapsed_ns / 1e9;
+        // A CPU that is never idle is busy at every tick, and one that always is at none.
+        let deviation_ns = elapsed_ns * (share * (1.0 - share) / samples.max(1.0)).sqrt();
+        Some(Used { ns, error_ns: DEVIATIONS * deviation_ns + CUT_NS })
+    }
+}
+
+/// Notes how busy each CPU was between two looks, so that a case runs on a quiet one where the host has a choice.
+pub fn note_busy(host: &mut HostFacts, before: &CpuTimes, after: &CpuTimes) {
+    let elapsed_ns = before.elapsed_ns(after) as f64;
+    for cpu in host.cpus.iter_mut().filter(|_| elapsed_ns > 0.0) {
+        cpu.busy = before.used(after, cpu.id).map(|used| used.ns / elapsed_ns);
+    }
+}
+
+/// `cpu3 user nice system idle iowait irq softirq steal …`: the first three are programs' time.
+fn of_cpu(line: &str) -> Option<(usize, Spent)> {
+    let mut words = line.strip_prefix("cpu")?.split(' ');
+    let cpu = words.next()?.parse().ok()?;
+    // Two more columns tell what part of the first two guests had.
+    let ticks: Vec<u64> = words.take(8).map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let sum = |ticks: &[u64]| {
+        ticks.iter().try_fold(0u64, |sum, ticks| sum.checked_add(*ticks)).and_then(|sum| sum.checked_mul(TICK_NS))
+    };
+    let (busy, rest) = ticks.split_at_checked(3)?;
+    Some((cpu, Spent { busy: sum(busy)?, rest: sum(rest)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_parentheses_do_not_shift_the_fields() {
+        let line = "4711 (a) b (c) R 17 4711 17 0 -1 4194304 9 0 0 0 300 98 0 0 20 0 1 0 5555 1 1 1 1 1 1 1 1 0 0 0 0 0 0 0 17 3 0 0 0 0 0";
+        let process = parse(line).unwrap();
+        assert_eq!((process.pid, process.name.as_str(), process.parent), (4711, "a) b (c", 17));
+        assert_eq!((process.cpu_ticks, process.started_ticks, process.cpu), (398, 5555, 3));
+        for damaged in ["", "1", "1 (x", "1 (x) R", "x (y) R 1 2 3"] {
+            assert!(parse(damaged).is_none(), "{damaged}");
+        }
+    }
+
+    /// The kernel's file for so many CPUs.
+    fn stat(cpus: usize) -> String {
+        let rows: String = (0..cpus).map(|cpu| format!("cpu{cpu} 11 12 13 14 15 16 17 {cpu} 0 0\n")).collect();
+        format!("cpu  1 2 3 4 5 6 7 8 0 0\n{rows}intr 5 0 0 0\nctxt 9\n")
+    }
+
+    /// How many bytes of it are read, in pages as the kernel gives them, for the row of `last`.
+    fn read_for(last: usize, cpus: usize) -> usize {
+        let whole = stat(cpus);
+        let pages = (1..=whole.len().div_ceil(4096)).map(|pages| (pages * 4096).min(whole.len()));
+        pages.clone().find(|&end| has_row(&whole.as_bytes()[..end], last)).unwrap_or(whole.len())
+    }
+
+    #[test]
+    fn reading_ends_with_the_page_that_completes_the_last_row() {
+        let whole = stat(1024).len();
+        assert!(whole > 32_000);
+        for last in [0, 3, 100] {
+            assert_eq!(read_for(last, 1024), 4096, "{last}");
+        }
+        for last in [127, 128, 500, 1022] {
+            let end = stat(1024).find(&format!("cpu{last} ")).unwrap();
+            let read = read_for(last, 1024);
+            assert!(
+                read > end
+                    && read <= end + 2 * 4096
+                    && stat(1024)[..read].contains(&format!("\ncpu{last} 11 12 13 14 15 16 17 {last} "))
+            );
+        }
+        // A CPU that went away is missed when its turn has passed.
+        assert_eq!(read_for(5000, 1024), whole);
+        assert!(!has_row(b"", 0) && !has_row(b"cpu  1 2", 0) && !has_row(b"cpu  1 2\ncpu0 1", 0));
+    }
+
+    /// Ticks of user, nice, system, idle, iowait, irq, softirq and steal.
+    fn at(seconds: u64, ticks: [u64; 8]) -> CpuTimes {
+        let columns = ticks.map(|ticks| ticks.to_string()).join(" ");
+        let stat = format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu4 {columns} 0 0\nintr 5 6\n");
+        CpuTimes::of(&stat, seconds * 1_000_000_000).unwrap()
+    }
+
+    fn used(after: CpuTimes) -> Used {
+        at(100, [1000, 10, 20, 4000, 5, 6, 7, 8]).used(&after, 4).unwrap()
+    }
+
+    fn is_near(used: Used, ns: f64, error_ns: f64) -> bool {
+        (used.ns - ns).abs() < 1.0 && (used.error_ns - error_ns).abs() < 1.0
+    }
+
+    #[test]
+    fn a_cpu_that_is_never_idle_is_known_to_a_tick_and_a_half_idle_one_as_samples_report() {
+        let always = used(at(102, [1100, 60, 70, 4000, 5, 6, 7, 8]));
+        assert!(is_near(always, 2e9, 3e7), "{always:?}");
+        let half = used(at(102, [1100, 10, 20, 4100, 5, 6, 7, 8]));
+        // 200 samples of one half: a deviation of 0.0354 of two seconds.
+        assert!(is_near(half, 1e9, 3e7 + 3.0 * 2e9 * (0.25_f64 / 200.0).sqrt()), "{half:?}");
+        let never = used(at(102, [1000, 10, 20, 4200, 5, 6, 7, 8]));
+        assert!(is_near(never, 0.0, 3e7), "{never:?}");
+    }
+
+    #[test]
+    fn both_counts_have_to_agree() {
+        // By the ticks it was busy for a second, by what is left beside idle time, interrupts and steal for half of one.
+        let left = used(at(102, [1100, 10, 20, 4050, 15, 16, 27, 68]));
+        assert!((left.ns - 5e8).abs() < 1.0, "{left:?}");
+        let idle = used(at(102, [1100, 10, 20, 4150, 5, 6, 7, 8]));
+        assert!((idle.ns - 5e8).abs() < 1.0, "{idle:?}");
+        // A sandbox that counts nothing shows no program.
+        assert_eq!(used(at(102, [1000, 10, 20, 4000, 5, 6, 7, 8])).ns, 0.0);
+    }
+
+    #[test]
+    fn what_is_not_counted_in_both_is_not_known() {
+        let (before, after) = (at(1, [0; 8]), at(2, [1; 8]));
+        assert_eq!((before.used(&after, 3), before.elapsed_ns(&after)), (None, 1_000_000_000));
+        assert_eq!(
+            (CpuTimes::of("", 0), CpuTimes::of("cpu0 1 2\n", 0), CpuTimes::of("intr 1\n", 0)),
+            (None, None, None)
+        );
+    }
 }

@@ -3,20 +3,13 @@
 //! CPU 0 takes most interrupts of many machines, and slow cores would stand for a machine that they are not; both come
 //! last wherever there is a choice.
 
-mod kinds;
-mod node_pairs;
-mod threads;
-
-use std::collections::{BTreeSet, HashMap};
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::{self, Debug};
+use std::hash::Hash;
 use std::str::FromStr;
 
-use hostmark_model::{CpuFact, HostFacts, Message};
+use hostmark_model::{CpuFact, HostFacts, Message, NodeFact, Profile};
 use hostmark_say::say;
-
-pub use kinds::{CoreKind, core_kinds};
-pub use node_pairs::node_pairs;
-pub use threads::{Order, domains, in_order, spread};
 
 /// Favoured cores differ by some percent in frequency; other kinds of core differ by more.
 const FULL_SPEED: f64 = 0.9;
@@ -265,4 +258,233 @@ fn last_level_caches(host: &HostFacts) -> HashMap<usize, usize> {
         }
     }
     found
+}
+
+/// A kind of core, by its speed among those of its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CoreKind {
+    /// The fastest that the host has.
+    Performance,
+    /// Slower ones.
+    Efficiency,
+    /// The slowest of three kinds and more.
+    LowPower,
+}
+
+impl CoreKind {
+    /// All of them, from fast to slow.
+    pub const ALL: [CoreKind; 3] = [CoreKind::Performance, CoreKind::Efficiency, CoreKind::LowPower];
+
+    /// The value of the axis of cores.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CoreKind::Performance => "performance",
+            CoreKind::Efficiency => "efficiency",
+            CoreKind::LowPower => "low_power",
+        }
+    }
+}
+
+impl fmt::Display for CoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The usable CPUs of each kind of core, from fast to slow, the best of each for a single party first. One kind where the host
+/// tells no speeds, or where they differ as those of favoured cores do.
+pub fn core_kinds(host: &HostFacts) -> Vec<(CoreKind, Vec<usize>)> {
+    let speeds: BTreeMap<usize, f64> = host.cpus.iter().filter_map(|cpu| Some((cpu.id, speed(cpu)?))).collect();
+    let fastest = speeds.values().copied().fold(0.0, f64::max);
+    let with_speed = |seat: &Seat| (seat.id, speeds.get(&seat.id).copied().unwrap_or(fastest));
+    let mut left: Vec<(usize, f64)> = Map::of(host).seats.iter().map(with_speed).collect();
+    let mut kinds: Vec<(CoreKind, Vec<usize>)> = Vec::new();
+    for kind in CoreKind::ALL {
+        let fastest = left.iter().map(|seat| seat.1).fold(0.0, f64::max);
+        let is_of_kind = |seat: &(usize, f64)| kind == CoreKind::LowPower || seat.1 >= FULL_SPEED * fastest;
+        let (of_kind, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_of_kind);
+        left = others;
+        if !of_kind.is_empty() {
+            kinds.push((kind, of_kind.into_iter().map(|seat| seat.0).collect()));
+        }
+    }
+    kinds
+}
+
+/// How threads are laid over the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// A core each, the near cores first: a cache, a node and a package are full before the next is begun.
+    Compact,
+    /// A core each, as far apart as there are packages, nodes and caches: as many threads as caches have one each.
+    Scatter,
+    /// Core by core, all threads of one before the next.
+    Siblings,
+}
+
+impl Order {
+    /// All of them.
+    pub const ALL: [Order; 3] = [Order::Compact, Order::Scatter, Order::Siblings];
+
+    /// The value of an axis.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Compact => "compact",
+            Order::Scatter => "scatter",
+            Order::Siblings => "siblings",
+        }
+    }
+}
+
+impl FromStr for Order {
+    type Err = Message;
+
+    fn from_str(text: &str) -> Result<Order, Message> {
+        let known = Order::ALL.into_iter().find(|order| order.name() == text);
+        known.ok_or_else(|| {
+            say!("'{text}' is no order of threads; use {names}", names = Order::ALL.map(Order::name).join(", "))
+        })
+    }
+}
+
+/// The CPUs for `n` threads: one per core first, the near cores first, then the cores' other threads. Shorter when
+/// fewer CPUs are usable.
+pub fn spread(host: &HostFacts, n: usize) -> Vec<usize> {
+    in_order(host, n, Order::Compact)
+}
+
+/// The CPUs for `n` threads in this order. Shorter when fewer CPUs are usable.
+pub fn in_order(host: &HostFacts, n: usize, order: Order) -> Vec<usize> {
+    let map = Map::of(host);
+    let mut seats: Vec<&Seat> = map.seats.iter().collect();
+    let Some(home) = seats.first().copied() else { return Vec::new() };
+    // A cache is as good as the best CPU that it serves: that of CPU 0's core alone comes last of its node.
+    let caches = ranks(&seats, |seat| seat.cache);
+    let near = |seat: &Seat| {
+        let far = (map.distance(home, seat), seat.node, seat.package != home.package, seat.package);
+        (far, caches[&seat.cache])
+    };
+    match order {
+        Order::Compact => {
+            seats.sort_by_key(|seat| (seat.thread, seat.is_slow, seat.is_busy, near(seat), seat.id == 0, seat.id));
+        }
+        Order::Scatter => {
+            let packages = ranks(&seats, |seat| seat.package);
+            let nodes = ranks_within(&seats, |seat| seat.package, |seat| seat.node);
+            let caches = ranks_within(&seats, |seat| (seat.package, seat.node), |seat| seat.cache);
+            let of_cache = |seat: &Seat| (seat.thread, seat.is_slow, seat.is_busy, seat.node, seat.cache);
+            let places = ranks_within(&seats, of_cache, |seat| seat.id);
+            seats.sort_by_key(|seat| {
+                let place = places[&(of_cache(seat), seat.id)];
+                let cache = caches[&((seat.package, seat.node), seat.cache)];
+                let node = nodes[&(seat.package, seat.node)];
+                (seat.thread, seat.is_slow, seat.is_busy, place, cache, node, packages[&seat.package])
+            });
+        }
+        Order::Siblings => {
+            let cores = ranks(&seats, |seat| seat.core);
+            seats.sort_by_key(|seat| (seat.is_slow, near(seat), cores[&seat.core], seat.thread));
+        }
+    }
+    seats.into_iter().take(n).map(|seat| seat.id).collect()
+}
+
+/// How many packages, nodes, last-level caches and cores the usable CPUs have, each number once and in ascending order: the
+/// numbers of threads at which something new begins to be shared.
+pub fn domains(host: &HostFacts) -> Vec<usize> {
+    let map = Map::of(host);
+    let count = |of: &dyn Fn(&Seat) -> Option<usize>| map.seats.iter().filter_map(of).collect::<BTreeSet<_>>().len();
+    let counts: BTreeSet<usize> = [
+        count(&|seat| seat.package),
+        count(&|seat| seat.node),
+        count(&|seat| seat.cache),
+        count(&|seat| Some(seat.core)),
+    ]
+    .into();
+    counts.into_iter().filter(|&count| count > 0).collect()
+}
+
+/// The place of each value in the order in which the seats have them.
+fn ranks<K: Eq + Hash>(seats: &[&Seat], of: impl Fn(&Seat) -> K) -> HashMap<K, usize> {
+    let mut ranks = HashMap::new();
+    for seat in seats {
+        let next = ranks.len();
+        ranks.entry(of(seat)).or_insert(next);
+    }
+    ranks
+}
+
+/// The same among the seats of one group, counted from 0 in each.
+fn ranks_within<G: Eq + Hash + Clone, K: Eq + Hash>(
+    seats: &[&Seat],
+    group: impl Fn(&Seat) -> G,
+    of: impl Fn(&Seat) -> K,
+) -> HashMap<(G, K), usize> {
+    let (mut ranks, mut counts): (HashMap<(G, K), usize>, HashMap<G, usize>) = (HashMap::new(), HashMap::new());
+    for seat in seats {
+        ranks.entry((group(seat), of(seat))).or_insert_with(|| {
+            let count = counts.entry(group(seat)).or_default();
+            *count += 1;
+            *count - 1
+        });
+    }
+    ranks
+}
+
+/// So many nodes have all their pairs measured in the standard profile, and so many in the thorough one.
+const STANDARD_NODES: usize = 8;
+const THOROUGH_NODES: usize = 16;
+/// The distance to a node where the kernel does not tell it.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Pairs of a node with usable CPUs and a node with memory, each at most once. Quick has the first node with itself, with one
+/// node of each distance, and with one without CPUs; the longer profiles have all pairs of a few nodes, and of many each node
+/// with itself, each with one of each distance, and every node without CPUs from each package.
+pub fn node_pairs(host: &HostFacts, profile: Profile) -> Vec<[usize; 2]> {
+    let usable = host.usable_cpus();
+    let has_cpus = |node: &&NodeFact| node.cpus.iter().any(|cpu| usable.contains(cpu));
+    let sources: Vec<&NodeFact> = host.nodes.iter().filter(has_cpus).collect();
+    let targets: Vec<(usize, &NodeFact)> =
+        host.nodes.iter().enumerate().filter(|(_, node)| node.memory_bytes > 0).collect();
+    let mut pairs = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut add = |from: &NodeFact, to: &NodeFact| {
+        if seen.insert([from.id, to.id]) {
+            pairs.push([from.id, to.id]);
+        }
+    };
+    let Some(first) = sources.first() else { return Vec::new() };
+    one_of_each_distance(first, &targets, 0).into_iter().for_each(|to| add(first, to));
+    targets.iter().find(|(_, to)| to.cpus.is_empty()).into_iter().for_each(|(_, to)| add(first, to));
+    let most = match profile {
+        Profile::Glance | Profile::Quick => return pairs,
+        Profile::Standard => STANDARD_NODES,
+        Profile::Thorough => THOROUGH_NODES,
+    };
+    for (nth, from) in sources.iter().enumerate() {
+        one_of_each_distance(from, &targets, nth).into_iter().for_each(|to| add(from, to));
+    }
+    let package = |node: &NodeFact| {
+        let of_node = |cpu: &&hostmark_model::CpuFact| node.cpus.contains(&cpu.id);
+        host.cpus.iter().find(of_node).and_then(|cpu| cpu.package)
+    };
+    let mut packages = BTreeSet::new();
+    for from in sources.iter().filter(|from| packages.insert(package(from))) {
+        targets.iter().filter(|(_, to)| to.cpus.is_empty()).for_each(|(_, to)| add(from, to));
+    }
+    if sources.len().max(targets.len()) <= most {
+        sources.iter().for_each(|from| targets.iter().for_each(|(_, to)| add(from, to)));
+    }
+    pairs
+}
+
+/// The node itself, and of the others one of each distance from near to far; `turn` says which, so that no node stands for
+/// all.
+fn one_of_each_distance<'a>(from: &NodeFact, targets: &[(usize, &'a NodeFact)], turn: usize) -> Vec<&'a NodeFact> {
+    let own = targets.iter().map(|(_, to)| *to).filter(|to| to.id == from.id);
+    let mut by_distance: BTreeMap<u32, Vec<&NodeFact>> = BTreeMap::new();
+    for &(index, to) in targets.iter().filter(|(_, to)| to.id != from.id) {
+        by_distance.entry(from.distances.get(index).copied().unwrap_or(UNKNOWN)).or_default().push(to);
+    }
+    own.chain(by_distance.into_values().map(|nodes| nodes[turn % nodes.len()])).collect()
 }

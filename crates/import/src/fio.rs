@@ -6,8 +6,8 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 use serde::Deserialize;
 
+use super::bounded::{Amount, AtMost, NameMap, Short, each_document, or_default};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value};
-use super::json::{Amount, AtMost, NameMap, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::fio as texts;
 

@@ -7,8 +7,8 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
+use super::bounded::{Amount, AtMost, Short, each_document};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
-use super::json::{Amount, AtMost, Short, each_document};
 use super::{ImportError, ImportFormat};
 use crate::texts::google_benchmark as texts;
 

@@ -5,8 +5,8 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
+use super::bounded::{Amount, AtMost, Short, each_document, or_default};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
-use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::hyperfine as texts;
 

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+use super::bounded::{Amount, AtMost, Short, each_document, or_default};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
-use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::iperf3 as texts;
 

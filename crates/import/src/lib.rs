@@ -7,13 +7,12 @@ mod texts {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 }
 
+mod bounded;
 mod fio;
 mod foreign;
 mod google_benchmark;
 mod hyperfine;
 mod iperf3;
-mod json;
-mod lines;
 mod lmbench;
 mod netperf;
 mod perf;
@@ -24,9 +23,7 @@ mod sockperf;
 mod stream;
 mod stress_ng;
 mod sysbench;
-mod units;
 mod unixbench;
-mod xml;
 
 use std::io::BufRead;
 

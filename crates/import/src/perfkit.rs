@@ -8,9 +8,8 @@ use hostmark_model::{AxisKind, Better, Run, Unit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
-use super::json::{Amount, Plain, Short, each_document, or_default};
-use super::units::{UnitKind, known};
+use super::bounded::{Amount, Plain, Short, each_document, or_default};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, UnitKind, known, no_result};
 use super::{ImportError, ImportFormat};
 use crate::texts::perfkit as texts;
 

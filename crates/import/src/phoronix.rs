@@ -6,11 +6,8 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Better, Run, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
-use super::json::{Short, or_default};
-use super::lines::amount;
-use super::units::{UnitKind, known};
-use super::xml::each_element;
+use super::bounded::{Short, amount, each_element, or_default};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, UnitKind, known, no_result};
 use super::{ImportError, ImportFormat};
 use crate::texts::phoronix as texts;
 

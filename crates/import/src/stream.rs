@@ -6,8 +6,8 @@ use std::io::BufRead;
 use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
 use hostmark_model::{AxisKind, Run, Unit};
 
+use super::bounded::{amount, each_line};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
-use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
 use crate::texts::stream as texts;
 

@@ -5,8 +5,8 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
+use super::bounded::{amount, each_line, shortened};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
-use super::lines::{amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
 use crate::texts::sysbench as texts;
 

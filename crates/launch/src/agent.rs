@@ -5,14 +5,14 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, LONGEST_AGENT_LINE};
-use hostmark_model::{Message, displays_its_message};
+use hostmark_model::{
+    AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, LONGEST_AGENT_LINE, Message, displays_its_message,
+};
 use hostmark_say::say;
 
-use crate::link_speed::SLOWEST_LINK;
 use crate::program::Programs;
 use crate::supervise::{ReadOutcome, Supervised, Terms, WriteOutcome, left, now};
-use crate::timing::{LEASES, timing};
+use crate::timing::{LEASES, SLOWEST_LINK, timing};
 use crate::transport::{Transport, TransportError};
 
 /// The word that starts an agent.

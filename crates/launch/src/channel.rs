@@ -6,11 +6,148 @@
 //! Then come the two messages of the handshake, and then the stream: the first record of who dialled is empty and shows that the
 //! handshake was no forwarded one. A later empty record ends a direction.
 
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
 use hostmark_model::{Message, displays_its_message};
 use hostmark_say::say;
+use rustix::fs::OFlags;
 use snow::{Builder, HandshakeState, TransportState};
 
-use crate::token::{Token, random};
+use crate::program::hex;
+use crate::transport_error::shown;
+
+const TOKEN_BYTES: usize = 32;
+/// Bytes of a token's file at most: its digits, and blanks around them.
+const LONGEST_FILE: u64 = 256;
+/// What others may do with the file: nothing.
+const OF_OTHERS: u32 = 0o077;
+
+/// A token. It is never shown but by [`Token::hex`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; TOKEN_BYTES]);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Why a file gives no token. A sentence that ends with what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// It cannot be read.
+    Unread {
+        file: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is a directory, a pipe or a device.
+    NoFile { file: String },
+    /// It belongs to somebody else, who could change it.
+    OfAnother { file: String },
+    /// Others may read or write it.
+    Open { file: String, mode: u32 },
+    /// Its contents are no token.
+    NoToken { file: String },
+}
+
+impl From<&TokenError> for Message {
+    fn from(error: &TokenError) -> Message {
+        match error {
+            TokenError::Unread { file, error } => {
+                say!("the token file {file} cannot be read ({error}); name one that is there and yours")
+            }
+            TokenError::NoFile { file } => say!("the token file {file} is no regular file; write the token to one"),
+            TokenError::OfAnother { file } => {
+                say!("the token file {file} belongs to another user; use one of your own")
+            }
+            TokenError::Open { file, mode } => say!(
+                "the token file {file} is open to others (mode {mode:03o}); run chmod 600 on it, and make a new token"
+            ),
+            TokenError::NoToken { file } => say!(
+                "the token file {file} holds no token; write the 64 hexadecimal digits to it that hostmark serve prints"
+            ),
+        }
+    }
+}
+
+displays_its_message!(TokenError);
+
+impl Token {
+    /// A new one.
+    pub fn fresh() -> io::Result<Token> {
+        random().map(Token)
+    }
+
+    /// These bytes.
+    pub(crate) fn bytes(&self) -> &[u8; TOKEN_BYTES] {
+        &self.0
+    }
+
+    /// Its 64 hexadecimal digits.
+    pub fn hex(&self) -> String {
+        hex(&self.0)
+    }
+
+    /// The one of these digits, between blanks.
+    pub fn of(text: &str) -> Option<Token> {
+        let digits = text.trim().as_bytes();
+        let mut bytes = [0; TOKEN_BYTES];
+        if digits.len() != 2 * TOKEN_BYTES {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+        }
+        Some(Token(bytes))
+    }
+
+    /// The one in this file, which nobody else may read or change.
+    pub fn read(path: &Path) -> Result<Token, TokenError> {
+        let file = shown(&path.to_string_lossy());
+        let unread = |error| TokenError::Unread { file: file.clone(), error };
+        // A pipe that nobody writes to must not be waited for.
+        let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY).bits();
+        let opened = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path).map_err(unread)?;
+        let about = opened.metadata().map_err(unread)?;
+        if !about.is_file() {
+            return Err(TokenError::NoFile { file });
+        }
+        let us = rustix::process::geteuid().as_raw();
+        if about.uid() != us && about.uid() != 0 {
+            return Err(TokenError::OfAnother { file });
+        }
+        // What root has prepared for a group that we are in is root's decision.
+        let closed_to = if about.uid() == us { OF_OTHERS } else { 0o027 };
+        if about.mode() & closed_to != 0 {
+            return Err(TokenError::Open { file, mode: about.mode() & 0o777 });
+        }
+        let mut text = String::new();
+        match opened.take(LONGEST_FILE).read_to_string(&mut text) {
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => Err(unread(error)),
+            _ => Token::of(&text).ok_or(TokenError::NoToken { file }),
+        }
+    }
+}
+
+/// Random bytes from the kernel.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(more) => filled += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(bytes)
+}
 
 /// The version of the channel. Who greets by another one is not spoken to.
 pub const CHANNEL: u8 = 1;

@@ -1,11 +1,63 @@
 //! Who has the token and is there, and who is not.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use super::*;
 use crate::agent::parse_request;
 use crate::mutated::{Mutator, trials};
 use crate::supervise::now;
+
+/// A file with this in it, which has this mode.
+fn read(text: &[u8], mode: u32) -> Result<Token, TokenError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("token");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    Token::read(&path)
+}
+
+#[test]
+fn a_token_is_read_as_it_was_printed_and_two_differ() {
+    let token = Token::fresh().unwrap();
+    assert_eq!(token.hex().len(), 64);
+    assert_eq!(read(format!("\n {}\n", token.hex()).as_bytes(), 0o600).unwrap(), token);
+    assert_eq!(read(token.hex().to_uppercase().as_bytes(), 0o400).unwrap(), token);
+    assert_ne!(Token::fresh().unwrap(), token);
+    assert_eq!(format!("{token:?}"), "Token");
+}
+
+#[test]
+fn a_file_that_others_may_read_is_refused() {
+    let text = Token::fresh().unwrap().hex();
+    for mode in [0o640, 0o604, 0o660, 0o602, 0o644, 0o610] {
+        let error = read(text.as_bytes(), mode).unwrap_err().to_string();
+        assert!(error.contains(&format!("(mode {mode:03o}); run chmod 600")), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_token_is_refused_and_never_quoted() {
+    let text = Token::fresh().unwrap().hex();
+    let long = text.repeat(1000);
+    let accented = format!("é{}", &text[2..]);
+    for wrong in ["", &text[1..], &format!("{text}0"), &long, &format!("+{}", &text[1..]), &accented] {
+        let error = read(wrong.as_bytes(), 0o600).unwrap_err().to_string();
+        assert!(error.contains("holds no token") && !error.contains(&text[8..16]), "{error}");
+    }
+    assert!(matches!(read(&[0xff; 64], 0o600), Err(TokenError::NoToken { .. })));
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(matches!(Token::read(directory.path()), Err(TokenError::NoFile { .. })));
+    assert!(matches!(Token::read(&directory.path().join("none")), Err(TokenError::Unread { .. })));
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    assert!(matches!(Token::read(&pipe), Err(TokenError::NoFile { .. })));
+}
 
 fn token() -> Token {
     Token::fresh().unwrap()

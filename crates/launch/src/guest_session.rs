@@ -11,7 +11,6 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use crate::guest_channel::{self, BEGIN, ChannelPart, END, KNOCK, OVER, READY, Sieve};
 use crate::monitor::{Monitor, Stopped};
 use crate::program::nonce;
 use crate::supervise::{left, now};
@@ -166,7 +165,7 @@ impl Session {
                     return Err(SessionError::Silent(self.monitor.last_lines()));
                 }
                 if last.is_none_or(|last| last.elapsed() >= TURN) && self.unsent.is_empty() {
-                    self.unsent = guest_channel::line(KNOCK, &self.nonce).into_bytes();
+                    self.unsent = line(KNOCK, &self.nonce).into_bytes();
                     self.phase = Phase::Knocking { since, last: Some(now()) };
                 }
                 Some(TURN)
@@ -279,7 +278,7 @@ impl Session {
         if !self.at_line_start {
             self.unsent.push(b'\n');
         }
-        self.unsent.extend(guest_channel::line(END, &self.nonce).into_bytes());
+        self.unsent.extend(line(END, &self.nonce).into_bytes());
         self.phase = Phase::Ending { since: now() };
     }
 
@@ -303,7 +302,7 @@ impl Session {
         for piece in self.sieve.take(&part[..length]) {
             match (piece, self.phase) {
                 (ChannelPart::Word(word, nonce, _), Phase::Knocking { .. }) if word == READY && nonce == self.nonce => {
-                    self.unsent.extend(guest_channel::line(BEGIN, &self.nonce).into_bytes());
+                    self.unsent.extend(line(BEGIN, &self.nonce).into_bytes());
                     self.phase = Phase::Carrying;
                 }
                 (ChannelPart::Word(word, nonce, how), Phase::Carrying | Phase::Ending { .. })
@@ -347,6 +346,88 @@ impl Session {
         let how = self.monitor.stopped().unwrap_or(Stopped::Gone).text();
         SessionError::Stopped { how, lines: self.monitor.last_lines() }
     }
+}
+
+/// Asks whether anybody is there. Asked again and again, since what comes before the guest listens is lost.
+pub const KNOCK: &str = "hostmark-knock";
+/// Answers a knock.
+pub const READY: &str = "hostmark-ready";
+/// Asks for an agent, to whom all that follows goes.
+pub const BEGIN: &str = "hostmark-begin";
+/// Says that this was all for the agent.
+pub const END: &str = "hostmark-end";
+/// Says that the agent has ended, and how.
+pub const OVER: &str = "hostmark-over";
+/// What each of these begins with, and no line of an agent does: those are JSON.
+const OURS: &[u8] = b"hostmark-";
+/// Bytes of a word with all that belongs to it, at most.
+const LONGEST_WORD: usize = 200;
+
+/// A word of a session: the nonce tells it from those of the sessions before.
+pub fn line(word: &str, nonce: &str) -> String {
+    format!("{word} {nonce}\n")
+}
+
+/// A part of what has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelPart {
+    /// What is carried, whatever it is.
+    Carried(Vec<u8>),
+    /// One of our words, its nonce, and what else stands behind them.
+    Word(String, String, String),
+}
+
+/// Tells our words from what is carried, in a stream that comes in parts.
+#[derive(Debug, Default)]
+pub struct Sieve {
+    /// What may become a word; it began a line.
+    held: Vec<u8>,
+    /// Whether the line that is under way is carried.
+    is_carrying: bool,
+}
+
+impl Sieve {
+    /// Takes the next part.
+    pub fn take(&mut self, part: &[u8]) -> Vec<ChannelPart> {
+        let (mut pieces, mut carried) = (Vec::new(), Vec::new());
+        for &byte in part {
+            if self.is_carrying {
+                carried.push(byte);
+                self.is_carrying = byte != b'\n';
+                continue;
+            }
+            self.held.push(byte);
+            let begins = self.held.len().min(OURS.len());
+            if self.held[..begins] != OURS[..begins] || self.held.len() > LONGEST_WORD {
+                self.is_carrying = byte != b'\n';
+                carried.append(&mut self.held);
+            } else if byte == b'\n' {
+                match word_of(&self.held) {
+                    Some(word) => {
+                        if !carried.is_empty() {
+                            pieces.push(ChannelPart::Carried(std::mem::take(&mut carried)));
+                        }
+                        pieces.push(word);
+                        self.held.clear();
+                    }
+                    None => carried.append(&mut self.held),
+                }
+            }
+        }
+        if !carried.is_empty() {
+            pieces.push(ChannelPart::Carried(carried));
+        }
+        pieces
+    }
+}
+
+fn word_of(line: &[u8]) -> Option<ChannelPart> {
+    let text = std::str::from_utf8(line).ok()?.trim_end();
+    let (word, rest) = text.split_once(' ')?;
+    let (nonce, more) = rest.split_once(' ').unwrap_or((rest, ""));
+    [KNOCK, READY, BEGIN, END, OVER]
+        .contains(&word)
+        .then(|| ChannelPart::Word(word.to_owned(), nonce.to_owned(), more.to_owned()))
 }
 
 #[cfg(test)]

@@ -124,3 +124,45 @@ fn who_is_left_before_the_guest_answers_goes_in_peace() {
     session.input = None;
     session.ends().unwrap();
 }
+
+fn carried(text: &str) -> ChannelPart {
+    ChannelPart::Carried(text.as_bytes().to_vec())
+}
+
+fn word(word: &str, nonce: &str, more: &str) -> ChannelPart {
+    ChannelPart::Word(word.into(), nonce.into(), more.into())
+}
+
+#[test]
+fn words_are_distinguished_from_what_is_carried_wherever_the_stream_is_cut() {
+    let text = b"mark-knock 1\nhostmark-knock 12\n{\"a\":\"hostmark-end 12\"}\nhostmark-over 12 exit status: 0\nrest";
+    let expected = [
+        carried("mark-knock 1\n"),
+        word(KNOCK, "12", ""),
+        carried("{\"a\":\"hostmark-end 12\"}\n"),
+        word(OVER, "12", "exit status: 0"),
+        carried("rest"),
+    ];
+    for cut in 0..text.len() {
+        let mut sieve = Sieve::default();
+        let mut pieces: Vec<ChannelPart> = Vec::new();
+        for piece in [&text[..cut], &text[cut..]].into_iter().flat_map(|part| sieve.take(part)) {
+            match (pieces.last_mut(), piece) {
+                (Some(ChannelPart::Carried(before)), ChannelPart::Carried(more)) => before.extend(more),
+                (_, piece) => pieces.push(piece),
+            }
+        }
+        assert_eq!(pieces, expected, "{cut}");
+    }
+}
+
+#[test]
+fn what_only_begins_as_a_word_is_carried() {
+    for text in ["hostmark-\n", "hostmark-sing 1\n", "hostmark-knock\n", "hostmark-\u{ff} 1\n", "hostmar\n", "\n"] {
+        assert_eq!(Sieve::default().take(text.as_bytes()), [carried(text)], "{text:?}");
+    }
+    let long = format!("{KNOCK} {}\n", "1".repeat(LONGEST_WORD));
+    let mut sieve = Sieve::default();
+    assert_eq!(sieve.take(long.as_bytes()), [carried(&long)]);
+    assert_eq!(sieve.take(b"hostmark-end 1\n"), [word(END, "1", "")]);
+}

@@ -1,4 +1,4 @@
-//! A worker, or a far end, that is a process of this machine, in a group of its own, so that it ends whole.
+//! A worker, or a far end, as who measures has it: here a process of this machine, in a group of its own, so that it ends whole.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -14,9 +14,43 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::group::named;
-use crate::link::{Received, ServiceLink, WorkerLink};
 use crate::program::command;
 use crate::supervise::{Ending, Errors, LONGEST_LINE, Membership, ReadOutcome, Supervised, Terms};
+
+/// A way to one worker. It is always a process of the machine on which the run is: what goes elsewhere is a whole run.
+pub trait WorkerLink {
+    /// The next line, or why there is none.
+    fn receive(&mut self, at_most: Duration) -> Received;
+    /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    fn is_starved(&mut self, enough: Duration) -> bool;
+    /// Gives a worker that waits for one a further line.
+    fn give(&mut self, _line: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Ends the worker and everything it started, and waits until it is gone.
+    fn end(&mut self);
+}
+
+/// A way to one far end: who serves what a worker measures. It is started where it is to serve.
+pub trait ServiceLink: WorkerLink {
+    /// Tells it that it is not needed any more: it says what it has used, and ends.
+    fn close_stdin(&mut self);
+}
+
+/// What came over a worker's link.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// A line, without its end.
+    Line(String),
+    /// The worker ended; how, as a fragment that fits after "the worker".
+    Ended(Message),
+    /// The same of one that somebody else killed.
+    Killed(Message),
+    /// Nothing came in the time given.
+    TimedOut,
+    /// The person asked to stop.
+    Interrupted,
+}
 
 /// How long a worker whose output has ended may take to end by itself.
 const GRACE: Duration = Duration::from_millis(200);
@@ -174,8 +208,9 @@ fn describe(status: ExitStatus) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::RefCell;
+
+    use super::*;
 
     /// The groups that it has, in order, and then those that it has no more.
     #[derive(Default)]

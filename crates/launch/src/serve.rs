@@ -1,14 +1,12 @@
 //! A server that lets those in who have its token, and gives each an agent. It accepts, shakes hands and relays, in one thread
 //! that sleeps until there is something to do; who measures is a process of its own.
 
-mod admission;
-mod pace;
-mod refusals;
-mod session;
-
+use std::collections::HashMap;
+use std::fs::File;
 use std::io;
-use std::net::TcpListener;
-use std::path::PathBuf;
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use hostmark_model::{AgentAnswer, AgentRefusal, Exit, JsonLine, Message};
@@ -16,16 +14,17 @@ use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
-use crate::relay::is_later;
+use crate::agent::{AGENT, SERVED};
+use crate::channel::Token;
+use crate::group::{GroupLeader, null};
+use crate::program::command;
+use crate::relay::{Carried, Relay, is_later};
 use crate::supervise::now;
-use crate::token::Token;
-use admission::{Admission, AdmittedClient};
-use pace::RateLimiter;
-use refusals::{Refusal, Refusals};
-use session::{Leftover, Session, Turned};
+use admission::{Admission, AdmittedClient, RateLimiter, Refusal, Refusals};
+
+mod admission;
 
 pub use admission::MOST_HANDSHAKES;
-pub use session::{LONGEST, MOST_BYTES};
 
 /// The port of a server, unless another one is named.
 pub const PORT: u16 = 7417;
@@ -67,11 +66,11 @@ pub fn serve<'a>(listener: &'a TcpListener, terms: ServerOptions<'a>) -> io::Res
     let mut server = Server {
         listener,
         door,
-        accepts: RateLimiter::of(MOST_ACCEPTED, ACCEPT_WITHIN),
+        accepts: admission::RateLimiter::of(MOST_ACCEPTED, ACCEPT_WITHIN),
         paused: None,
         sessions: Vec::new(),
         leftovers: Vec::new(),
-        refusals: Refusals::default(),
+        refusals: admission::Refusals::default(),
         terms,
     };
     while server.turn()? {}
@@ -173,7 +172,7 @@ impl Server<'_> {
                     self.accepts.count(now);
                 }
                 Err(_) => {
-                    self.refusals.count(Refusal::NoAccept, None);
+                    self.refusals.count(admission::Refusal::NoAccept, None);
                     self.paused = Some(now + PAUSE);
                     return;
                 }
@@ -185,13 +184,13 @@ impl Server<'_> {
     fn welcome(&mut self, guest: AdmittedClient, now: Instant) {
         let from = guest.from;
         if self.sessions.len() >= self.terms.sessions {
-            self.refusals.count(Refusal::Full, from);
+            self.refusals.count(admission::Refusal::Full, from);
             return self.turn_away(guest, now);
         }
         let (bound, memory_bytes) = (self.listener.local_addr(), self.share_bytes(now));
         match bound.and_then(|at| Session::begin(guest, &self.terms.program, at.ip(), memory_bytes, now)) {
             Ok(session) => self.sessions.push(session),
-            Err(_) => self.refusals.count(Refusal::NoAgent, from),
+            Err(_) => self.refusals.count(admission::Refusal::NoAgent, from),
         }
     }
 
@@ -239,6 +238,147 @@ impl Server<'_> {
             }
         }
     }
+}
+
+/// How long a session may take: more than the longest run takes until it is given up by who asked for it.
+pub const LONGEST: Duration = Duration::from_secs(90 * 60);
+/// Bytes that a session may carry, both ways together: more than the longest run and its acknowledgements.
+pub const MOST_BYTES: u64 = 1 << 30;
+/// How long an agent whose session is over may take to put things in order. Then it is killed, and its janitor does.
+const GRACE: Duration = Duration::from_secs(1);
+/// The time between two looks whether it has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// A session under way.
+pub struct Session {
+    /// Ended with its group when this is dropped.
+    agent: GroupLeader,
+    relay: Relay,
+    from: Option<IpAddr>,
+    memory_bytes: u64,
+    until: Instant,
+}
+
+/// What becomes of a session after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turned {
+    /// It goes on.
+    On,
+    /// It is over, and all of it was told.
+    Informed,
+    /// The connection has ended.
+    Lost,
+    /// It is ended for this.
+    Refused(Refusal),
+}
+
+/// An agent whose session is over.
+pub struct Leftover {
+    agent: GroupLeader,
+    memory_bytes: u64,
+    until: Instant,
+}
+
+impl Session {
+    /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound, and fills so much
+    /// memory at most.
+    pub fn begin(
+        guest: AdmittedClient,
+        program: &Path,
+        bound: IpAddr,
+        memory_bytes: u64,
+        now: Instant,
+    ) -> io::Result<Session> {
+        let AdmittedClient { socket, from, channel } = guest;
+        let mut command = command(program);
+        command.args([AGENT, SERVED, &bound.to_string(), &memory_bytes.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);
+        let mut agent = GroupLeader::spawn(&mut command)?;
+        let (stdin, stdout) = (agent.streams().stdin.take(), agent.streams().stdout.take());
+        let (Some(stdin), Some(stdout)) = (stdin, stdout) else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let (output, input) = (File::from(OwnedFd::from(stdin)), File::from(OwnedFd::from(stdout)));
+        let relay = Relay::new(socket, *channel, input, output);
+        Ok(Session { agent, relay, from, memory_bytes, until: now + LONGEST })
+    }
+
+    /// Adds what is to be waited for.
+    pub fn watch<'a>(&'a self, watched: &mut Vec<PollFd<'a>>) {
+        self.relay.watch(watched);
+    }
+
+    /// How long it may go on.
+    pub fn wait(&self, now: Instant) -> Duration {
+        self.until.saturating_duration_since(now)
+    }
+
+    /// Carries what there is.
+    pub fn turn(&mut self, now: Instant) -> Turned {
+        match self.relay.turn() {
+            Carried::Altered => Turned::Refused(Refusal::Altered),
+            _ if self.relay.bytes() > MOST_BYTES => Turned::Refused(Refusal::Bytes),
+            _ if now >= self.until => Turned::Refused(Refusal::Time),
+            Carried::Lost => Turned::Lost,
+            Carried::On if self.relay.has_said_all() => Turned::Informed,
+            Carried::On => Turned::On,
+        }
+    }
+
+    /// From where it is.
+    pub fn from(&self) -> Option<IpAddr> {
+        self.from
+    }
+
+    /// Memory that it may fill.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Its agent, whose input is closed by that as by the end of its link, and the connection.
+    pub fn end(self, now: Instant) -> (Leftover, TcpStream) {
+        (Leftover { agent: self.agent, memory_bytes: self.memory_bytes, until: now + GRACE }, self.relay.into_socket())
+    }
+}
+
+impl Leftover {
+    /// Whether it is still to be looked after; one that has ended, or has had its time, is gone with its group when this is dropped.
+    pub fn stays(&self, now: Instant) -> bool {
+        now < self.until && !self.agent.has_ended().unwrap_or(true)
+    }
+
+    /// Memory that it may still have filled.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// When to look again.
+    pub const fn wait(&self) -> Duration {
+        BETWEEN_LOOKS
+    }
+}
+
+/// Connections at most that wait at one door.
+pub const MOST_AT_DOOR: usize = 256;
+
+/// Which of those who wait, the oldest first, makes room for another: the oldest of the network that most of them are of. So one
+/// network that fills the door has no one else's connection ended. None where nobody waits.
+pub fn who_makes_room(from: impl Iterator<Item = Option<IpAddr>>) -> Option<usize> {
+    let networks: Vec<Option<[u8; 8]>> = from.map(|from| from.map(network)).collect();
+    let mut counts = HashMap::new();
+    for of in &networks {
+        *counts.entry(of).or_insert(0_usize) += 1;
+    }
+    let most = counts.values().copied().max();
+    networks.iter().position(|of| most == counts.get(of).copied())
+}
+
+/// What counts as one party: an address of IPv4, or what one host has of IPv6 at least.
+fn network(address: IpAddr) -> [u8; 8] {
+    let mut network = [0; 8];
+    match address.to_canonical() {
+        IpAddr::V4(address) => network[..4].copy_from_slice(&address.octets()),
+        IpAddr::V6(address) => network.copy_from_slice(&address.octets()[..8]),
+    }
+    network
 }
 
 #[cfg(test)]

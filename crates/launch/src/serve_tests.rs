@@ -8,8 +8,8 @@ use rustix::net::{AddressFamily, SocketType};
 
 use super::*;
 use crate::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, Records};
-use crate::crowd::MOST_AT_DOOR;
 use crate::relay::{Carried, Relay};
+use crate::serve::MOST_AT_DOOR;
 use crate::timing::timing;
 
 /// A door, the port before it, and the refusals that are counted at it.
@@ -273,4 +273,17 @@ fn an_altered_record_and_a_lost_connection_end_a_session() {
     assert_eq!(relay.turn(), Carried::On);
     drop(client);
     assert_eq!(turns_until(&mut relay, |_| false), Carried::Lost);
+}
+
+#[test]
+fn the_oldest_of_the_network_that_most_are_of_makes_room() {
+    let of = |waiting: &[&str]| who_makes_room(waiting.iter().map(|from| from.parse().ok()));
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&["10.0.0.1"]), Some(0));
+    assert_eq!(of(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.2"]), Some(1));
+    // A host has 64 bits of IPv6, and one of IPv4 may come as one of IPv6.
+    assert_eq!(of(&["10.0.0.1", "fd00::1:0:0:0:1", "fd00::2:0:0:0:1", "fd00::2:0:0:0:2"]), Some(2));
+    assert_eq!(of(&["10.0.0.1", "10.0.0.2", "::ffff:10.0.0.2"]), Some(1));
+    // Who cannot be told apart is of one network.
+    assert_eq!(of(&["10.0.0.1", "nowhere", "gone"]), Some(1));
 }

@@ -145,7 +145,7 @@ impl Supervised {
 
     /// Whether a process of its group waits for a CPU or a device, and has had less CPU time than `enough` so far.
     pub fn is_starved(&self, enough: Duration) -> bool {
-        crate::starved::is_starved(self.id(), enough)
+        crate::group::is_starved(self.id(), enough)
     }
 
     /// Tells it a line. It may have ended, or read no more: then the pipe is broken.

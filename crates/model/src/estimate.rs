@@ -1,6 +1,8 @@
-//! What samples come to: a case's values with their intervals, and which of them stands for it.
+//! Estimates: a case's values with their intervals, which of them stands for it, and how far a run of them can be trusted.
 
 use serde::{Deserialize, Serialize};
+
+use crate::Text;
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +111,7 @@ pub struct Stated {
     /// Its interval of this run; none with fewer than five rounds.
     pub of_this_run: Option<(f64, f64)>,
     /// Where that of another run is to be expected; none where that of this run is missing.
-    pub of_repetition: Option<(f64, f64)>,
+    of_repetition: Option<(f64, f64)>,
     /// The core clock at which it is told, hertz; absent where it is what was measured, at whatever clocks.
     pub at_hz: Option<f64>,
 }
@@ -248,7 +250,7 @@ impl Estimate {
     }
 
     /// The same of this run alone.
-    pub fn relative_half_width_of_this_run(&self) -> Option<f64> {
+    fn relative_half_width_of_this_run(&self) -> Option<f64> {
         half_width(self.of_this_run()?, self.value())
     }
 
@@ -269,6 +271,96 @@ impl Estimate {
 
 fn half_width((low, high): (f64, f64), value: f64) -> Option<f64> {
     (value != 0.0).then(|| (high - low) / 2.0 / value.abs())
+}
+
+/// How near the next run's values are to be expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Grade {
+    /// Nine of ten values within 5 %.
+    A,
+    /// Nine of ten within 15 %.
+    B,
+    /// Nine of ten within 30 %.
+    C,
+    /// Nine of ten within 100 %: large differences only.
+    D,
+    /// Further apart, most values disturbed, or nothing that tells how far: not to be used.
+    F,
+}
+
+impl Grade {
+    /// Its letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Grade::A => "A",
+            Grade::B => "B",
+            Grade::C => "C",
+            Grade::D => "D",
+            Grade::F => "F",
+        }
+    }
+}
+
+/// Something that makes a run less trustworthy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Doubt {
+    /// What was seen.
+    pub text: Text<String>,
+    /// What to do about it.
+    pub cure: Text<String>,
+}
+
+/// How far a run can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Trust {
+    /// The grade.
+    pub grade: Grade,
+    /// Nine of ten values of the next run are expected within this fraction of this run's; none where no value has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// The same of what the core does by itself; none where no such value has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<f64>,
+    /// The same of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<f64>,
+    /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
+    pub runs: u32,
+    /// Why it is no better, the worst first.
+    pub doubts: Vec<Doubt>,
+    /// What `hostmark self-check` last found on the host since it started, with the program that measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<SelfChecked>,
+}
+
+/// How a self-check ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SelfChecked {
+    /// When it started, RFC 3339, UTC.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
+    pub started: String,
+    /// How many known values came back within their bounds.
+    pub passed: u32,
+    /// How many did not.
+    pub failed: u32,
+    /// How many could not be looked at.
+    pub not_possible: u32,
+}
+
+impl SelfChecked {
+    /// Whether it found something, and nothing wrong.
+    pub fn has_passed(&self) -> bool {
+        self.passed > 0 && self.failed == 0
+    }
+
+    /// Its day.
+    pub fn day(&self) -> &str {
+        self.started.get(..10).unwrap_or(&self.started)
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Far ends: the other halves of what is measured between two parties, as they are started, reached and accounted for.
+//! Far ends, the other halves of what is measured between two parties: how they are started, reached, asked and accounted for, and the
+//! directories that each makes for itself alone.
 
 use std::fmt::{self, Debug, Formatter};
 use std::hint::black_box;
@@ -6,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Params, Scratch};
+use crate::{HostReport, NetworkPath, Params, Reason};
 
 /// What only those know who may use a far end: 128 random bits, for one round.
 #[derive(Clone, Copy)]
@@ -115,6 +116,103 @@ pub struct FarUsage {
     pub involuntary_switches: u64,
     /// Page faults.
     pub faults: u64,
+}
+
+/// What a peer is asked. One round is served at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerRequest {
+    /// By which addresses it may be reached. Answer: [`PeerAnswer::Addresses`].
+    Addresses,
+    /// What the machine is. Answer: [`PeerAnswer::Facts`].
+    Facts,
+    /// The way to an address. Answer: [`PeerAnswer::Path`].
+    Path {
+        /// The address.
+        to: IpAddr,
+    },
+    /// Start far ends, and tell when all listen. Answer: [`PeerAnswer::Serving`] or [`PeerAnswer::Unserved`].
+    Serve(ServeRequest),
+    /// End them. Answer: [`PeerAnswer::Served`].
+    Enough,
+}
+
+/// Far ends that a round needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServeRequest {
+    /// The service's name.
+    pub service: String,
+    /// The point of the case.
+    pub params: Params,
+    /// Own addresses of the peer, of which they listen at the first that can be had.
+    pub at: Vec<IpAddr>,
+    /// What the clients of each have to know: one for each far end. Who will connect chooses, so that whoever answers for the
+    /// peer cannot choose what a connection begins with.
+    pub nonces: Vec<Nonce>,
+    /// Whether each keeps to a CPU of its own; else the scheduler places them.
+    pub is_bound: bool,
+    /// Memory that they may fill together, bytes.
+    pub memory_bytes: u64,
+    /// How long their set-up may take, ns; 0: as long as it takes.
+    pub setup_ns: u64,
+    /// How long nobody may say anything once they serve, milliseconds: after that they are ended.
+    pub silent_ms: u64,
+}
+
+/// What a peer answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerAnswer {
+    /// By which addresses it may be reached, the best known first.
+    Addresses(Vec<IpAddr>),
+    /// What the machine is.
+    Facts(Box<HostReport>),
+    /// The way.
+    Path(Box<NetworkPath>),
+    /// All far ends listen.
+    Serving {
+        /// Where they listen, in order.
+        at: Vec<SocketAddr>,
+    },
+    /// There are none.
+    Unserved {
+        /// Whether the machine lacks something; else something went wrong.
+        is_skipped: bool,
+        /// Why.
+        #[serde(flatten)]
+        reason: Reason,
+    },
+    /// They are ended.
+    Served {
+        /// What they recorded: key and value.
+        notes: Vec<(String, String)>,
+        /// Of each what it has used, where it said so, or why it failed.
+        said: Vec<Result<Option<FarUsage>, Reason>>,
+    },
+}
+
+/// A path as the kernel takes it: bytes, which need not be UTF-8 and may hold a newline. In JSON an array of numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct PathBytes(pub Vec<u8>);
+
+/// Where a run's files may lie.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scratch {
+    /// A directory that this run made, which belongs to its user and which no other may enter.
+    Made {
+        /// Its path when it was made. Who may write to the directory above can move it: what is found there counts only
+        /// when it is on this device and has this inode.
+        path: PathBytes,
+        /// The device that it lies on.
+        device: u64,
+        /// Its inode there.
+        inode: u64,
+    },
+    /// There is none, and why: a sentence that ends with what to do.
+    Missing(Reason),
 }
 
 #[cfg(test)]

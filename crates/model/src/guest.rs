@@ -1,4 +1,4 @@
-//! The virtual machine that a run was measured in, where the program that started it also ordered the run.
+//! Larger things that a run may be a part of: the virtual machine that was started for it, and a series of one host.
 
 use std::collections::BTreeMap;
 
@@ -96,4 +96,17 @@ pub struct GuestNet {
     /// Who passes on what goes elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<std::net::Ipv4Addr>,
+}
+
+/// Of which series a run is a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SeriesTurn {
+    /// The series.
+    pub name: String,
+    /// From the start of one turn to that of the next, seconds.
+    pub every_s: f64,
+    /// When the last turn is to begin, RFC 3339, UTC; none where something else starts each turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }

@@ -1,26 +1,20 @@
 //! What a machine is: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
-mod around_caches;
 mod condition;
-mod design;
 mod devices;
-mod loopback;
 mod network_path;
-mod process;
+mod processor;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use around_caches::AroundCache;
-pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
-pub use design::design_that_can;
+pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure, ProcessFacts};
 pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
-pub use loopback::LoopbackFacts;
 pub use network_path::{
-    Channels, InterfaceLosses, InterruptModeration, NetworkPath, Offloads, QueueingDiscipline, Rings,
+    Channels, InterfaceLosses, InterruptModeration, LoopbackFacts, NetworkPath, Offloads, QueueingDiscipline, Rings,
 };
-pub use process::ProcessFacts;
+pub use processor::{AroundCache, design_that_can};
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::machine::switches::Switches;
+use crate::workloads::machine::busy::Switches;
 
 /// Both sides together.
 pub const SWITCHES: Quantity =

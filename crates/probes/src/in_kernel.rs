@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 use rustix::io::Errno;
 
-use crate::kernels::sieve::PRIMES;
+use crate::kernels::arith::PRIMES;
 use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, KernelOperation};
 
 /// Axis irq: whether the CPU takes interrupts while it measures.

@@ -31,7 +31,6 @@ mod own_group;
 mod page_access;
 mod paging;
 mod place;
-mod printed;
 mod process;
 mod reach;
 mod running;

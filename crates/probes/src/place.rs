@@ -34,7 +34,7 @@ pub fn scratch(case: &mut Case) -> Result<PathBuf> {
 
 /// Notes the filesystem, and all that lies below it: `ext4 on loop0 on /x/image on ext4 on vda`.
 fn note(case: &mut Case, directory: &Path, stack: &[String]) -> Result<()> {
-    case.note("filesystem", sys::filesystem::filesystem(directory)?);
+    case.note("filesystem", sys::regular::filesystem(directory)?);
     if stack.len() > 1 {
         case.note(LIES_ON, stack.join(" on "));
     }
@@ -67,7 +67,7 @@ pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> 
 pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let directory = case.scratch_dir()?;
     let stack = storage_stack(&Root::here(), &directory);
-    if is_memory(&stack) || sys::filesystem::filesystem(&directory)? == "tmpfs" {
+    if is_memory(&stack) || sys::regular::filesystem(&directory)? == "tmpfs" {
         let stack = stack.join(" on ");
         let lies = say!("the scratch directory lies in memory ({stack}); name one on a disk by --scratch");
         return Err(RoundError::skipped(ReasonCode::Filesystem, lies));

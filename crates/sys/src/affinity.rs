@@ -1,11 +1,11 @@
-//! The CPUs a thread may run on, for any number of CPUs (libc's and rustix' sets end at 1024).
+//! The CPUs a thread may run on, for any number of CPUs (libc's and rustix' sets end at 1024), and sets of numbers as the kernel
+//! takes them.
 
 use std::io;
 
 use hostmark_model::ReasonCode;
 use hostmark_say::say;
 
-use super::bit_mask::{BITS, mask_of, numbers_in};
 use super::call::{self, named, returned};
 
 /// No kernel has as many CPUs.
@@ -65,6 +65,24 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     }
 }
 
+/// Bits of a word.
+pub(crate) const BITS: usize = usize::BITS as usize;
+
+/// The words in which these bits are set: one at least, and none after the last bit.
+pub(crate) fn mask_of(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut mask = vec![0_usize];
+    for number in numbers {
+        mask.resize(mask.len().max(number / BITS + 1), 0);
+        mask[number / BITS] |= 1 << (number % BITS);
+    }
+    mask
+}
+
+/// The bits that are set in these words, ascending.
+pub(crate) fn numbers_in(mask: &[usize]) -> Vec<usize> {
+    (0..mask.len() * BITS).filter(|number| mask[number / BITS] >> (number % BITS) & 1 == 1).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +103,13 @@ mod tests {
         let refused = bind(&[1 << 16]).unwrap_err().to_string();
         assert_eq!(refused, "sched_setaffinity: it is offline, or not in the cpuset of this process");
         assert!(bind(&[0, usize::MAX]).unwrap_err().to_string().starts_with("sched_setaffinity: "));
+    }
+
+    #[test]
+    fn what_a_mask_was_made_of_is_in_it() {
+        for numbers in [&[][..], &[0], &[3, 63, 64, 200]] {
+            assert_eq!(numbers_in(&mask_of(numbers.iter().copied())), numbers);
+        }
+        assert_eq!(mask_of([64, 1].into_iter()), [2, 1]);
     }
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::call::Call;
 use super::names::plain;
-use super::retry;
+use super::process;
 
 /// What a group is limited in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl GroupPlace {
         for _ in 0..MOST_LOOKS {
             let mut removed = Ok(());
             // What is in use may be free soon; any other error stays.
-            let is_done = retry::until(|| {
+            let is_done = process::retry_until(|| {
                 removed = self.remove();
                 !matches!(removed, Err(Errno::BUSY))
             });

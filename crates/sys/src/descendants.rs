@@ -1,17 +1,17 @@
 //! What this process has started and what those have started in turn: ended to the last one, also who has left its parents,
 //! its group and its session.
 
-use std::fs;
-use std::io;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+use std::{fs, io};
 
 use hostmark_say::say;
-use rustix::process::{WaitId, WaitIdOptions};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use super::call::{Call, named};
 use super::child::{ChildId, LOOK};
-use super::clock;
-use super::group::parent_of;
+use super::{clock, process};
 
 /// How long is waited for who has been killed, before it is looked at again.
 const TURN: Duration = Duration::from_millis(1);
@@ -40,7 +40,7 @@ pub fn adopt_if_all_are_own(known: &[u32]) -> io::Result<bool> {
 /// to this process before its end is told here (see [`adopt`]), so that it is in the next list, and there is a next list for
 /// as long as one has had anybody in it. The end is the kernel's word that there is no child, where nobody is spared. Who is
 /// killed is a child that only this process waits for: its number is nobody else's.
-pub fn end(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()> {
+pub fn end_all(spared: &[u32], grace: Duration, patience: Duration) -> io::Result<()> {
     let began_ns = clock::monotonic_ns();
     let is_over = |limit: Duration| u128::from(clock::monotonic_ns() - began_ns) >= limit.as_nanos();
     let mut was_empty = false;
@@ -125,79 +125,203 @@ fn all() -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-#[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
+/// The flag of pidfd_send_signal(2) that means the group which the process leads (Linux 6.9).
+const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
 
-    use super::*;
-    use crate::process::in_a_child;
+/// What the kernel tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct GroupProcess {
+    id: Pid,
+    parent: u32,
+    group: u32,
+    session: u32,
+    /// In clock ticks since the machine started. With the number it names one process alone.
+    started: u64,
+    is_over: bool,
+}
 
-    const PATIENCE: Duration = Duration::from_secs(20);
-
-    fn shell(script: &str) -> io::Result<std::process::Child> {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+impl GroupProcess {
+    /// None for what is no process, and where there is no /proc.
+    fn of(number: u32) -> Option<GroupProcess> {
+        let id = i32::try_from(number).ok().filter(|&number| number > 0).and_then(Pid::from_raw)?;
+        let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
+        // A name may hold anything, but no other field has a bracket in it.
+        let end = stat.iter().rposition(|&byte| byte == b')')?;
+        let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        Some(GroupProcess {
+            id,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+            is_over: matches!(*fields.first()?, "Z" | "X"),
+        })
     }
 
-    #[test]
-    fn who_has_left_parents_group_and_session_is_ended_too() {
-        in_a_child(|| {
-            adopt()?;
-            shell("setsid sh -c '(sleep 1000 &) ; sleep 1000 &'; setsid setsid sleep 1000 & sleep 1000")?;
-            let set = |list: Vec<_>| list.into_iter().collect::<std::collections::BTreeSet<_>>();
-            // Between the two lists one of them may still fork or end.
-            let mut lists = (set(numbers()?), set(all()?));
-            for _ in 0..PATIENCE.as_millis() / TURN.as_millis() {
-                if lists.0.len() >= 3 && lists.0 == lists.1 {
-                    break;
-                }
-                std::thread::sleep(TURN);
-                lists = (set(numbers()?), set(all()?));
+    /// Every process that /proc shows.
+    fn all() -> impl Iterator<Item = GroupProcess> {
+        let numbers = fs::read_dir("/proc").into_iter().flatten();
+        numbers.filter_map(|entry| GroupProcess::of(entry.ok()?.file_name().to_str()?.parse().ok()?))
+    }
+
+    /// Whether it still lives, and its number belongs to no other one.
+    fn lives(&self) -> bool {
+        GroupProcess::of(number_of(self.id)).is_some_and(|now| now.started == self.started && !now.is_over)
+    }
+
+    /// Kills it if it still lives and is not the first of all.
+    fn kill(&self) {
+        if self.id == Pid::INIT {
+            return;
+        }
+        match rustix::process::pidfd_open(self.id, PidfdFlags::empty()) {
+            // Looked at again behind the descriptor, which stays with one process.
+            Ok(descriptor) if self.lives() => {
+                let _ = rustix::process::pidfd_send_signal(&descriptor, Signal::KILL);
             }
-            assert!(lists.0.len() >= 3);
-            assert_eq!(lists.0, lists.1);
-            end(&[], Duration::ZERO, PATIENCE)?;
-            assert!(!has_children()?);
-            Ok(())
-        });
-    }
-
-    #[test]
-    fn who_forks_and_ends_again_and_again_is_caught() {
-        in_a_child(|| {
-            adopt()?;
-            // Each hands over to its child and ends: a list is always of those who were there before.
-            shell("f() { sleep 0.001; f & }; f")?;
-            std::thread::sleep(Duration::from_millis(50));
-            end(&[], Duration::ZERO, PATIENCE)
-        });
-    }
-
-    #[test]
-    fn who_is_spared_lives_and_is_not_reaped() {
-        in_a_child(|| {
-            adopt()?;
-            let mut spared = shell("exec sleep 1000")?;
-            let mut ended = shell("exit 3")?;
-            shell("setsid sleep 1000 &")?;
-            end(&[spared.id(), ended.id()], Duration::ZERO, PATIENCE)?;
-            assert_eq!(numbers()?.len(), 2);
-            assert!(spared.try_wait()?.is_none());
-            assert_eq!(ended.wait()?.code(), Some(3));
-            spared.kill()?;
-            spared.wait().map(drop)
-        });
-    }
-
-    #[test]
-    fn who_ends_within_its_grace_is_not_killed() {
-        in_a_child(|| {
-            let directory = tempfile::tempdir()?;
-            let mark = directory.path().join("mark");
-            shell(&format!("sleep 0.1; : > {}", mark.display()))?;
-            end(&[], PATIENCE, PATIENCE)?;
-            assert!(mark.exists());
-            Ok(())
-        });
+            // A kernel without descriptors of processes (before 5.3), or a filter.
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) if self.lives() => {
+                let _ = rustix::process::kill_process(self.id, Signal::KILL);
+            }
+            _ => {}
+        }
     }
 }
+
+/// The number of a process' parent, as /proc tells it.
+fn parent_of(number: u32) -> Option<u32> {
+    Some(GroupProcess::of(number)?.parent)
+}
+
+fn number_of(id: Pid) -> u32 {
+    id.as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Clock ticks since the machine started, as [`Process::started`] counts.
+fn ticks_now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let ticks = rustix::param::clock_ticks_per_second();
+    let part = now.tv_nsec.unsigned_abs() * ticks / 1_000_000_000;
+    now.tv_sec.unsigned_abs() * ticks + part
+}
+
+/// Who may lead groups that this process is told of.
+#[derive(Debug)]
+pub struct Lineage {
+    /// This process, and who started it.
+    parents: [u32; 2],
+    session: u32,
+    /// When this process started: whoever it is told of came after it.
+    since: u64,
+}
+
+impl Lineage {
+    /// Children of this process and of its parent, in this process' session.
+    pub fn own() -> Option<Lineage> {
+        let own = GroupProcess::of(std::process::id())?;
+        Some(Lineage { parents: [number_of(own.id), own.parent], session: own.session, since: own.started })
+    }
+
+    /// Takes note of the group that `leader` leads, who has just been started by one of the family. None for what is no
+    /// group's number, and where no such leader is there any more.
+    pub fn group(&self, leader: u32) -> Option<ProcessGroup> {
+        // 1 and less are what kill(2) takes for groups, or for everything there is.
+        let id = i32::try_from(leader).ok().filter(|&leader| leader > 1).and_then(Pid::from_raw)?;
+        let descriptor = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
+        // Behind the descriptor: what is found now is what it stands for. A child of the run that leads a group is of the
+        // run, whatever had its number before.
+        let is_leader = |found: &GroupProcess| {
+            found.group == leader
+                && found.session == self.session
+                && found.started >= self.since
+                && self.parents.contains(&found.parent)
+        };
+        // Who is told of late, when the run is dead already, is not looked for by the number: another program's job may have
+        // it by now, and the run's workers and their children die with it by themselves.
+        let found = GroupProcess::of(leader).filter(is_leader)?;
+        Some(ProcessGroup { leader, session: self.session, descriptor, since: found.started })
+    }
+}
+
+/// The living processes of a group and a session that started within that time.
+fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<GroupProcess> {
+    let is_one = |process: &GroupProcess| {
+        process.group == group && process.session == session && within.contains(&process.started) && !process.is_over
+    };
+    GroupProcess::all().filter(is_one).collect()
+}
+
+/// A process group that somebody else started.
+#[derive(Debug)]
+pub struct ProcessGroup {
+    leader: u32,
+    session: u32,
+    /// Of the leader: it stays with it when the number goes to another one.
+    descriptor: Option<OwnedFd>,
+    /// When the leader started.
+    since: u64,
+}
+
+/// What came of a signal to a group by its leader's descriptor.
+enum Sent {
+    /// Somebody has it.
+    Taken,
+    /// Nobody is left.
+    Gone,
+    /// This kernel cannot.
+    Refused,
+}
+
+impl ProcessGroup {
+    /// Kills all its processes and waits until they are gone. Called when the run is dead: nobody who started later than
+    /// that is of the run, whatever number it has.
+    pub fn end(&self) {
+        let until = ticks_now();
+        process::retry_until(|| match kill_by_descriptor(self.descriptor.as_ref()) {
+            Sent::Taken => false,
+            Sent::Gone => true,
+            Sent::Refused => !self.kill_members(self.since, until),
+        });
+    }
+
+    /// Kills each member that started between the leader and the end of the run, in the run's session. False when there is
+    /// none that lives.
+    fn kill_members(&self, since: u64, until: u64) -> bool {
+        // A number is given to nobody while a group has it. A leader that is another one than it was has it anew.
+        let is_another = GroupProcess::of(self.leader).is_some_and(|leader| leader.started != since);
+        !is_another && kill_all(&members(self.leader, self.session, since..=until))
+    }
+}
+
+/// Kills these, as far as they are still the same. False when none of them lives.
+fn kill_all(processes: &[GroupProcess]) -> bool {
+    let living: Vec<&GroupProcess> = processes.iter().filter(|process| process.lives()).collect();
+    living.iter().for_each(|process| process.kill());
+    !living.is_empty()
+}
+
+/// The kernel's own way, which no reuse of numbers can mislead: the group of the process that a descriptor stands for.
+fn kill_by_descriptor(leader: Option<&OwnedFd>) -> Sent {
+    let Some(leader) = leader else { return Sent::Refused };
+    let no_information = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: a null pointer stands for a signal as kill(2) sends it.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            leader.as_raw_fd(),
+            libc::SIGKILL,
+            no_information,
+            PIDFD_SIGNAL_PROCESS_GROUP,
+        )
+    };
+    match (sent, io::Error::last_os_error().raw_os_error()) {
+        (0, _) => Sent::Taken,
+        (_, Some(libc::ESRCH)) => Sent::Gone,
+        _ => Sent::Refused,
+    }
+}
+
+#[cfg(test)]
+#[path = "descendants_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use hostmark_model::{Event, JsonLine, Message, ReasonCode};
 use hostmark_say::say;
 
 use super::call::named;
-use super::shared::Shared;
+use super::waits::Shared;
 
 /// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
 const MOST_BYTES: usize = 4096;
@@ -161,8 +161,7 @@ mod tests {
 
     use super::*;
     use crate::affinity;
-    use crate::peer::Peer;
-    use crate::process::in_a_child;
+    use crate::process::{Peer, in_a_child};
 
     #[test]
     fn the_first_that_a_child_says_is_received() {

@@ -71,7 +71,7 @@ impl Object {
 
     /// A POSIX queue that is about to be made.
     pub fn queue() -> io::Result<Object> {
-        Ok(Object::Queue { number: names::random()?, made: just_before() })
+        Ok(Object::Queue { number: names::random_number()?, made: just_before() })
     }
 
     /// The call that makes it.
@@ -175,7 +175,7 @@ pub fn control_group_name(number: u64) -> String {
 
 /// A number for a control group that nobody can foresee.
 pub fn fresh_number() -> io::Result<u64> {
-    names::random()
+    names::random_number()
 }
 
 /// The record of an object; it goes when this does.
@@ -278,7 +278,7 @@ fn just_before() -> i64 {
 
 /// A positive key, so that it is not IPC_PRIVATE and its digits are one word of a record's name.
 fn random_key() -> io::Result<libc::key_t> {
-    Ok((names::random()? >> 33) as libc::key_t | 1)
+    Ok((names::random_number()? >> 33) as libc::key_t | 1)
 }
 
 /// The key of an object. It stands first for every C library, which do not agree on its name.

@@ -3,39 +3,24 @@
 #![warn(missing_docs)]
 
 pub mod affinity;
-mod bit_mask;
-pub mod bpf;
 pub mod call;
 pub mod call_filter;
 pub mod child;
 pub mod clock;
 pub mod control_group;
-pub mod counters;
-pub mod cpu_time;
 pub mod descendants;
 pub mod exit_message;
-pub mod filesystem;
-pub mod futex;
-pub mod group;
-pub mod inherited;
-pub mod interface;
 pub mod ipc_cleanup;
 pub mod memory;
-mod names;
+pub mod names;
 pub mod namespaces;
 pub mod netlink;
-pub mod oom_score;
-pub mod packet_filter;
-pub mod peer;
 pub mod perf_event;
 pub mod place;
 pub mod process;
-pub mod random;
 pub mod regular;
-pub mod retry;
 pub mod scratch;
 pub mod setting;
-pub mod shared;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;

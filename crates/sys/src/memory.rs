@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use hostmark_say::say;
 
-use super::bit_mask::{BITS, mask_of, numbers_in};
+use super::affinity::{BITS, mask_of, numbers_in};
 use super::call::named;
 
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.

@@ -1,8 +1,9 @@
-//! Names in a directory: those that are there, and what makes one that nobody can foresee.
+//! Names in a directory: those that are there, what makes one that nobody can foresee, and the random bits for it.
 
 use std::ffi::{CStr, CString};
 use std::io;
 
+use hostmark_say::say;
 use rustix::fd::AsFd;
 use rustix::fs::Dir;
 
@@ -30,6 +31,13 @@ pub(super) fn plain(name: &CStr) -> io::Result<()> {
 }
 
 /// 64 random bits.
-pub(super) fn random() -> io::Result<u64> {
-    super::random::bytes().map(u64::from_ne_bytes)
+pub(super) fn random_number() -> io::Result<u64> {
+    random_bytes().map(u64::from_ne_bytes)
+}
+
+/// So many random bytes.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;
+    if got == N { Ok(bytes) } else { Err(io::Error::other(say!("getrandom gave too little"))) }
 }

@@ -10,7 +10,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use super::call::{Call, named};
-use super::interface;
+use super::netlink;
 use super::process::only_one_thread;
 
 /// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
@@ -85,7 +85,7 @@ fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
 pub fn settle() -> io::Result<()> {
     mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;
     // Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.
-    interface::bring_up(interface::LOOPBACK)
+    netlink::bring_up(netlink::LOOPBACK)
 }
 
 #[cfg(test)]

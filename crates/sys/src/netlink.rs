@@ -1,16 +1,17 @@
-//! What the kernel tells of its network and its audit: questions and answers of rtnetlink(7), nfnetlink and audit, and the ioctls of
-//! an interface. Nothing here changes anything, and nothing is sent to the network.
+//! The kernel's network and audit: questions and answers of rtnetlink(7), nfnetlink and audit, the ioctls of an interface, and how many
+//! entries packet filters and BPF programs have. Only an interface of a network of this process' own is changed.
 
 use std::ffi::CStr;
 use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use hostmark_say::say;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, netlink};
 
-use super::call::{Call, named, returned};
+use super::call::{Call, errno, named, returned};
 
 /// The header of a message: length, kind, flags, number of the question, sender.
 const HEADER_BYTES: usize = 16;
@@ -223,9 +224,175 @@ fn drive(interface: &CStr, words: &mut [u32]) -> io::Result<()> {
     .map(drop)
 }
 
+/// The interface by which a machine reaches itself.
+pub const LOOPBACK: &str = "lo";
+
+/// Brings an interface up.
+pub fn bring_up(name: &str) -> io::Result<()> {
+    let mut request = ioctl_request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    ask_ioctl(&ioctl_socket()?, libc::SIOCSIFFLAGS as _, &mut request)
+}
+
+/// Whether an interface is up.
+pub fn is_up(name: &str) -> io::Result<bool> {
+    let mut request = ioctl_request(name)?;
+    ask_ioctl(&ioctl_socket()?, libc::SIOCGIFFLAGS as _, &mut request)?;
+    // SAFETY: the kernel has just written them.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
+}
+
+/// Gives an interface an address of IPv4, of which the first `prefix` bits name its network.
+pub fn give_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+    let socket = ioctl_socket()?;
+    for (call, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::from_bits(mask))] {
+        let mut request = ioctl_request(name)?;
+        request.ifr_ifru.ifru_addr = socket_address(address);
+        ask_ioctl(&socket, call as _, &mut request)?;
+    }
+    Ok(())
+}
+
+/// Sends what goes to no network of this machine's by this gateway.
+pub fn route_by(gateway: Ipv4Addr) -> io::Result<()> {
+    // SAFETY: integers, arrays of integers and a pointer, for which all bits 0 are a value.
+    let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
+    (route.rt_dst, route.rt_genmask) = (socket_address(Ipv4Addr::UNSPECIFIED), socket_address(Ipv4Addr::UNSPECIFIED));
+    route.rt_gateway = socket_address(gateway);
+    route.rt_flags = libc::RTF_UP | libc::RTF_GATEWAY;
+    let socket = ioctl_socket()?;
+    // SAFETY: the kernel reads the route, which is whole, and keeps nothing of it.
+    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as _, &raw const route) }).map(drop)
+}
+
+fn ioctl_socket() -> io::Result<OwnedFd> {
+    rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).call("socket")
+}
+
+fn ioctl_request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte ends the name.
+    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+        return Err(named("ioctl", io::Error::new(io::ErrorKind::InvalidInput, say!("no interface has such a name"))));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
+    let mut converted: libc::sockaddr = unsafe { std::mem::zeroed() };
+    converted.sa_family = libc::AF_INET as libc::sa_family_t;
+    // ip(7): the port, then the address, each in network order.
+    for (to, from) in converted.sa_data[2..].iter_mut().zip(address.octets()) {
+        *to = from as libc::c_char;
+    }
+    converted
+}
+
+fn ask_ioctl(socket: &OwnedFd, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: the kernel reads the request, which is whole, or writes its answer into it, and keeps nothing of it.
+    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw mut *request) }).map(drop)
+}
+
+/// IPT_SO_GET_INFO and IP6T_SO_GET_INFO of linux/netfilter_ipv4/ip_tables.h and its sibling.
+const GET_INFO: libc::c_int = 64;
+/// XT_TABLE_MAXNAMELEN.
+const NAME_BYTES: usize = 32;
+const HOOKS: usize = 5;
+
+/// An ipt_getinfo, which an ip6t_getinfo equals.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct OldFilter {
+    name: [u8; NAME_BYTES],
+    valid_hooks: u32,
+    hook_entry: [u32; HOOKS],
+    underflow: [u32; HOOKS],
+    entries: u32,
+    size: u32,
+}
+
+/// The rules of a table that is there, of IPv6 or of IPv4: its entries without the policies of its hooks and the mark of its end. A chain
+/// of one's own adds two. Needs CAP_NET_ADMIN in the network namespace.
+pub fn old_filter_rules(is_ipv6: bool, table: &str) -> io::Result<u64> {
+    let (family, level) = match is_ipv6 {
+        false => (AddressFamily::INET, libc::SOL_IP),
+        true => (AddressFamily::INET6, libc::SOL_IPV6),
+    };
+    let socket = rustix::net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(ipproto::RAW));
+    let socket: OwnedFd = socket.call("socket")?;
+    let mut info = OldFilter::default();
+    // The last byte ends the name.
+    if table.is_empty() || table.len() >= NAME_BYTES {
+        return Err(named("getsockopt", io::ErrorKind::InvalidInput.into()));
+    }
+    info.name[..table.len()].copy_from_slice(table.as_bytes());
+    let mut length = size_of::<OldFilter>() as libc::socklen_t;
+    // SAFETY: the kernel reads the name and writes at most `length` bytes, which `info` has and of which all are numbers.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, GET_INFO, (&raw mut info).cast(), &raw mut length) };
+    returned("getsockopt", result)?;
+    Ok(u64::from(info.entries.saturating_sub(info.valid_hooks.count_ones() + 1)))
+}
+
+/// BPF_PROG_QUERY, and BPF_F_QUERY_EFFECTIVE: also those that are attached to the groups above.
+const PROG_QUERY: libc::c_int = 16;
+const EFFECTIVE: u32 = 1;
+/// BPF_CGROUP_INET_INGRESS and _EGRESS, BPF_TCX_INGRESS and _EGRESS of linux/bpf.h.
+const OF_GROUP: [u32; 2] = [0, 1];
+const OF_INTERFACE: [u32; 2] = [46, 47];
+
+/// What of bpf_attr a query has.
+#[repr(C)]
+#[derive(Default)]
+struct BpfQuery {
+    target: u32,
+    attach_type: u32,
+    query_flags: u32,
+    attach_flags: u32,
+    ids: u64,
+    count: u32,
+    reserved: u32,
+    more: [u64; 4],
+}
+
+/// Programs (tcx) that packets of an interface meet, in and out. Needs CAP_NET_ADMIN.
+pub fn bpf_of_interface(number: u32) -> io::Result<u32> {
+    let [incoming, outgoing] = OF_INTERFACE.map(|attach_type| bpf_count(number, attach_type, 0));
+    Ok(incoming? + outgoing?)
+}
+
+/// Programs that packets of sockets of a control group (version 2) meet, in and out. Needs CAP_NET_ADMIN.
+pub fn bpf_of_group(directory: BorrowedFd<'_>) -> io::Result<u32> {
+    let [incoming, outgoing] =
+        OF_GROUP.map(|attach_type| bpf_count(directory.as_raw_fd().unsigned_abs(), attach_type, EFFECTIVE));
+    Ok(incoming? + outgoing?)
+}
+
+fn bpf_count(target: u32, attach_type: u32, query_flags: u32) -> io::Result<u32> {
+    let mut query = BpfQuery { target, attach_type, query_flags, ..BpfQuery::default() };
+    // SAFETY: the kernel reads and writes a structure of the size given, of integers alone, and no list of ids is asked for.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, PROG_QUERY, &raw mut query, size_of::<BpfQuery>()) };
+    match returned("bpf", result) {
+        Ok(_) => Ok(query.count),
+        // A kernel that does not know this kind has none of it.
+        Err(error) if errno(&error) == Some(libc::EINVAL) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::namespaces;
+    use crate::process::in_a_child;
+    use crate::skip::skipped;
 
     fn message(kind: u16, question: u32, body: &[u8]) -> Vec<u8> {
         let mut bytes = ((HEADER_BYTES + body.len()) as u32).to_ne_bytes().to_vec();
@@ -277,5 +444,44 @@ mod tests {
         assert!(ask_driver(c"lo", Question::Tso).unwrap()[1] <= 1);
         assert!(ask_driver(c"a-name-that-is-too-long", Question::Tso).is_err());
         assert!(ask_driver(c"none such", Question::Link).is_err());
+    }
+
+    #[test]
+    fn an_interface_has_its_address_and_what_is_no_name_is_refused() {
+        for name in ["", "an-interface-too-long", "a\0"] {
+            assert!(bring_up(name).is_err(), "{name:?}");
+        }
+        assert!(bring_up("none").unwrap_err().to_string().starts_with("ioctl: "));
+        in_a_child(|| {
+            if let Err(error) = namespaces::unshare_network() {
+                skipped(&format!("no network of its own ({error})"));
+                return Ok(());
+            }
+            give_address(LOOPBACK, Ipv4Addr::new(10, 9, 8, 7), 24)?;
+            bring_up(LOOPBACK)?;
+            std::net::TcpListener::bind(("10.9.8.7", 0))?;
+            route_by(Ipv4Addr::new(10, 9, 8, 1))?;
+            let routes = std::fs::read_to_string("/proc/net/route")?;
+            assert!(routes.lines().any(|line| line.starts_with("lo\t00000000\t0108090A")), "{routes}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn an_answer_has_the_kernels_size_and_what_is_no_name_is_refused() {
+        assert_eq!(size_of::<OldFilter>(), 84);
+        for name in ["", "a-name-that-no-table-of-the-kernel-can-have"] {
+            assert!(old_filter_rules(false, name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_query_has_the_kernels_layout_and_a_strange_kind_is_none() {
+        assert_eq!((size_of::<BpfQuery>(), std::mem::offset_of!(BpfQuery, count)), (64, 24));
+        // Who may not ask is told so, and so is everybody by a kernel without BPF.
+        match bpf_count(1, 1 << 20, 0) {
+            Ok(bpf_count) => assert_eq!(bpf_count, 0),
+            Err(error) => assert!([Some(libc::EPERM), Some(libc::ENOSYS)].contains(&errno(&error)), "{error}"),
+        }
     }
 }

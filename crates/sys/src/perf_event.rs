@@ -161,7 +161,7 @@ fn open(event: &PerfEvent, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::super::call::errno;
-    use super::super::counters::thread_faults;
+    use super::super::usage::thread_faults;
     use super::*;
     use crate::skip::skipped;
 

@@ -17,7 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::call::Call;
-use super::names::random;
+use super::names::random_number;
 use super::scratch;
 
 /// A file is for others to read as well, as any that a program writes, as far as the umask allows.
@@ -396,7 +396,7 @@ fn fill(mut file: &File, text: &[u8]) -> io::Result<()> {
 
 /// A name that nobody can foresee, for the moment before a rename.
 fn beside() -> io::Result<OsString> {
-    Ok(format!(".hostmark-{:016x}.tmp", random()?).into())
+    Ok(format!(".hostmark-{:016x}.tmp", random_number()?).into())
 }
 
 #[cfg(test)]

@@ -1,15 +1,20 @@
-//! Processes: dying with the parent, forking with one thread, and what stays of children that have ended.
+//! Processes: dying with the parent, forking with one thread, what stays of children that have ended, and a child that does the
+//! other half of an exchange.
 
-use std::io;
 #[cfg(any(test, feature = "tests"))]
 use std::io::{Read, Write};
+use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
+use std::time::Duration;
+use std::{fs, io};
 
 use hostmark_say::say;
+use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 use rustix::process::Signal;
 
-use super::call::Call;
-use super::child::ChildId;
-use super::retry;
+use super::call::{Call, returned};
+use super::child::{Address, Child, ChildId};
+use super::{affinity, exit_message};
 
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.
@@ -64,7 +69,7 @@ pub fn only_one_thread() -> io::Result<()> {
         Ok(tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len())
     };
     let mut error = None;
-    let is_alone = retry::until(|| match threads() {
+    let is_alone = retry_until(|| match threads() {
         Ok(threads) => threads <= 1,
         Err(why) => error.replace(why).is_none(),
     });
@@ -123,9 +128,129 @@ pub fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
     assert!(ended.is_ok() && length == 0, "{ended:?}: {}", String::from_utf8_lossy(&message[..length]));
 }
 
+/// A forked child, bound to CPUs of its own. It dies with its parent, and is ended and reaped when dropped.
+#[derive(Debug)]
+pub struct Peer {
+    child: Child,
+}
+
+impl Peer {
+    /// Starts a child bound to `cpus` that does `work` and ends; only an error of its own makes it end before it is dropped.
+    /// It has copies of all descriptors of this process: what it must not hold open it has to close. Refuses when this
+    /// process has several threads: a lock held by one of them would stay locked in the child.
+    pub fn spawn(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> io::Result<Peer> {
+        only_one_thread()?;
+        exit_message::prepare()?;
+        let parent = std::process::id();
+        // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
+        // ends by exit_group.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        // SAFETY: what the call has just returned.
+        if let Some(child) = unsafe { ChildId::forked("clone", child) }? {
+            return Ok(Peer { child: Child::new(child) });
+        }
+        // A panic must not unwind into what the parent does.
+        let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            if !die_with_parent(parent) {
+                return Err(io::Error::other(say!("prctl: it cannot ask to die with its parent")));
+            }
+            affinity::bind(cpus)?;
+            work()
+        }));
+        let worked = worked.unwrap_or_else(|_| Err(io::Error::other(say!("it panicked"))));
+        let status = i32::from(worked.is_err());
+        if let Err(error) = worked {
+            // What another's end has brought about is no cause: that other is about to say it.
+            if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) {
+                exit_message::settle();
+            }
+            exit_message::say(error);
+        }
+        loop {
+            // SAFETY: ends the child.
+            unsafe { libc::syscall(libc::SYS_exit_group, status) };
+        }
+    }
+
+    /// The child's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id().number()
+    }
+
+    /// Kills it before it is dropped.
+    #[cfg(any(test, feature = "tests"))]
+    pub fn kill(&self) -> io::Result<()> {
+        self.child.id().kill()
+    }
+
+    /// The child as somebody to send signals to.
+    #[inline]
+    pub fn address(&self) -> Address<'_> {
+        self.child.id().address()
+    }
+}
+
+const ADJUSTMENT: &str = "/proc/self/oom_score_adj";
+/// The largest value: as if the process used all memory.
+const KILLED_FIRST: &str = "1000";
+
+/// The calls by which it is read and written.
+const READ: &str = "open or read";
+const WRITE: &str = "open or write";
+
+/// The value that this process had from its user.
+static USERS: OnceLock<String> = OnceLock::new();
+
+/// Makes this process, and what it forks from now on, the first to be killed when memory runs out. That needs no
+/// privilege. An error where the kernel does not take it: without /proc, or in a sandbox that makes it read-only.
+pub fn be_killed_first() -> io::Result<()> {
+    let value = fs::read_to_string(ADJUSTMENT).call(READ)?.trim().to_owned();
+    USERS.get_or_init(|| value);
+    fs::write(ADJUSTMENT, KILLED_FIRST).call(WRITE)
+}
+
+/// Gives this process, and what it starts from now on, its user's value back, for a program of the user's own. An error
+/// where the kernel does not allow that: it is a privilege to go below what a privileged process has set.
+pub fn be_killed_as_the_user_wants() -> io::Result<()> {
+    match USERS.get() {
+        Some(value) => fs::write(ADJUSTMENT, value).call(WRITE),
+        None => Ok(()),
+    }
+}
+
+/// The first number that is given to a copy: none of the standard streams'.
+const LEAST_INHERITED: RawFd = 3;
+
+/// A copy of an open descriptor, which no other program inherits. The one of that number stays as it is: it may have another owner.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved; a number that is not open is an error.
+    let copy = returned("fcntl", unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, LEAST_INHERITED) })?;
+    // SAFETY: the call has just made it, so that nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// How often it is tried, and how long is waited before it is tried again.
+const RETRY_TURNS: usize = 100;
+const RETRY_TURN: Duration = Duration::from_millis(5);
+
+/// Does it again and again until it says that it is done; whether it ever did.
+pub fn retry_until(mut is_done: impl FnMut() -> bool) -> bool {
+    (0..RETRY_TURNS).any(|turn| {
+        if turn > 0 {
+            std::thread::sleep(RETRY_TURN);
+        }
+        is_done()
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use rustix::fd::AsRawFd;
+
     use super::*;
+    use crate::process::in_a_child;
 
     #[test]
     fn huge_pages_are_forbidden_and_allowed_again() {
@@ -163,5 +288,91 @@ mod tests {
     #[test]
     fn another_parent_is_noticed() {
         assert!(!die_with_parent(u32::MAX));
+    }
+
+    /// Whether a process runs, or only waits to be waited for.
+    fn lives(pid: u32) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    }
+
+    #[test]
+    fn a_peer_answers_until_it_is_dropped() {
+        in_a_child(|| {
+            let (here, there) = rustix::pipe::pipe()?;
+            let cpus = affinity::allowed()?;
+            let peer = Peer::spawn(&cpus[..1], || {
+                rustix::io::write(&there, b"x")?;
+                loop {
+                    std::thread::park();
+                }
+            })?;
+            let mut byte = [0];
+            assert_eq!((rustix::io::read(&here, &mut byte)?, byte), (1, *b"x"));
+            let pid = peer.pid();
+            assert!(lives(pid));
+            drop(peer);
+            assert!(!fs::exists(format!("/proc/{pid}"))?);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_peer_that_panics_ends_there() {
+        in_a_child(|| {
+            let peer = Peer::spawn(&affinity::allowed()?, || std::panic::resume_unwind(Box::new(())))?;
+            while lives(peer.pid()) {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn several_threads_have_no_peer() {
+        let refused = std::thread::spawn(|| Peer::spawn(&[0], || Ok(())).map(drop)).join().unwrap().unwrap_err();
+        assert!(refused.to_string().contains("several threads"));
+    }
+
+    #[test]
+    fn a_process_offers_itself_and_takes_it_back() {
+        in_a_child(|| {
+            let now = || fs::read_to_string(ADJUSTMENT).map(|value| value.trim().to_owned());
+            let before = now()?;
+            be_killed_first()?;
+            assert_eq!(now()?, KILLED_FIRST);
+            // Twice, as a copy does that was started by a worker.
+            be_killed_first()?;
+            in_a_child(|| Ok(()));
+            be_killed_as_the_user_wants()?;
+            assert_eq!(now()?, before);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_copy_is_another_one_and_what_is_not_open_is_an_error() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let copy = inherited(reader.as_raw_fd()).unwrap();
+        assert!(copy.as_raw_fd() >= LEAST_INHERITED && copy.as_raw_fd() != reader.as_raw_fd());
+        assert!(rustix::io::fcntl_getfd(&copy).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        rustix::io::write(&writer, b"x").unwrap();
+        assert_eq!(rustix::io::read(&copy, &mut [0; 2]).unwrap(), 1);
+        for number in [-1, RawFd::MAX] {
+            assert!(inherited(number).unwrap_err().to_string().starts_with("fcntl: "));
+        }
+    }
+
+    #[test]
+    fn it_is_done_until_it_is_done_and_not_for_ever() {
+        let after = |wanted: usize| {
+            let mut turns = 0;
+            let is_done = retry_until(|| {
+                turns += 1;
+                turns == wanted
+            });
+            (is_done, turns)
+        };
+        assert_eq!((after(1), after(3), after(usize::MAX)), ((true, 1), (true, 3), (false, RETRY_TURNS)));
     }
 }

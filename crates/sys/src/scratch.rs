@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::call::{Call, fault};
 use super::ipc_cleanup;
-use super::names::{entries, plain, random};
+use super::names::{entries, plain, random_number};
 
 /// Its owner may do all, others nothing.
 const OWNER_ALONE: Mode = Mode::RWXU;
@@ -90,7 +90,7 @@ impl Private {
 
 /// A name for a directory of a run that nobody can foresee.
 pub fn fresh_name() -> io::Result<String> {
-    Ok(format!("{PREFIX}{:016x}", random()?))
+    Ok(format!("{PREFIX}{:016x}", random_number()?))
 }
 
 /// Opens the directory that has just been made.

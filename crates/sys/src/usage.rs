@@ -1,12 +1,161 @@
-//! What this process has used so far, and the end of its input, at which it says that and ends: at any moment, also amid a
-//! loop that never looks.
+//! Use of the processor: what the kernel counts of a thread, the CPU time of processes, and what this one has used when its input
+//! ends.
 
+use std::cell::Cell;
+use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
 
+use rustix::fd::OwnedFd;
+use rustix::thread::sched_getcpu;
+
 use super::call::{Call, named};
-use super::counters::usage_of;
-use super::cpu_time;
+
+/// A reading of the calling thread's counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Minor and major page faults.
+    pub faults: u64,
+    /// Time runnable without running, ns; 0 where the kernel does not tell.
+    pub run_delay_ns: u64,
+    /// The CPU it runs on.
+    pub cpu: usize,
+}
+
+impl Reading {
+    /// The next reading. Counters only grow, and readers take differences: one that cannot be read now stays as it was.
+    fn then(self, usage: Option<Reading>, run_delay_ns: Option<u64>, cpu: usize) -> Reading {
+        Reading { run_delay_ns: run_delay_ns.unwrap_or(self.run_delay_ns), cpu, ..usage.unwrap_or(self) }
+    }
+}
+
+/// Reads the counters of the thread that made it.
+#[derive(Debug)]
+pub struct ThreadCounters {
+    schedstat: Option<OwnedFd>,
+    last: Cell<Reading>,
+}
+
+impl ThreadCounters {
+    /// Counters of the calling thread.
+    pub fn open() -> ThreadCounters {
+        let schedstat = File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from);
+        ThreadCounters { schedstat, last: Cell::default() }
+    }
+
+    /// The CPU that the thread runs on.
+    pub fn cpu(&self) -> usize {
+        sched_getcpu()
+    }
+
+    /// Reads them: one to three microseconds.
+    pub fn read(&self) -> Reading {
+        let delay = self.schedstat.as_ref().and_then(run_delay_ns);
+        let cpu = self.cpu();
+        self.last.set(self.last.get().then(thread_usage().ok(), delay, cpu));
+        self.last.get()
+    }
+}
+
+/// Whether the kernel tells how long a thread could run and did not.
+pub fn has_run_delay() -> bool {
+    File::open("/proc/thread-self/schedstat").is_ok_and(|file| run_delay_ns(&OwnedFd::from(file)).is_some())
+}
+
+fn run_delay_ns(schedstat: &OwnedFd) -> Option<u64> {
+    let mut text = [0_u8; 96];
+    let length = rustix::io::pread(schedstat, &mut text, 0).ok()?;
+    std::str::from_utf8(&text[..length]).ok()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Page faults of the calling thread so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Faults {
+    /// Without input or output.
+    pub minor: u64,
+    /// That waited for a device.
+    pub major: u64,
+}
+
+/// Page faults of the calling thread so far.
+pub fn thread_faults() -> io::Result<Faults> {
+    let usage = usage_of(libc::RUSAGE_THREAD)?;
+    Ok(Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 })
+}
+
+/// What getrusage(2) tells of this thread, this process or its children.
+fn usage_of(whose: libc::c_int) -> io::Result<libc::rusage> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a rusage that the kernel fills.
+    if unsafe { libc::getrusage(whose, usage.as_mut_ptr()) } != 0 {
+        return Err(named("getrusage", io::Error::last_os_error()));
+    }
+    // SAFETY: zeroed is a valid rusage, and the call filled it.
+    Ok(unsafe { usage.assume_init() })
+}
+
+fn thread_usage() -> io::Result<Reading> {
+    let usage = usage_of(libc::RUSAGE_THREAD)?;
+    Ok(Reading {
+        involuntary_switches: usage.ru_nivcsw as u64,
+        faults: (usage.ru_minflt + usage.ru_majflt) as u64,
+        ..Reading::default()
+    })
+}
+
+/// CPU time of this process and of all children that it has waited for, theirs among it, ns.
+pub fn cpu_ns_of_all_own() -> io::Result<u64> {
+    Ok(usage_ns(libc::RUSAGE_SELF)? + usage_ns(libc::RUSAGE_CHILDREN)?)
+}
+
+/// CPU time of this process alone, ns. The kernel splits what getrusage(2) tells by ticks where it does not count each switch;
+/// this clock never does.
+#[inline]
+pub fn cpu_ns_of_process() -> io::Result<u64> {
+    cpu_ns_of_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the calling thread, ns.
+pub fn cpu_ns_of_thread() -> io::Result<u64> {
+    cpu_ns_of_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of another process, up to now.
+pub fn cpu_ns_of_other(pid: u32) -> io::Result<u64> {
+    let mut clock = 0;
+    // SAFETY: the library writes one number.
+    match unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) } {
+        0 => cpu_ns_of_clock(clock),
+        error => Err(named("clock_getcpuclockid", io::Error::from_raw_os_error(error))),
+    }
+}
+
+#[inline]
+fn cpu_ns_of_clock(clock: libc::clockid_t) -> io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec. (rustix's function takes the call for one that cannot fail.)
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
+        _ => Err(named("clock_gettime", io::Error::last_os_error())),
+    }
+}
+
+/// CPU time of this process in user code, ns: to microseconds, and where the kernel does not count each entry into it, shared out
+/// by its ticks.
+pub fn user_ns_of_process() -> io::Result<u64> {
+    Ok(ns(usage_of(libc::RUSAGE_SELF)?.ru_utime))
+}
+
+fn usage_ns(whose: libc::c_int) -> io::Result<u64> {
+    let usage = usage_of(whose)?;
+    Ok(ns(usage.ru_utime) + ns(usage.ru_stime))
+}
+
+fn ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}
 
 /// What a process has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +175,7 @@ impl Usage {
     pub fn so_far() -> io::Result<Usage> {
         let usage = usage_of(libc::RUSAGE_SELF)?;
         Ok(Usage {
-            cpu_ns: cpu_time::of_process()?,
+            cpu_ns: cpu_ns_of_process()?,
             voluntary_switches: usage.ru_nvcsw as u64,
             involuntary_switches: usage.ru_nivcsw as u64,
             faults: (usage.ru_minflt + usage.ru_majflt) as u64,
@@ -160,6 +309,24 @@ mod tests {
 
     use super::*;
     use crate::process::in_a_child;
+
+    #[test]
+    fn touching_new_memory_counts_as_faults() {
+        let counters = ThreadCounters::open();
+        let before = counters.read();
+        let pages = vec![1_u8; 64 << 20];
+        std::hint::black_box(&pages);
+        assert!(counters.read().faults > before.faults);
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_read_once_has_not_changed() {
+        let usage = Reading { involuntary_switches: 7, faults: 90, ..Reading::default() };
+        let first = Reading::default().then(Some(usage), Some(1_000), 3);
+        assert_eq!(first, Reading { run_delay_ns: 1_000, cpu: 3, ..usage });
+        assert_eq!(first.then(None, None, 2), Reading { cpu: 2, ..first });
+        assert_eq!(first.then(None, Some(1_500), 3), Reading { run_delay_ns: 1_500, ..first });
+    }
 
     #[test]
     fn numbers_are_written_as_they_are_read() {

@@ -1,9 +1,18 @@
-//! How one party waits for another by words that both see; the tests run the same code in a model of all interleavings.
+//! Waits of one party for another by words that both see: in memory that processes share, with the futex, and in the tests by the same
+//! code in a model of all interleavings.
 
 use std::io;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::futex;
+use hostmark_say::say;
+
+use super::arch;
+use super::call::named;
+
+#[cfg(any(test, feature = "tests"))]
+#[path = "waits_model.rs"]
+pub mod model;
 
 /// A word of shared memory, and the kernel's help to wait on it.
 pub trait Word {
@@ -48,12 +57,12 @@ impl Word for AtomicU32 {
 
     #[inline(always)]
     fn sleep_while(&self, value: u32) -> io::Result<()> {
-        futex::wait(self, value, false).map(drop)
+        futex_wait(self, value, false).map(drop)
     }
 
     #[inline(always)]
     fn wake(&self) -> io::Result<()> {
-        futex::wake(self, false).map(drop)
+        futex_wake(self, false).map(drop)
     }
 
     #[inline(always)]
@@ -131,9 +140,74 @@ pub fn wake_marked<W: Word>(mark: &W) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(any(test, feature = "tests"))]
-#[path = "waits_model.rs"]
-pub mod model;
+/// Wakes at most one of those who wait on `word`, by futex(2); how many were woken. `is_private`: only threads of this process
+/// wait on it.
+#[inline(always)]
+pub fn futex_wake(word: &AtomicU32, is_private: bool) -> io::Result<usize> {
+    futex_checked(arch::futex(word, libc::FUTEX_WAKE | privacy_flag(is_private), 1))
+}
+
+/// Waits on `word` as long as it is `value`. False when it was another value from the beginning, or a signal came.
+#[inline(always)]
+pub fn futex_wait(word: &AtomicU32, value: u32, is_private: bool) -> io::Result<bool> {
+    let result = arch::futex(word, libc::FUTEX_WAIT | privacy_flag(is_private), value);
+    match -result as i32 {
+        libc::EAGAIN | libc::EINTR => Ok(false),
+        _ => futex_checked(result).map(|_| true),
+    }
+}
+
+/// A result by the instruction, as programs see it.
+#[inline(always)]
+fn futex_checked(result: i64) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| named("futex", io::Error::from_raw_os_error(-result as i32)))
+}
+
+#[inline(always)]
+fn privacy_flag(is_private: bool) -> libc::c_int {
+    if is_private { libc::FUTEX_PRIVATE_FLAG } else { 0 }
+}
+
+/// A value in memory that is shared with children forked later; unmapped when dropped, and never dropped itself.
+#[derive(Debug)]
+pub struct Shared<T: Sync>(NonNull<T>);
+
+impl<T: Sync> Shared<T> {
+    /// Maps memory and moves `value` there.
+    pub fn new(value: T) -> io::Result<Shared<T>> {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<T>().max(1), protection, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(named("mmap", io::Error::last_os_error()));
+        }
+        let place = NonNull::new(address.cast::<T>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
+        // SAFETY: the mapping is as long as the value, writable, nobody else's, and aligned to a page.
+        unsafe { place.write(value) };
+        Ok(Shared(place))
+    }
+}
+
+// SAFETY: it owns a value that several threads may use, and that may be unmapped by any of them.
+unsafe impl<T: Sync> Send for Shared<T> {}
+// SAFETY: it gives nothing out but shared references to a value that several threads may use.
+unsafe impl<T: Sync> Sync for Shared<T> {}
+
+impl<T: Sync> std::ops::Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: it was written when it was made, lives as long as self, and T may be used by several at once.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T: Sync> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `new` mapped; no borrow outlives self.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>().max(1)) };
+    }
+}
 
 #[cfg(test)]
 #[path = "waits_tests.rs"]

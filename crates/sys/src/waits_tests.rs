@@ -1,11 +1,13 @@
 //! The waits of every sort, in every interleaving of two parties.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use loom::thread;
 
 use super::model::{ModelWord, every_interleaving};
 use super::*;
+use crate::process::in_a_child;
 
 /// Turns that two parties take.
 const TURNS: u32 = 3;
@@ -109,4 +111,36 @@ fn a_sleep_on_the_count_is_lost_in_some_interleaving() {
         }
     };
     every_interleaving(3, in_turns(sleep, wake));
+}
+
+#[test]
+fn with_nobody_there_none_is_woken_and_another_value_is_not_waited_on() {
+    let word = AtomicU32::new(1);
+    assert_eq!(futex_wake(&word, true).unwrap(), 0);
+    assert!(!futex_wait(&word, 2, true).unwrap());
+}
+
+#[test]
+fn one_who_waits_is_woken() {
+    for is_private in [true, false] {
+        let word = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let waiter =
+                scope.spawn(|| while word.load(Ordering::Acquire) == 0 && futex_wait(&word, 0, is_private).is_ok() {});
+            word.store(1, Ordering::Release);
+            while !waiter.is_finished() {
+                futex_wake(&word, is_private).unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn what_a_child_writes_is_seen_here() {
+    let word = Shared::new(AtomicU32::new(1)).unwrap();
+    in_a_child(|| {
+        word.store(7, Ordering::Release);
+        Ok(())
+    });
+    assert_eq!(word.load(Ordering::Acquire), 7);
 }

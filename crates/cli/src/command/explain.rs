@@ -2,16 +2,14 @@
 
 use anyhow::Result;
 use clap::Args;
-use hostmark_analysis::spoken;
-use hostmark_analysis::{constants, lmbench, references};
+use hostmark_analysis::{constants, lmbench, references, spoken};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
-use hostmark_present::render;
-use hostmark_present::render::{handbook, terms};
+use hostmark_present::render::{self, handbook, terms};
 use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
-use super::compare::references as own;
+use super::compare::verdict as own;
 use super::search::{self, Topic};
 use super::tuning;
 use crate::language::refuse;

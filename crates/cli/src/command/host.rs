@@ -9,8 +9,7 @@ use hostmark_present::render;
 
 use super::far::on;
 use super::far::target::Target;
-use super::measure::host_report::report_of_host;
-use super::measure::machine::catch;
+use super::measure::machine::{catch, report_of_host};
 use crate::isolate::Outside;
 use crate::output;
 

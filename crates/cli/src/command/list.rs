@@ -8,7 +8,7 @@ use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_present::render::{handbook, references};
 use hostmark_probes::CATALOGUE;
 
-use super::compare::references as own;
+use super::compare::verdict as own;
 use super::search::{self, Topic};
 use crate::output;
 

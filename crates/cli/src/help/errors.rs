@@ -8,9 +8,9 @@ use clap::{Command, Error};
 use hostmark_analysis::escape;
 use hostmark_model::{Exit, Lang};
 
-use super::{at, built, examples, help, path_of};
+use super::{at, built, help, path_of};
 use crate::language::said;
-use crate::output;
+use crate::{help, output};
 
 /// Longest part of what was typed that is quoted.
 const LONGEST: usize = 200;
@@ -57,7 +57,7 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
     let example = || {
         // One that has what is missing, where there is one.
         let wanted = first.split_whitespace().next().filter(|word| word.starts_with("--")).unwrap_or_default();
-        let line = examples::of(&path).find(|example| example.line.contains(wanted)).map(|example| example.line);
+        let line = help::examples_of(&path).find(|example| example.line.contains(wanted)).map(|example| example.line);
         let line = line.map_or_else(|| format!("{name} --help"), str::to_owned);
         said!("as in `{line}`")
     };

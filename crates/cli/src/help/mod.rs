@@ -1,20 +1,18 @@
 //! The help of every command, in English and Chinese: the command line's own texts, examples, and what a manual page adds.
 
-pub mod complete;
-mod entry;
-pub mod errors;
-pub mod examples;
-pub mod man;
-pub mod page;
-pub mod topics;
-mod wrap;
-
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
 use hostmark_model::{Lang, Text};
 
 use crate::texts::help as zh;
+use crate::texts::help::EXAMPLES;
+
+pub mod complete;
+pub mod errors;
+pub mod man;
+pub mod page;
+pub mod topics;
 
 /// The command line with its texts in this language.
 pub fn tree(command: Command, lang: Lang) -> Command {
@@ -124,6 +122,41 @@ pub fn help(command: Command, words: &[OsString], lang: Lang) -> String {
     let options = crate::output::options(lang, false);
     let look = page::PageStyle { width: page::width(Some(options.width)), color: options.color };
     if is_long { page.long(look) } else { page.short(look) }
+}
+
+/// A term and what is said of it.
+#[derive(Debug, Clone, Default)]
+pub struct HelpEntry {
+    /// As it is typed.
+    pub term: String,
+    /// In one line.
+    pub short: String,
+    /// In paragraphs.
+    pub text: Vec<String>,
+}
+
+/// A command line that works, and what it does.
+pub struct Example {
+    /// The path of its command.
+    pub path: &'static str,
+    /// As it is typed.
+    pub line: &'static str,
+    /// What it does.
+    pub what: Text,
+}
+
+/// The examples of a command.
+pub fn examples_of(path: &str) -> impl Iterator<Item = &'static Example> {
+    EXAMPLES.iter().filter(move |example| example.path == path)
+}
+
+/// The examples of a command as entries of its page.
+pub fn entries(path: &str, lang: Lang) -> Vec<HelpEntry> {
+    let entry = |example: &'static Example| {
+        let what = example.what.get(lang).to_owned();
+        HelpEntry { term: example.line.to_owned(), short: what.clone(), text: vec![what] }
+    };
+    examples_of(path).map(entry).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Command, CommandFactory};
-use hostmark_analysis::findings::{RULES, host::HOST_RULES};
+use hostmark_analysis::findings::RULES;
+use hostmark_analysis::findings::host::HOST_RULES;
 use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 

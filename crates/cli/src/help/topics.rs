@@ -2,7 +2,7 @@
 
 use hostmark_model::{Exit, Lang, Text};
 
-use super::entry::HelpEntry;
+use super::HelpEntry;
 use crate::texts::help::{ENVIRONMENT, EXIT_CODES, FILES, FILTERS, HEADINGS};
 
 /// The command that clap adds.

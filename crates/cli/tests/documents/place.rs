@@ -8,8 +8,8 @@ use std::process::Command;
 use hostmark_analysis::fleet::planted::MadeUp;
 use tempfile::TempDir;
 
-use crate::lmbench::FILE as OF_LMBENCH;
 use crate::support::{Home, PROGRAM, files, said};
+use crate::tables::FILE as OF_LMBENCH;
 
 /// Why a command is not executed: it has one of these in it.
 const NOT: &[(&str, &[&str])] = &[

@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hostmark_launch::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records};
-use hostmark_launch::token::Token;
+use hostmark_launch::channel::{
+    Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records, Token,
+};
 
 use crate::processes::processes;
 use crate::support::{Home, PROGRAM, ended};

@@ -119,7 +119,7 @@ pub fn kept(left: &[PathBuf]) -> Run {
 
 /// Whether this process, and so each that it starts, ignores SIGINT or SIGHUP.
 fn ignores_interrupts() -> bool {
-    hostmark_launch::ignored::ignored("self") & 0b11 != 0
+    hostmark_launch::group::ignored("self") & 0b11 != 0
 }
 
 /// What was measured is kept, and the rest says that it was not.

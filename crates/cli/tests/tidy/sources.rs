@@ -205,15 +205,14 @@ const BY_NAME: [&str; 14] = [
     "NamedTempFile",
 ];
 /// Files that may do so: nobody else is there, or no more than a fact comes of it.
-const MAY_NAME: [(&str, &str); 5] = [
+const MAY_NAME: [(&str, &str); 4] = [
     ("crates/cli/src/command/guest/", "the only program of a guest"),
-    ("crates/cli/src/command/self_check/surroundings.rs", "a link of /sys"),
+    ("crates/cli/src/command/self_check/limits.rs", "a link of /sys"),
     (
         "crates/cli/src/command/measure/inputs.rs",
         "what is made in --scratch is made by descriptors (sys/src/scratch.rs)",
     ),
     ("crates/host/src/storage.rs", "where a fact is looked up"),
-    ("crates/host/src/storage_stack.rs", "where a fact is looked up"),
 ];
 
 /// Files of people that are written by name: between a look and the use another may have put a link there.

@@ -200,7 +200,7 @@ const MAKES_AN_ERROR: [&str; 9] = [
     "EndsWith(exit,",
 ];
 /// The far end of a connection and processes that hostmark starts: their sentences are told within one of the near end.
-const SPEAKS_A_PROTOCOL: [&str; 3] = ["guest/", "processes/service", "processes/worker"];
+const SPEAKS_A_PROTOCOL: [&str; 2] = ["guest/", "processes/service"];
 
 /// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `said!`.
 pub fn in_one_language(tree: &Tree) -> Vec<String> {

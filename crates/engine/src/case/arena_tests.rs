@@ -1,9 +1,9 @@
 //! What a worker keeps, each in a process of its own: what is kept is kept by a process.
 
 use super::*;
-use crate::sys::counters::thread_faults;
 use crate::sys::memory::FillPattern;
 use crate::sys::process::in_a_child;
+use crate::sys::usage::thread_faults;
 
 const MIB: usize = 1 << 20;
 

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, OwnedFd};
 
 use super::Case;
 use crate::round_error::{Result, RoundError};
-use crate::sys::filesystem::filesystem_of;
+use crate::sys::regular::filesystem_of;
 use crate::sys::scratch::{Folder, open, remove_folder};
 
 /// Which of the run's directories.

@@ -3,12 +3,11 @@
 use super::Case;
 use crate::round_error::{Checked, Result};
 use crate::sampling::cpu::Cpu;
-use crate::sampling::free_running;
 use crate::sampling::lockstep::{self, ThreadWork};
 use crate::sampling::sample::Interference;
 use crate::sampling::sampler::Sampler;
-use crate::sampling::{setup, threads};
-use crate::sys::counters::ThreadCounters;
+use crate::sampling::{free_running, setup, threads};
+use crate::sys::usage::ThreadCounters;
 
 /// Workers that run freely, one a CPU.
 #[must_use = "nothing is measured before it is said what is wanted of it"]

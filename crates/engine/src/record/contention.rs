@@ -8,7 +8,7 @@ use hostmark_host::{CpuSensors, CpuTimes, Root};
 use hostmark_model::Others;
 
 use crate::clock::wall::Wall;
-use crate::sys::{affinity, cpu_time, interface};
+use crate::sys::{affinity, netlink, usage};
 
 /// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
@@ -55,11 +55,11 @@ impl Meters for KernelMeters {
     }
 
     fn own_ns(&self) -> Option<u64> {
-        cpu_time::of_all_own().ok()
+        usage::cpu_ns_of_all_own().ok()
     }
 
     fn other_ns(&self, pid: u32) -> Option<u64> {
-        cpu_time::of_other(pid).ok()
+        usage::cpu_ns_of_other(pid).ok()
     }
 
     fn allowed_cpus(&self) -> Option<Vec<usize>> {
@@ -67,7 +67,7 @@ impl Meters for KernelMeters {
     }
 
     fn has_loopback(&self) -> Option<bool> {
-        interface::is_up(interface::LOOPBACK).ok()
+        netlink::is_up(netlink::LOOPBACK).ok()
     }
 
     fn hottest_celsius(&self) -> Option<f64> {

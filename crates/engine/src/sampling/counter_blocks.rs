@@ -4,7 +4,7 @@ use hostmark_model::DisturbanceFlags;
 
 use crate::clock::{Clock, Ticks};
 use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
-use crate::sys::counters::Reading;
+use crate::sys::usage::Reading;
 
 /// Samples that are shorter than this, ns, share a reading with their neighbours.
 const LONGEST_NS: f64 = 5_000_000.0;

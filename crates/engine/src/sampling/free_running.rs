@@ -12,9 +12,8 @@ use crate::sampling::counter_blocks::Growth;
 use crate::sampling::cpu::Cpu;
 use crate::sampling::sample::Samples;
 use crate::sampling::sampler::MOST_ITERATIONS;
-use crate::sampling::setup;
-use crate::sampling::threads;
-use crate::sys::counters::ThreadCounters;
+use crate::sampling::{setup, threads};
+use crate::sys::usage::ThreadCounters;
 
 /// A chunk of work between two readings of the clock lasts about this long, ns.
 const CHUNK_NS: f64 = 100_000.0;

@@ -14,7 +14,7 @@ use hostmark_stats::descriptive;
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::sample::{Interference, is_disturbed};
-use crate::sys::counters::ThreadCounters;
+use crate::sys::usage::ThreadCounters;
 
 /// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
 const LINE: usize = 32;

@@ -8,13 +8,11 @@ use hostmark_say::say;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
-use crate::sampling::choice;
 use crate::sampling::counter_blocks::CounterBlocks;
 use crate::sampling::cpu::Cpu;
 use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
-use crate::sampling::setup;
-use crate::sampling::threads;
-use crate::sys::counters::ThreadCounters;
+use crate::sampling::{choice, setup, threads};
+use crate::sys::usage::ThreadCounters;
 use crate::sys::waits::{Alone, Word};
 
 /// Samples of a round at least, where three do not take over twice the time.

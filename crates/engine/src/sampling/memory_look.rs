@@ -10,8 +10,8 @@ use crate::clock::Clock;
 use crate::round_error::Result;
 use crate::sampling::last_cache;
 use crate::sampling::sample::{Interference, is_disturbed};
-use crate::sys::counters::ThreadCounters;
 use crate::sys::memory::{Buffer, FillPattern, Pages};
+use crate::sys::usage::ThreadCounters;
 
 /// A last-level cache that is reported no larger is planned by as it is: twice its size is touched soon on any machine.
 const TRUSTED_BYTES: u64 = 64 << 20;

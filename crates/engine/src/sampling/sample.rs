@@ -5,7 +5,7 @@ use hostmark_say::say;
 
 use crate::round_error::{Result, RoundError};
 use crate::sampling::totals::Totals;
-use crate::sys::counters::{Reading, ThreadCounters};
+use crate::sys::usage::{Reading, ThreadCounters};
 
 /// Samples of a round at most.
 pub(crate) const MOST_SAMPLES: usize = 1000;

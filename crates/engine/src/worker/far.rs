@@ -16,7 +16,7 @@ use rustix::fd::AsFd;
 use crate::clock::wall::Wall;
 use crate::probe::{Entry, FREE, IP, no_such_peer};
 use crate::round_error::RoundError;
-use crate::sys::{exit_message, random, scratch};
+use crate::sys::{exit_message, names, scratch};
 use crate::worker::patience::{Patience, Waited, starved};
 
 /// Starts a far end that has been given the job, where it is to serve.
@@ -146,7 +146,7 @@ fn placement_of<'a>(entry: &Entry, id: &'a CaseId) -> Option<&'a str> {
 
 /// A nonce that nobody knows.
 pub fn fresh_nonce() -> Result<Nonce, Missing> {
-    random::bytes().map(Nonce::of).map_err(no_process)
+    names::random_bytes().map(Nonce::of).map_err(no_process)
 }
 
 /// What a peer is asked to serve for a case, where its own side may take so long and so much.

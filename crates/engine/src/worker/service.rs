@@ -12,8 +12,8 @@ use crate::round_error::{Result, RoundError, panicked};
 use crate::sampling::setup;
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
+use crate::sys::process;
 use crate::sys::usage::outlive_input;
-use crate::sys::{oom_score, process};
 
 /// Addresses to be tried at most: a machine's own.
 const MOST_ADDRESSES: usize = 1000;
@@ -28,7 +28,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
         return Ok(());
     }
     // As for workers: no other program is to be killed for what a round fills.
-    let _ = oom_score::prefer_this_process();
+    let _ = process::be_killed_first();
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
     write_event(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;

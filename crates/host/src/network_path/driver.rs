@@ -5,8 +5,7 @@ use std::ffi::CString;
 use hostmark_model::{Channels, InterruptModeration, NetworkInterface, NetworkPath, Offloads, Rings};
 use hostmark_sys::netlink::{Question, ask_driver};
 
-use super::attributes::text;
-use super::interface::Link;
+use super::{Link, text};
 
 /// ETH_FLAG_LRO of linux/ethtool.h.
 const LRO: u32 = 1 << 15;

@@ -3,7 +3,7 @@
 use hostmark_model::QueueingDiscipline;
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask};
 
-use super::attributes::{attribute, text, u32_at, u64_at};
+use super::{attribute, text, u32_at, u64_at};
 
 /// RTM_GETQDISC and RTM_NEWQDISC of linux/rtnetlink.h.
 const GET_QUEUE: u16 = 38;

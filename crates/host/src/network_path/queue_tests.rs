@@ -6,8 +6,7 @@ use hostmark_model::NetworkPath;
 use hostmark_sys::namespaces::unshare_network;
 use hostmark_sys::process::in_a_child;
 
-use super::super::attributes::attribute_of;
-use super::super::network_path;
+use super::super::{attribute_of, network_path};
 use super::*;
 use crate::skip::skipped;
 

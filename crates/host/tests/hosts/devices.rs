@@ -4,7 +4,7 @@ use hostmark_host::{CorePmu, CpuSensors, DeviceWork, EnergyMeter, NoEnergy, devi
 use hostmark_model::{HugePages, Purpose};
 
 use crate::machines;
-use crate::tree::Tree;
+use crate::machines::Tree;
 
 #[test]
 fn policies_of_memory_and_kernel_are_read() {

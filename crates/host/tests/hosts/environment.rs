@@ -1,7 +1,7 @@
 //! Hypervisors and containers.
 
 use crate::machines;
-use crate::tree::Tree;
+use crate::machines::Tree;
 
 fn hypervisor(build: impl FnOnce(&Tree)) -> Option<String> {
     let tree = Tree::new();

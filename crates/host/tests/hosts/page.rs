@@ -6,9 +6,9 @@ use hostmark_present::RenderOptions;
 use hostmark_present::render::host::host as page;
 use unicode_width::UnicodeWidthStr;
 
-use crate::disturbances::everything;
 use crate::machines;
-use crate::tree::Tree;
+use crate::machines::Tree;
+use crate::noise::everything;
 
 /// Machines of all kinds, one with control characters wherever a file may have some.
 fn all() -> Vec<HostFacts> {

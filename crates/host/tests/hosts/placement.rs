@@ -9,7 +9,7 @@ use hostmark_model::{HostFacts, Profile};
 use hostmark_say::say;
 
 use crate::machines;
-use crate::tree::Tree;
+use crate::machines::Tree;
 
 fn all_pairs(host: &HostFacts) -> [Option<[usize; 2]>; 6] {
     Placement::ALL.map(|placement| pair(host, placement).ok())

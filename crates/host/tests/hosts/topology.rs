@@ -3,7 +3,7 @@
 use hostmark_model::{CacheKind, GroupFact, Resource, Sight};
 
 use crate::machines;
-use crate::tree::Tree;
+use crate::machines::Tree;
 
 #[test]
 fn a_small_guest_is_read_whole() {

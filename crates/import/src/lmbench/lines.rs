@@ -1,6 +1,6 @@
 //! What the lines of a result file say: labels and headings as data.
 
-use super::super::lines::shortened;
+use crate::bounded::shortened;
 
 type Axes = &'static [(&'static str, &'static str)];
 

@@ -1,22 +1,22 @@
-//! What a guest is made of, put together and looked at before anything is started.
+//! Parts of a guest, put together and looked at before anything is started: its kernel, its first filesystem (an archive in the format
+//! that the kernel unpacks: newc, kernel's buffer-format.rst), and its disk in a file without a name, which so is gone with the guest.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::process::{Command, Output};
 
 use hostmark_model::{GuestNet, GuestSetup, Message};
 use hostmark_say::say;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::contents;
-use super::disk::{format_of, make};
-use super::error::GuestError;
-use super::initramfs::Initramfs;
-use super::kernel::BootKernel;
-use super::modules::{Module, Modules};
-use super::{DiskFormat, GuestSpec, NetSpec, SETUP, VIRTIO_PORT};
+use super::kernel::{self, BootKernel, Module, Modules};
+use super::{DiskFormat, DiskSpec, GuestError, GuestSpec, NetSpec, SETUP, VIRTIO_PORT};
 use crate::program::{Program, Programs, digest_of, hex};
 use crate::transport_error::shown;
 
@@ -134,7 +134,7 @@ fn own_module(path: &Path) -> Result<Module, GuestError> {
         let path = shown(&path.to_string_lossy());
         GuestError::Asked(say!("{path} is no module of hostmark ({why}); build it in kmod/ for the guest's kernel"))
     };
-    let bytes = contents::of(path, MOST_MODULE).map_err(|error| failed(error.into()))?;
+    let bytes = kernel::contents(path, MOST_MODULE).map_err(|error| failed(error.into()))?;
     match bytes.starts_with(b"\x7fELF") {
         true => Ok(Module { name: "hostmark".into(), bytes }),
         false => Err(failed(say!("it is no ELF file"))),
@@ -174,4 +174,219 @@ fn initramfs(program: &Program, modules: &[Module], setup: &GuestSetup) -> io::R
     }
     archive.file(SETUP.trim_start_matches('/'), &serde_json::to_vec(setup)?);
     Ok(archive.finish())
+}
+
+/// Makes the filesystem. Nothing of it is left for the guest's kernel to do in the background.
+const MKFS: [&str; 7] = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-m", "0"];
+/// Lays it out otherwise.
+const CONVERT: [&str; 6] = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2"];
+/// Where programs of the administrator's are, which not every user has in PATH.
+const SYSTEM: &str = "/usr/sbin:/sbin";
+/// Bytes of the smallest disk with a journal that leaves room for cases.
+const LEAST: u64 = 64 << 20;
+
+pub fn make(spec: &DiskSpec) -> Result<File, GuestError> {
+    let directory = shown(&spec.directory.to_string_lossy());
+    let failed = |why: Message, remedy: Message| {
+        GuestError::Asked(say!("the guest's disk cannot be made in {directory} ({why}); {remedy}"))
+    };
+    if spec.size < LEAST {
+        return Err(failed(say!("{size} bytes are too few", size = spec.size), say!("choose 64 MiB or more")));
+    }
+    let refused = |error: io::Error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => say!("make room, or choose a smaller disk"),
+            _ => say!("name another directory"),
+        };
+        failed(error.into(), remedy)
+    };
+    let disk = tempfile::tempfile_in(&spec.directory).map_err(refused)?;
+    // What is not there yet when the guest writes would be allocated then, and a case would pay for it.
+    match fallocate(&disk, FallocateFlags::empty(), 0, spec.size) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => disk.set_len(spec.size).map_err(refused)?,
+        allocated => allocated.map_err(|error| refused(error.into()))?,
+    }
+    run(&MKFS, &[&disk]).map_err(|(why, remedy)| failed(why, remedy))?;
+    match spec.format {
+        DiskFormat::Raw => Ok(disk),
+        DiskFormat::Qcow2 => {
+            let other = tempfile::tempfile_in(&spec.directory).map_err(refused)?;
+            run(&CONVERT, &[&disk, &other]).map_err(|(why, remedy)| failed(why, remedy))?;
+            Ok(other)
+        }
+    }
+}
+
+/// Runs a program on files without names; otherwise why it failed, and what to do.
+fn run(words: &[&str], files: &[&File]) -> Result<(), (Message, Message)> {
+    let name = words.first().copied().unwrap_or_default();
+    // Only this program inherits them: nothing else is started while they are there.
+    let inherited: io::Result<Vec<_>> = files.iter().map(|file| Ok(rustix::io::dup(file)?)).collect();
+    let inherited = inherited.map_err(|error| (error.into(), say!("raise the limit of open files (ulimit -n)")))?;
+    let paths = inherited.iter().map(|file| format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(name);
+    command.args(&words[1..]).args(paths).env("PATH", format!("{path}:{SYSTEM}"));
+    match command.output() {
+        Ok(Output { status, .. }) if status.success() => Ok(()),
+        Ok(Output { stderr, .. }) => {
+            let text = String::from_utf8_lossy(&stderr);
+            let word = text.lines().rfind(|line| !line.trim().is_empty()).map(|line| Message::plain(shown(line)));
+            let word = word.unwrap_or_else(|| say!("it says nothing"));
+            Err((say!("{name}: {word}"), say!("look at what it names")))
+        }
+        Err(error) => Err((say!("{what}: {error}", what = name), say!("install that program"))),
+    }
+}
+
+/// What an image's contents are laid out as.
+fn format_of(image: &Path) -> io::Result<DiskFormat> {
+    let mut begin = [0; 4];
+    let length = kernel::open(image)?.read(&mut begin)?;
+    Ok(if begin[..length] == *b"QFI\xfb" { DiskFormat::Qcow2 } else { DiskFormat::Raw })
+}
+
+impl DiskFormat {
+    /// As QEMU names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DiskFormat::Raw => "raw",
+            DiskFormat::Qcow2 => "qcow2",
+        }
+    }
+}
+
+/// The kind of an entry, as a part of its mode.
+const DIRECTORY: u32 = 0o040_000;
+const FILE: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+const DEVICE: u32 = 0o020_000;
+/// What ends an archive.
+const TRAILER: &str = "TRAILER!!!";
+
+/// An archive that is under way.
+#[derive(Debug, Default)]
+struct Initramfs {
+    bytes: Vec<u8>,
+    entries: u32,
+}
+
+impl Initramfs {
+    /// Adds a directory.
+    pub fn directory(&mut self, name: &str) {
+        self.entry(name, DIRECTORY | 0o755, (0, 0), &[]);
+    }
+
+    /// Adds a file, which may be executed.
+    pub fn file(&mut self, name: &str, contents: &[u8]) {
+        self.entry(name, FILE | 0o755, (0, 0), contents);
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, name: &str, to: &str) {
+        self.entry(name, LINK | 0o777, (0, 0), to.as_bytes());
+    }
+
+    /// Adds a character device.
+    pub fn device(&mut self, name: &str, numbers: (u32, u32)) {
+        self.entry(name, DEVICE | 0o600, numbers, &[]);
+    }
+
+    /// The whole archive.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.entry(TRAILER, 0, (0, 0), &[]);
+        self.bytes
+    }
+
+    fn entry(&mut self, name: &str, mode: u32, (major, minor): (u32, u32), contents: &[u8]) {
+        self.entries += 1;
+        // Who makes it, and when, is no part of it: the same contents have the same digest.
+        let (user, group, links, time, from) = (0, 0, 1, 0, (0, 0));
+        let (size, name_size) = (contents.len() as u32, name.len() as u32 + 1);
+        let fields = [self.entries, mode, user, group, links, time, size, from.0, from.1, major, minor, name_size, 0];
+        self.bytes.extend_from_slice(b"070701");
+        fields.iter().for_each(|field| self.bytes.extend(format!("{field:08x}").into_bytes()));
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+        self.align();
+        self.bytes.extend_from_slice(contents);
+        self.align();
+    }
+
+    fn align(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn spec(directory: &Path) -> DiskSpec {
+        let (directory, format, cache) = (directory.into(), DiskFormat::Raw, "none".into());
+        DiskSpec { directory, size: LEAST, format, cache, iothread: false }
+    }
+
+    #[test]
+    fn a_disk_has_a_filesystem_and_no_name() {
+        let place = tempfile::tempdir().unwrap();
+        for format in [DiskFormat::Raw, DiskFormat::Qcow2] {
+            let disk = match make(&DiskSpec { format, ..spec(place.path()) }) {
+                Ok(disk) => disk,
+                Err(error) if error.to_string().contains("install that program") => {
+                    return crate::skip::skipped(&error.to_string());
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert!(disk.metadata().unwrap().len() > 1 << 17);
+            assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+            let kept = place.path().join("kept");
+            fs::copy(format!("/proc/self/fd/{}", disk.as_raw_fd()), &kept).unwrap();
+            assert_eq!(format_of(&kept).unwrap(), format);
+            fs::remove_file(kept).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_reported_in_one_sentence() {
+        let place = tempfile::tempdir().unwrap();
+        let message = |spec: DiskSpec| make(&spec).unwrap_err().to_string();
+        assert!(message(DiskSpec { size: 1 << 20, ..spec(place.path()) }).contains("choose 64 MiB or more"));
+        let full = message(DiskSpec { size: 1 << 60, ..spec(place.path()) });
+        assert!(full.contains("cannot be made") && full.contains("; "), "{full}");
+        assert!(message(spec(&place.path().join("none"))).contains("name another directory"));
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn other_programs_read_what_is_written() {
+        let mut archive = Initramfs::default();
+        archive.directory("dev");
+        archive.file("init", b"#!/bin/sh\n");
+        archive.file("odd", b"12345");
+        archive.link("hostmark", "init");
+        archive.device("dev/console", (5, 1));
+        let bytes = archive.finish();
+        let listing =
+            Command::new("cpio").arg("-itv").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let Ok(mut listing) = listing else { return crate::skip::skipped("there is no cpio") };
+        listing.stdin.take().unwrap().write_all(&bytes).unwrap();
+        let output = String::from_utf8(listing.wait_with_output().unwrap().stdout).unwrap();
+        let expected = [
+            ("drwxr-xr-x", "dev"),
+            ("-rwxr-xr-x", "init"),
+            ("-rwxr-xr-x", "odd"),
+            ("lrwxrwxrwx", "hostmark -> init"),
+            ("crw-------", "dev/console"),
+        ];
+        assert_eq!(output.lines().count(), expected.len(), "{output}");
+        for (line, (mode, name)) in output.lines().zip(expected) {
+            assert!(line.starts_with(mode) && line.ends_with(name), "{line}");
+        }
+        assert!(output.contains("5,   1"), "{output}");
+    }
 }

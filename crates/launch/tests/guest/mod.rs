@@ -1,6 +1,5 @@
 //! Guests that are booted under emulation: they answer, measure, end, and leave nothing.
 
-mod boots;
 mod devices;
 mod hostile;
 mod sessions;

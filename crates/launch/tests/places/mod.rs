@@ -1,16 +1,11 @@
 //! What is started here, and what is copied behind a command and started there: both are told, heard and ended alike, and
 //! nothing is left of either.
 
-mod apart;
-mod attacked;
 mod both;
-mod chain;
-mod descriptor;
 mod killed;
 mod refused;
 mod spot;
 mod ssh;
-mod stand_in;
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
 use hostmark_engine::prelude::{Axis, Case, Points, ReasonCode, Result, RoundError, say};
 
-use crate::workloads::machine::clocks::ClockSource;
+use crate::workloads::machine::timer::ClockSource;
 
 /// Axis source: the kernel's clock as programs read it, and those beside it that have cases in the profiles named.
 const fn sources(quick: &'static [&'static str], standard: &'static [&'static str]) -> Axis {

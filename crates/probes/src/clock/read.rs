@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::machine::clocks::ClockSource;
+use crate::workloads::machine::timer::ClockSource;
 
 pub static PROBE: Probe = Probe {
     revision: 2,

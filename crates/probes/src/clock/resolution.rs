@@ -1,6 +1,6 @@
 //! Probe clock.resolution: the smallest time that two readings of a clock tell apart.
 
-use crate::workloads::machine::clocks::ClockSource;
+use crate::workloads::machine::timer::ClockSource;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::bogoflops::Arrays;
+use crate::kernels::arith::Arrays;
 
 pub static PROBE: Probe = Probe {
     revision: 1,

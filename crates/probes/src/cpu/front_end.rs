@@ -1,6 +1,6 @@
 //! Probe cpu.front_end: how fast the core gets its instructions, by the size of the loop that they are in.
 
-use crate::kernels::straight::{MOST_BYTES, StraightCode};
+use crate::kernels::branch::{MOST_BYTES, StraightCode};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

@@ -1,6 +1,6 @@
 //! Probe cpu.indirect_branch: a jump to one of several targets, by their number and whether their order can be learnt.
 
-use crate::kernels::indirect::Targets;
+use crate::kernels::branch::Targets;
 use hostmark_engine::prelude::*;
 
 /// Targets in the array: more than predictors hold of an order that never repeats before.
@@ -31,7 +31,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let count: usize = case.param("targets")?;
-    if count > crate::kernels::indirect::MOST_TARGETS {
+    if count > crate::kernels::branch::MOST_TARGETS {
         return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("the loop has 256 targets at most")));
     }
     case.may_fill(LENGTH as u64)?;

@@ -1,6 +1,5 @@
 //! Speed-ups of made-up cases, exactly.
 
-use super::sources::is_rate;
 use super::*;
 use crate::cpu::parallelism::tests::record as made;
 

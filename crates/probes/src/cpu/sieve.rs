@@ -1,6 +1,6 @@
 //! Probe cpu.sieve: the sieve of Eratosthenes to a million, over and over: a pure load of one core or of all.
 
-use crate::kernels::sieve::{BELOW, PRIMES, WORDS, sieve};
+use crate::kernels::arith::{BELOW, PRIMES, WORDS, sieve};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

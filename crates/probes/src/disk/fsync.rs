@@ -1,7 +1,7 @@
 //! Probe disk.fsync: a record is appended to a file and made safe.
 
 use crate::workloads::storage::files;
-use crate::workloads::storage::random_blocks::Content;
+use crate::workloads::storage::files::Content;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

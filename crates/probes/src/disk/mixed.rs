@@ -31,8 +31,8 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let reads: u32 = case.param("reads")?;
-    match (1..super::read::requests::ALL).contains(&reads) {
-        true => super::read::requests::keep(case, reads),
+    match (1..super::read::ALL).contains(&reads) {
+        true => super::read::keep(case, reads),
         false => {
             Err(RoundError::skipped(ReasonCode::NotApplicable, say!("reads is a share from 1 to 99 of a hundred")))
         }

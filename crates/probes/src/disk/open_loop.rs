@@ -2,9 +2,9 @@
 
 use hostmark_engine::prelude::*;
 
-use super::read::io_path::IoPath;
-use super::read::requests;
-use crate::kernels::random::Random;
+use super::read;
+use super::read::IoPath;
+use crate::kernels::random_access::Random;
 use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
@@ -41,7 +41,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (block, outstanding): (u64, u32) = (case.param("block")?, case.param("outstanding")?);
     let load = case.param::<f64>("load")? / 100.0;
     let fixed: Option<f64> = case.param::<String>("rate")?.parse().ok();
-    let (mut io_path, places) = requests::open(case, false, outstanding, block)?;
+    let (mut io_path, places) = read::open(case, false, outstanding, block)?;
     let (mut random, closed_ns) = (Random::new(case.seed()), CLOSED_SHARE * case.grant_ns());
     let mut read = |io_path: &mut IoPath, slot: usize| {
         io_path.submit(slot, IoDirection::Read, u64::from(random.below(places as u32)) * block)

@@ -1,9 +1,12 @@
 //! Probe disk.read: direct reads of a file, by pattern, block and queue depth.
 
-pub(super) mod io_path;
-pub(super) mod requests;
+use std::collections::VecDeque;
 
 use hostmark_engine::prelude::*;
+
+use crate::kernels::random_access::Random;
+use crate::workloads::storage::files::{self, Content, OwnedFd};
+use crate::workloads::storage::uring::{IoDirection, IoRing};
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -21,5 +24,217 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    requests::keep(case, requests::ALL)
+    keep(case, ALL)
 }
+
+/// How requests reach the file, and what they write there, if they do.
+pub struct IoPath {
+    way: IoMethod,
+    written: Option<Content>,
+}
+
+enum IoMethod {
+    Ring(IoRing),
+    Plain { file: OwnedFd, memory: Buffer, is_done: bool },
+}
+
+impl IoPath {
+    /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
+    /// `writes` says whether anything is to be written.
+    pub fn open(case: &mut Case, file: OwnedFd, writes: bool, depth: u32, block: usize) -> Result<IoPath> {
+        let spare = files::copy(&file)?;
+        let way = match IoRing::new(file, depth, block) {
+            Ok(ring) => IoMethod::Ring(ring),
+            Err(error) if depth > 1 => return Err(RoundError::lacking(say!("io_uring is not available"), &error)),
+            Err(_) => {
+                let memory = case.buffer(block as u64, Pages::Base, None)?;
+                IoMethod::Plain { file: spare, memory, is_done: false }
+            }
+        };
+        case.note("interface", if matches!(way, IoMethod::Ring(_)) { "io_uring" } else { "pread and pwrite" });
+        let mut io_path = IoPath { way, written: None };
+        if writes {
+            let mut content = Content::new()?;
+            (0..io_path.depth()).for_each(|slot| content.fill(io_path.way.block_mut(slot)));
+            io_path.written = Some(content);
+        }
+        Ok(io_path)
+    }
+
+    /// Requests that it has room for.
+    pub fn depth(&self) -> usize {
+        match &self.way {
+            IoMethod::Ring(ring) => ring.depth(),
+            IoMethod::Plain { .. } => 1,
+        }
+    }
+
+    /// Hands over a request of one block, in the memory of `slot`. No two blocks that are written are alike.
+    pub fn submit(&mut self, slot: usize, direction: IoDirection, offset: u64) -> std::io::Result<()> {
+        if let Some(content) = self.written.as_mut().filter(|_| direction == IoDirection::Write) {
+            content.renew(self.way.block_mut(slot));
+        }
+        match &mut self.way {
+            IoMethod::Ring(ring) => ring.submit(slot, direction, offset),
+            IoMethod::Plain { file, memory, is_done } => {
+                *is_done = true;
+                match direction {
+                    IoDirection::Read => files::read_at(file, offset, memory.bytes_mut()),
+                    IoDirection::Write => files::write_at(file, offset, memory.bytes()),
+                }
+            }
+        }
+    }
+
+    /// Waits for a request to be done: its slot.
+    pub fn wait(&mut self) -> std::io::Result<usize> {
+        match &mut self.way {
+            IoMethod::Ring(ring) => ring.wait(),
+            // It was done when it was handed over.
+            IoMethod::Plain { is_done, .. } => {
+                *is_done = false;
+                Ok(0)
+            }
+        }
+    }
+
+    /// A request that is done, its slot, without waiting; none where none is.
+    pub fn poll(&mut self) -> std::io::Result<Option<usize>> {
+        match &mut self.way {
+            IoMethod::Ring(ring) => ring.poll(),
+            IoMethod::Plain { is_done, .. } => Ok(std::mem::take(is_done).then_some(0)),
+        }
+    }
+}
+
+impl IoMethod {
+    fn block_mut(&mut self, slot: usize) -> &mut [u8] {
+        match self {
+            IoMethod::Ring(ring) => ring.block_mut(slot),
+            IoMethod::Plain { memory, .. } => memory.bytes_mut(),
+        }
+    }
+}
+
+/// Of so many requests a share is told.
+pub const ALL: u32 = 100;
+/// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
+const FILE_BYTES: u64 = 64 << 20;
+/// A sample lasts so long, ns, and at least a request.
+const SLICE_NS: f64 = 10e6;
+/// Steady: so many slices in a row lie within this share of their mean (SNIA's Performance Test Specification has rounds of a
+/// minute in the place of slices). It is waited for during so many slices at most, and no longer than [`WAIT`] times the round's samples and
+/// twice as many slices as it takes.
+const STEADY_SLICES: usize = 5;
+const STEADY_SHARE: f64 = 0.1;
+const MOST_UNSTEADY: usize = 20;
+const WAIT: f64 = 4.0;
+
+/// The scratch file past the cache, for so many requests of `block` bytes at once; and the blocks that it has.
+pub fn open(case: &mut Case, writes: bool, depth: u32, block: u64) -> Result<(IoPath, u64)> {
+    let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
+    files::drop_cache(&file)?;
+    files::bypass_cache(&file).map_err(|error| {
+        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem has no direct input and output"), error)
+    })?;
+    case.may_fill(u64::from(depth) * block)?;
+    Ok((IoPath::open(case, file, writes, depth, usize::try_from(block)?)?, FILE_BYTES.max(block) / block))
+}
+
+/// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on; so many of a hundred read.
+/// Where some write as well, the percentiles are those of the reads.
+pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
+    let (block, depth): (u64, u32) = (case.param("block")?, case.param("depth")?);
+    let is_random = case.param::<String>("pattern")? == "random";
+    let (mut io_path, places) = open(case, reads < ALL, depth, block)?;
+    let (mut random, mut at) = (Random::new(case.seed()), 0);
+    let mut next_offset = || {
+        at = if is_random { u64::from(random.below(places as u32)) } else { (at + 1) % places };
+        at * block
+    };
+    let mut which = Random::new(!case.seed());
+    let mut next_direction = move || match reads {
+        0 => IoDirection::Write,
+        ALL => IoDirection::Read,
+        _ if which.below(ALL) < reads => IoDirection::Read,
+        _ => IoDirection::Write,
+    };
+    let device = crate::place::Device::of(case)?;
+    let (mut begun, mut asked) = (vec![(Ticks(0), IoDirection::Read); io_path.depth()], 0);
+    let mut written_ns = Vec::new();
+    let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
+    let mut is_first = true;
+    let most = ((WAIT * case.grant_ns() / SLICE_NS) as usize).clamp(2 * STEADY_SLICES, MOST_UNSTEADY);
+    let measured = case
+        .timed(|clock| {
+            if is_first {
+                for (slot, begun) in begun.iter_mut().enumerate() {
+                    *begun = (clock.start(), next_direction());
+                    io_path.submit(slot, begun.1, next_offset())?;
+                }
+            }
+            let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
+                let (start, mut done) = (clock.start(), 0);
+                loop {
+                    let slot = io_path.wait()?;
+                    let now = clock.start();
+                    let (since, direction) = begun[slot];
+                    match direction {
+                        IoDirection::Write if reads > 0 => written_ns.push(clock.ns(now.since(since))),
+                        _ => times.push(clock.ns(now.since(since))),
+                    }
+                    done += 1;
+                    asked += block;
+                    begun[slot] = (now, next_direction());
+                    io_path.submit(slot, begun[slot].1, next_offset())?;
+                    if clock.ns(now.since(start)) >= SLICE_NS {
+                        return Ok((now.since(start), done));
+                    }
+                }
+            };
+            if std::mem::take(&mut is_first) {
+                steady_after =
+                    settle(most, || slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
+                // The slice after is thrown away too, as every round's first sample is.
+                return slice(&mut Vec::new());
+            }
+            let (took, done) = slice(&mut times)?;
+            rates.push(done as f64 * 1e9 / clock.ns(took));
+            Ok((took, done))
+        })
+        .rate(block);
+    measured?;
+    let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
+    device.give(case, asked, |work| match reads {
+        0 => work.written_bytes,
+        ALL => work.read_bytes,
+        _ => work.read_bytes + work.written_bytes,
+    })?;
+    if reads > 0 && reads < ALL {
+        // One value a round, as there may be a hundred thousand writes.
+        case.also(super::WRITES.name, median_in_place(&mut written_ns))?;
+    }
+    case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
+    case.also(super::OPERATIONS.name, rates)?;
+    case.times(times)
+}
+
+/// Takes rates until they are steady, so many at most; after how many, if they became so.
+fn settle(most: usize, mut rate: impl FnMut() -> Result<f64>) -> Result<Option<usize>> {
+    let mut last = VecDeque::new();
+    for taken in 1..=most {
+        last.push_back(rate()?);
+        if last.len() > STEADY_SLICES {
+            last.pop_front();
+        }
+        let mean = last.iter().sum::<f64>() / last.len() as f64;
+        if last.len() == STEADY_SLICES && last.iter().all(|rate| (rate - mean).abs() <= STEADY_SHARE * mean) {
+            return Ok(Some(taken));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::storage::random_blocks::Content;
+use crate::workloads::storage::files::Content;
 
 pub static PROBE: Probe = Probe {
     revision: 1,

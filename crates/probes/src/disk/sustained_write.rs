@@ -1,6 +1,6 @@
 //! Probe disk.sustained_write: direct writes in order until the device's cache or burst credit is used up, or space or time is.
 
-use super::read::io_path::IoPath;
+use super::read::IoPath;
 use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
 use hostmark_engine::prelude::*;
@@ -145,7 +145,7 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::random::Random;
+    use crate::kernels::random_access::Random;
 
     /// What a device that writes at `fast` until it has `cache` bytes, and at `slow` from then on, each 1 % of scatter, has written by when.
     fn written(fast: f64, slow: f64, cache: u64, seconds: f64) -> Slices {

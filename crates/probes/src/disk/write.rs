@@ -18,5 +18,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    super::read::requests::keep(case, 0)
+    super::read::keep(case, 0)
 }

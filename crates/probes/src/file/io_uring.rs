@@ -1,7 +1,6 @@
 //! Probe file.io_uring: blocks of a cached file by io_uring, with and without registered memory and file, beside a call for each.
 
-use crate::workloads::storage::uring::IoDirection;
-use crate::workloads::storage::uring_file::{Asked, FileBatches};
+use crate::workloads::storage::uring::{Asked, FileBatches, IoDirection};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

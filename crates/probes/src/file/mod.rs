@@ -19,9 +19,8 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, ReadKernel};
-use crate::workloads::storage::create_delete::FileNames;
 use crate::workloads::storage::files::{self, OwnedFd};
-use crate::workloads::storage::path_ops::KernelPath;
+use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
 /// Axis size of files that are made and removed.
 const SMALL: Axis =

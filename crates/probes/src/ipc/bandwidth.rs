@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
-use crate::workloads::handover::{pipe::PipeWriter, shm_ring::RingWriter, stream::Stream};
+use crate::workloads::handover::stream::{PipeWriter, RingWriter, Stream};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

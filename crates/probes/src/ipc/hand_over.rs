@@ -5,7 +5,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
-use crate::workloads::handover::{file_lock, sysv};
+use crate::workloads::handover::{exchange, sysv};
 
 pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
@@ -30,7 +30,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     match case.param::<String>("by")?.as_str() {
-        "file_lock" => hand_over(file_lock::by_file_locks(&other, &case.scratch_dir()?), case),
+        "file_lock" => hand_over(exchange::by_file_locks(&other, &case.scratch_dir()?), case),
         _ => hand_over(sysv::by_semaphores(&other), case),
     }
 }

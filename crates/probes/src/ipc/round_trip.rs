@@ -5,7 +5,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::workloads::handover::exchange::{self, SocketKind};
-use crate::workloads::handover::{futex, message_queue, sysv};
+use crate::workloads::handover::sysv;
 
 pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
@@ -47,9 +47,9 @@ fn measure(case: &mut Case) -> Result<()> {
         "socketpair_dgram" => there_and_back(exchange::by_socket_pair(&other, SocketKind::Datagram), case),
         "socketpair_seqpacket" => there_and_back(exchange::by_socket_pair(&other, SocketKind::SeqPacket), case),
         "eventfd" => there_and_back(exchange::by_eventfd(&other), case),
-        "posix_queue" => there_and_back(message_queue::by_queues(&other), case),
+        "posix_queue" => there_and_back(exchange::by_queues(&other), case),
         "sysv_queue" => there_and_back(sysv::by_queues(&other), case),
-        "futex" => there_and_back(futex::by_futex(&other), case),
+        "futex" => there_and_back(exchange::by_futex(&other), case),
         _ => there_and_back(exchange::by_pipe(&other), case),
     }
 }

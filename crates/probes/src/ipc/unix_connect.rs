@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    let mut listener = workloads::handover::listener::Listener::spawn(&other, &directory).map_err(super::refused)?;
+    let mut listener = workloads::handover::stream::Listener::spawn(&other, &directory).map_err(super::refused)?;
     case.calls(|| listener.connect_and_close()).time()?;
     Ok(listener.check()?)
 }

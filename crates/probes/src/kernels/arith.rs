@@ -1,6 +1,7 @@
-//! Chains of dependent register operations of known latency, and a loop around nothing: the rulers of every other kernel.
+//! Arithmetic of known work: chains of dependent operations and a loop around nothing (the rulers of every other latency), the
+//! expression of lmbench's bogoflops, and the sieve of Eratosthenes, which the kernel module shares.
 
-use std::arch::asm;
+use std::arch::{asm, global_asm};
 
 use super::assembly::UNROLL;
 
@@ -58,6 +59,146 @@ pub fn empty(n: u64) {
     }
 }
 
+/// Elements of an array: few enough for both arrays to stay in every first-level cache.
+const ELEMENTS: usize = 1000;
+
+/// Two arrays: what is computed from, and what comes of it.
+pub struct Arrays<T> {
+    input: Vec<T>,
+    output: Vec<T>,
+}
+
+/// Arrays of a type: its bytes, what the names of x86-64's instructions for it end with, and those of AArch64's registers begin
+/// with.
+macro_rules! arrays {
+    ($type:ty, $bytes:literal, $suffix:literal, $letter:literal) => {
+        impl Arrays<$type> {
+            /// Arrays with values from 1 to 2.
+            #[expect(clippy::new_without_default, reason = "what a new one holds is no default of anything")]
+            pub fn new() -> Self {
+                let input = (0..ELEMENTS).map(|index| 1.0 + index as $type / ELEMENTS as $type).collect();
+                Self { input, output: vec![0.0; ELEMENTS] }
+            }
+
+            /// Computes `n` elements, pass after pass over the arrays.
+            #[inline(never)]
+            pub fn compute(&mut self, mut n: u64) {
+                while n > 0 {
+                    let some = n.min(ELEMENTS as u64);
+                    let some_elements = some as usize;
+                    Self::compute_some(&self.input[..some_elements], &mut self.output[..some_elements]);
+                    n -= some;
+                }
+            }
+
+            // A function of its own in every build, so that the loop has the same registers in all of them.
+            #[inline(never)]
+            fn compute_some(input: &[$type], output: &mut [$type]) {
+                let elements = input.len().min(output.len());
+                if elements == 0 {
+                    return;
+                }
+                // SAFETY: as many elements are read and written as both slices have, which are apart from each other; the
+                // loop ends when its counter, not zero at first, is.
+                unsafe {
+                    asm_by_arch!(
+                        by_arch!(
+                            x86_64 { "" }
+                            aarch64 { concat!("fmov ", $letter, "3, #1.0\nfmov ", $letter, "4, #1.5") }
+                        ),
+                        ".p2align 6",
+                        "2:",
+                        by_arch!(
+                            x86_64 {
+                                concat!(
+                                    "mov", $suffix, " {x}, [{from}]\n",
+                                    "movaps {sum}, {one}\n",
+                                    "movaps {rest}, {more}\n",
+                                    "add", $suffix, " {sum}, {x}\n",
+                                    "sub", $suffix, " {rest}, {x}\n",
+                                    "mul", $suffix, " {sum}, {rest}\n",
+                                    "div", $suffix, " {sum}, {x}\n",
+                                    "mov", $suffix, " [{to}], {sum}\n",
+                                    "add {from}, ", $bytes, "\n",
+                                    "add {to}, ", $bytes,
+                                )
+                            }
+                            aarch64 {
+                                concat!(
+                                    "ldr ", $letter, "0, [{from}], #", $bytes, "\n",
+                                    "fadd ", $letter, "1, ", $letter, "3, ", $letter, "0\n",
+                                    "fsub ", $letter, "2, ", $letter, "4, ", $letter, "0\n",
+                                    "fmul ", $letter, "1, ", $letter, "1, ", $letter, "2\n",
+                                    "fdiv ", $letter, "1, ", $letter, "1, ", $letter, "0\n",
+                                    "str ", $letter, "1, [{to}], #", $bytes,
+                                )
+                            }
+                        ),
+                        count_down!("{n}", "2b");
+                        x86_64 {
+                            from = inout(reg) input.as_ptr() => _,
+                            to = inout(reg) output.as_mut_ptr() => _,
+                            n = inout(reg) elements => _,
+                            one = in(xmm_reg) 1.0 as $type,
+                            more = in(xmm_reg) 1.5 as $type,
+                            x = out(xmm_reg) _,
+                            sum = out(xmm_reg) _,
+                            rest = out(xmm_reg) _,
+                        }
+                        aarch64 {
+                            from = inout(reg) input.as_ptr() => _,
+                            to = inout(reg) output.as_mut_ptr() => _,
+                            n = inout(reg) elements => _,
+                            out("v0") _, out("v1") _, out("v2") _, out("v3") _, out("v4") _,
+                        }
+                        options(nostack)
+                    );
+                }
+            }
+        }
+    };
+}
+
+arrays!(f32, 4, "ss", "s");
+arrays!(f64, 8, "sd", "d");
+
+/// Numbers below this are sieved.
+pub const BELOW: usize = 1_000_000;
+/// Primes below a million (OEIS A006880): a sieve that finds another number is wrong, and no fast one.
+pub const PRIMES: usize = 78_498;
+/// Odd numbers below [`BELOW`], a bit each.
+pub const WORDS: usize = (BELOW / 2).div_ceil(64);
+
+global_asm!(
+    #[cfg(target_arch = "x86_64")]
+    include_str!("loops/sieve_x86_64.inc"),
+    #[cfg(target_arch = "aarch64")]
+    include_str!("loops/sieve_aarch64.inc"),
+    ".pushsection .text.hm_sieve, \"ax\", %progbits",
+    ".p2align 6",
+    "hm_sieve:",
+    "hostmark_sieve",
+    "ret",
+    ".popsection",
+    ".globl hm_sieve",
+    ".hidden hm_sieve",
+    ".type hm_sieve, %function",
+    #[cfg(target_arch = "x86_64")]
+    options(att_syntax),
+    options(raw)
+);
+
+unsafe extern "C" {
+    /// Clears the words, strikes all multiples, and counts what is left.
+    fn hm_sieve(composite: &mut [u64; WORDS]) -> u64;
+}
+
+/// Sieves with a bit for each odd number; gives the number of primes, 2 among them.
+pub fn sieve(composite: &mut [u64; WORDS]) -> usize {
+    // SAFETY: the loop takes its length from the array's, and stays inside: each index is below half of a million.
+    unsafe { hm_sieve(composite) as usize }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +224,45 @@ mod tests {
     fn empty_ends() {
         for n in LENGTHS {
             empty(n);
+        }
+    }
+
+    #[test]
+    fn every_element_is_computed_and_no_more_than_asked_for() {
+        let (mut single, mut double) = (Arrays::<f32>::new(), Arrays::<f64>::new());
+        for n in [0, 1, 2, 3, 7, 999, 1000, 2500] {
+            single.output.fill(-7.0);
+            double.output.fill(-7.0);
+            single.compute(n);
+            double.compute(n);
+            for index in 0..ELEMENTS {
+                let is_computed = (index as u64) < n;
+                let (x, y) = (single.input[index], double.input[index]);
+                let expected = if is_computed { (1.0 + x) * (1.5 - x) / x } else { -7.0 };
+                assert_eq!(single.output[index], expected, "f32 {index} of {n}");
+                let expected = if is_computed { (1.0 + y) * (1.5 - y) / y } else { -7.0 };
+                assert_eq!(double.output[index], expected, "f64 {index} of {n}");
+            }
+        }
+    }
+
+    /// Whether it is prime, by trial.
+    fn is_prime(number: usize) -> bool {
+        number > 1
+            && (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| !number.is_multiple_of(divisor))
+    }
+
+    #[test]
+    fn what_is_left_is_prime_and_all_that_is_prime_whatever_was_there_before() {
+        for before in [0, u64::MAX, 0x5a5a_1234_5678_9abc] {
+            let mut composite = Box::new([before; WORDS]);
+            assert_eq!(sieve(&mut composite), PRIMES);
+            // 1, at index 0, is left too: 2 is counted in its place.
+            for index in 1..BELOW / 2 {
+                let is_struck = composite[index / 64] >> (index % 64) & 1 == 1;
+                assert_eq!(is_struck, !is_prime(2 * index + 1), "{}", 2 * index + 1);
+            }
+            assert_eq!(composite[WORDS - 1] >> (BELOW / 2 % 64), 0, "beyond the last number");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Probe memory.page_walk: what a load pays whose page the TLB does not have, by page size and by what of the page table it needs.
 
 use crate::kernels::chase::{Chain, shuffled};
-use crate::workloads::mappings::sparse::Sparse;
+use crate::workloads::mappings::mapping::Sparse;
 use hostmark_engine::prelude::*;
 
 /// More memory than this for one huge page is not filled: kernels of large base pages have huge ones of 512 MiB.

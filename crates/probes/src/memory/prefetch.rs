@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::kernels::chase::{Chain, shuffled};
-use crate::kernels::ordered::OrderedLoads;
+use crate::kernels::random_access::OrderedLoads;
 
 /// Bytes in which prefetchers stay: base pages of x86-64, whatever those of this host are.
 const PAGE_BYTES: usize = 4096;

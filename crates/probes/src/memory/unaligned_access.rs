@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::unaligned::{Access, PLACES, Unaligned};
+use crate::kernels::forwarding::{Access, PLACES, Unaligned};
 
 /// A boundary of the lines of every core, of 64, 128 or 256 bytes, as each quarter of it is.
 const LINES_BYTES: usize = 1024;

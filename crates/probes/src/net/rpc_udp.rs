@@ -4,7 +4,7 @@ use std::io;
 
 use hostmark_engine::prelude::*;
 
-use super::udp::questions::{self, Question};
+use super::udp::{self, Question};
 use crate::authenticated::receive;
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
@@ -12,7 +12,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: questions::ALSO,
+    also: udp::ALSO,
     related: &["net.udp", "net.rpc_tcp"],
     axes: &[super::ENDS],
     limit: Limit::HandOvers(2),
@@ -38,7 +38,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    questions::measure::<NullCall>(case)
+    udp::time_answers::<NullCall>(case)
 }
 
 /// The call of the null procedure; its number is the transaction's.

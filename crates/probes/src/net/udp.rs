@@ -1,19 +1,19 @@
 //! Probe net.udp: a datagram of one byte goes to a server, and one comes back.
 
-pub(super) mod questions;
-
 use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
 
 use hostmark_engine::prelude::*;
-use questions::Question;
 
-use crate::authenticated::receive;
+use crate::authenticated::{self, PATIENCE, receive};
+use crate::kernels::rpc::LONGEST_MESSAGE;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: questions::ALSO,
+    also: ALSO,
     related: &["net.tcp", "net.rpc_udp", "ipc.round_trip", "net.udp_bandwidth"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
@@ -28,7 +28,7 @@ pub static PROBE: Probe = Probe {
 static ECHO: Service = Service { name: "udp_echo", serve };
 
 fn measure(case: &mut Case) -> Result<()> {
-    questions::measure::<Byte>(case)
+    time_answers::<Byte>(case)
 }
 
 /// A datagram of one byte, the last of the question's number.
@@ -58,5 +58,120 @@ pub(super) fn serve(serving: &mut Serving) -> Result<()> {
     loop {
         let (bytes, client) = admitted.receive(&mut datagram)?;
         admitted.socket().send_to(&datagram[..bytes], client).call("sendto")?;
+    }
+}
+
+/// Further quantities of round trips by datagrams.
+pub const ALSO: &[Quantity] =
+    &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, LOST];
+
+/// Of the questions that were answered or asked anew, those that nobody answered.
+pub const LOST: Quantity = Quantity::given("lost", Unit::Ratio, Better::Lower, term!("share of requests lost"));
+
+/// How long an answer is waited for before any is known: a link to the other side of the world takes less.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// How many times as long as the longest answer so far a later one may take, after so many answers: the first ones tell little.
+const WAITS: [(u64, u32); 2] = [(1, 16), (16, 4)];
+/// Answers of which the longest is sought.
+const KNOWN: u64 = 16;
+/// No shorter: a machine that is busy puts an answer off by some milliseconds.
+const LEAST_WAIT: Duration = Duration::from_millis(20);
+
+/// What is asked: its number comes back with the answer.
+pub trait Question {
+    /// A number as a datagram has it.
+    type Number: PartialEq + Copy;
+
+    /// That of the question that is asked after so many others.
+    fn numbered(count: u64) -> Self::Number;
+
+    /// The datagram that asks.
+    fn write(number: Self::Number) -> impl AsRef<[u8]>;
+
+    /// Which question a datagram answers.
+    fn read(answer: &[u8]) -> io::Result<Self::Number>;
+}
+
+/// The answers to one question after the other: the value is the median of their times, and the percentiles are those of all.
+pub fn time_answers<Q: Question>(case: &mut Case) -> Result<()> {
+    let far = case.far_end()?.clone();
+    let socket = authenticated::correspond(&far)?;
+    socket.set_read_timeout(Some(FIRST_WAIT)).call("setsockopt")?;
+    let (mut count, mut tally) = (0, QuestionTally::default());
+    let (mut asked, mut back) = (Vec::new(), [0; LONGEST_MESSAGE]);
+    case.timed(|clock| {
+        asked.clear();
+        let mut ask = |asked: &mut Vec<_>| -> io::Result<()> {
+            count += 1;
+            let one = Q::numbered(count);
+            asked.push((one, clock.start()));
+            socket.send(Q::write(one).as_ref()).call("sendto").map(drop)
+        };
+        ask(&mut asked).map_err(authenticated::unanswered)?;
+        loop {
+            match next_answer::<Q>(&socket, &far, &mut back) {
+                Ok(answered) => {
+                    // One that was asked anew may be answered all the same: that took its time, and nothing is lost.
+                    let found = asked.iter().position(|(one, _)| *one == answered);
+                    let Some((at, &(_, since))) = found.and_then(|at| Some((at, asked.get(at)?))) else { continue };
+                    let taken = clock.end().since(since);
+                    tally.answered(&socket, at as u64, Duration::from_nanos(clock.ns(taken) as u64))?;
+                    return Ok(taken);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let first = asked.first().map_or(clock.end(), |(_, since)| *since);
+                    if clock.ns(clock.end().since(first)) >= PATIENCE.as_nanos() as f64 {
+                        return Err(authenticated::unanswered(error));
+                    }
+                    ask(&mut asked).map_err(authenticated::unanswered)?;
+                }
+                Err(error) => return Err(authenticated::unanswered(error)),
+            }
+        }
+    })
+    .singly()
+    .time()?;
+    case.also(LOST.name, tally.lost())
+}
+
+/// The number of the next answer that comes.
+#[inline]
+fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -> io::Result<Q::Number> {
+    loop {
+        let bytes = received(|| socket.recv(back))?;
+        if !authenticated::is_second_answer(far, &back[..bytes]) {
+            return Q::read(&back[..bytes]);
+        }
+    }
+}
+
+/// What became of the questions.
+#[derive(Debug, Default)]
+struct QuestionTally {
+    answered: u64,
+    lost: u64,
+    longest: Duration,
+}
+
+impl QuestionTally {
+    /// One was answered, after `lost` others that were not.
+    #[inline]
+    fn answered(&mut self, socket: &UdpSocket, lost: u64, taken: Duration) -> io::Result<()> {
+        self.answered += 1;
+        self.lost += lost;
+        if self.answered <= KNOWN {
+            self.longest = self.longest.max(taken);
+            if let Some((_, times)) = WAITS.iter().find(|(after, _)| *after == self.answered) {
+                let wait = (*times * self.longest).clamp(LEAST_WAIT, FIRST_WAIT);
+                socket.set_read_timeout(Some(wait)).call("setsockopt")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The share that was lost; none where nothing was asked.
+    fn lost(&self) -> Option<f64> {
+        let all = self.answered + self.lost;
+        (all > 0).then(|| self.lost as f64 / all as f64)
     }
 }

@@ -23,9 +23,9 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_have_huge_pages()?;
     case.may_fill(huge as u64)?;
     let faults = |work: &dyn Fn()| -> Result<u64> {
-        let before = sys::counters::thread_faults()?.minor;
+        let before = sys::usage::thread_faults()?.minor;
         work();
-        Ok(sys::counters::thread_faults()?.minor - before)
+        Ok(sys::usage::thread_faults()?.minor - before)
     };
     let collapse = |clock: &Clock| -> Result<Ticks> {
         let mapping = Mapping::anonymous(huge, Pages::Pmd)?;

@@ -1,18 +1,14 @@
 //! Probe paging.fault: the first access to a page, by what lies behind it.
 
-mod first;
-mod major;
-mod pass;
-mod returned;
+use std::thread;
+use std::time::Duration;
 
-pub(super) use first::AGAIN;
-use first::first;
 use hostmark_engine::prelude::*;
-use major::major;
-use pass::{PER_PAGE, Pass, passes};
-use returned::returned;
+use sys::usage::thread_faults;
 
-use crate::workloads::mappings::mapping::{Mapping, Sharing};
+use crate::kernels::random_access::Random;
+use crate::workloads::mappings::mapping::{Mapping, Sharing, reports_free_pages};
+use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -83,4 +79,155 @@ fn anonymous(case: &mut Case, bytes: usize, pages: Pages) -> Result<()> {
             false => Ok(pass),
         }
     })
+}
+
+/// A page that was touched, given back to the kernel, and touched again.
+pub(super) const AGAIN: Quantity = Quantity::given("again", Unit::Nanoseconds, Better::Lower, term!("again"));
+
+/// So much that the kernel cannot have it all from what other programs gave back just now.
+const FIRST_BYTES: usize = 128 << 20;
+/// Mapped at a time, so that the worker can tell how far it is, and give up in time.
+const PIECE_BYTES: usize = 16 << 20;
+
+/// Measures it: once a round, since all later passes would find the pages of the first.
+fn first(case: &mut Case) -> Result<()> {
+    let mut filling = case.filling(FIRST_BYTES as u64)?;
+    let touch =
+        |piece: &Mapping, clock: &Clock| Pass::of(clock, || piece.write_every(Pages::Base.bytes(), PIECE_BYTES));
+    let mut again_ns = Vec::with_capacity(FIRST_BYTES / PIECE_BYTES);
+    case.once(|clock| {
+        let mut pieces = Vec::with_capacity(FIRST_BYTES / PIECE_BYTES);
+        let (mut took, mut faults) = (Ticks(0), 0);
+        for _ in 0..FIRST_BYTES / PIECE_BYTES {
+            let piece = Mapping::anonymous(PIECE_BYTES, Pages::Base)?;
+            let pass = touch(&piece, clock)?;
+            (took, faults) = (Ticks(took.0 + pass.took.0), faults + pass.faults);
+            filling.advance(PIECE_BYTES as u64)?;
+            pieces.push(piece);
+        }
+        pieces.iter().try_for_each(Mapping::give_back)?;
+        for piece in &pieces {
+            let pass = touch(piece, clock)?;
+            again_ns.push(clock.ns(pass.took) / pass.faults.max(1) as f64);
+        }
+        match faults {
+            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            _ => Ok((took, faults)),
+        }
+    })
+    .time()?;
+    case.also(AGAIN.name, again_ns)
+}
+
+/// In huge pages: the kernel reports blocks of that size and larger, and gives such pages out of them alone.
+const RETURNED_BYTES: usize = 64 << 20;
+/// The kernel begins to report 2 s after pages were freed, and goes on every 2 s.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Measures it, once a round.
+fn returned(case: &mut Case) -> Result<()> {
+    if !reports_free_pages() {
+        return Err(RoundError::skipped(
+            ReasonCode::Hardware,
+            say!("no balloon device takes reports of free pages: nothing tells when the host takes them back"),
+        ));
+    }
+    let page = Pages::Pmd.bytes();
+    let (piece_bytes, pieces) =
+        (PIECE_BYTES.next_multiple_of(page), RETURNED_BYTES.div_ceil(PIECE_BYTES.next_multiple_of(page)));
+    let mut filling = case.filling((piece_bytes * pieces) as u64)?;
+    let touch = |all: &[Mapping], clock: &Clock, advance: &mut dyn FnMut() -> Result<()>| {
+        let (mut took, mut faults) = (Ticks(0), 0);
+        for piece in all {
+            let pass = Pass::of(clock, || piece.write_every(page, piece_bytes))?;
+            (took, faults) = (Ticks(took.0 + pass.took.0), faults + pass.faults);
+            advance()?;
+        }
+        match faults * page as u64 > 2 * (piece_bytes * pieces) as u64 {
+            true => Err(RoundError::skipped(ReasonCode::HugePages, say!("the kernel gives no huge pages"))),
+            false => Ok((took, faults)),
+        }
+    };
+    let map = || (0..pieces).map(|_| Mapping::anonymous(piece_bytes, Pages::Pmd)).collect::<std::io::Result<Vec<_>>>();
+    let mut again_ns = Vec::new();
+    case.once(|clock| {
+        let used = map()?;
+        touch(&used, clock, &mut || filling.advance(piece_bytes as u64))?;
+        used.iter().try_for_each(Mapping::give_back)?;
+        let (took, faults) = touch(&used, clock, &mut || Ok(()))?;
+        again_ns.push(clock.ns(took) / faults.max(1) as f64);
+        drop(used);
+        thread::sleep(WAIT);
+        match touch(&map()?, clock, &mut || Ok(()))? {
+            (_, 0) => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            known => Ok(known),
+        }
+    })
+    .time()?;
+    case.also(AGAIN.name, again_ns)
+}
+
+/// Bytes of a pass.
+const MAJOR_BYTES: usize = 1 << 20;
+
+/// Measures them.
+fn major(case: &mut Case) -> Result<()> {
+    let page = Pages::Base.bytes();
+    let file = crate::place::on_device(case, MAJOR_BYTES as u64)?;
+    let mut offsets: Vec<usize> = (0..MAJOR_BYTES / page).map(|number| number * page).collect();
+    Random::new(case.seed()).shuffle(&mut offsets);
+    let (device, mut bytes) = (crate::place::Device::of(case)?, 0);
+    passes(case, None, |clock| {
+        files::drop_cache(&file)?;
+        let mapping = Mapping::file(&file, MAJOR_BYTES, Sharing::Shared, false)?;
+        mapping.expect_random()?;
+        let before = thread_faults()?;
+        let pass = Pass::of(clock, || mapping.read_at(&offsets))?;
+        match thread_faults()?.major - before.major {
+            0 => Err(crate::place::keeps_pages()),
+            major => {
+                bytes += major * page as u64;
+                Ok(Pass { faults: major, ..pass })
+            }
+        }
+    })?;
+    device.give(case, bytes, |work| work.read_bytes)
+}
+
+/// What a fault that maps several pages comes to for each.
+const PER_PAGE: Quantity = Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, term!("a page"));
+
+/// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
+fn passes(case: &mut Case, pages: Option<usize>, mut pass: impl FnMut(&Clock) -> Result<Pass>) -> Result<()> {
+    let mut a_page: Vec<f64> = Vec::new();
+    case.timed(|clock| {
+        let Pass { took, faults } = pass(clock)?;
+        a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
+        match faults {
+            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            _ => Ok((took, faults)),
+        }
+    })
+    .time()?;
+    case.also(PER_PAGE.name, a_page)
+}
+
+/// A timed pass over a mapping.
+struct Pass {
+    /// Its time.
+    pub took: Ticks,
+    /// The faults that the kernel counted.
+    pub faults: u64,
+}
+
+impl Pass {
+    /// Times `touch`.
+    pub fn of(clock: &Clock, touch: impl FnOnce()) -> Result<Pass> {
+        let before = thread_faults()?;
+        let start = clock.start();
+        touch();
+        let took = clock.end().since(start);
+        let after = thread_faults()?;
+        Ok(Pass { took, faults: after.minor + after.major - before.minor - before.major })
+    }
 }

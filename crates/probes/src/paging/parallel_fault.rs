@@ -65,7 +65,7 @@ impl Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sys::counters::thread_faults;
+    use sys::usage::thread_faults;
 
     #[test]
     fn every_write_is_a_fault_however_they_are_cut_into_calls() {

@@ -1,10 +1,13 @@
 //! Probe paging.reclaim: pages that the kernel takes back on request or at a lower limit, and what it costs to have them again.
 
-mod limit;
+use hostmark_engine::prelude::*;
+use sys::control_group::GroupLimit;
 
 use super::fault::AGAIN;
+use crate::own_group::OwnGroup;
+use crate::workloads::handover::exchange::{self, Exchange, ExchangeStep};
 use crate::workloads::mappings::mapping::{Mapping, Sharing};
-use hostmark_engine::prelude::*;
+use crate::workloads::storage::files::{self, Expected, OwnedFd};
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -31,7 +34,7 @@ const BYTES: usize = 4 << 20;
 fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("kind")?.as_str() {
         "cold" => cold(case),
-        "limit" => limit::measure(case),
+        "limit" => below_limit(case),
         _ => clean(case),
     }
 }
@@ -80,4 +83,105 @@ fn clean(case: &mut Case) -> Result<()> {
 
 fn refused(error: std::io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel reclaims no pages on request"), &error)
+}
+
+/// Base pages of the file. What the kernel has to each of them, a line of the cache, stays in the core's own caches, so that those
+/// who share the last one disturb little.
+const FILE_PAGES: usize = 4096;
+/// By so many fewer the group may have then.
+const TAKEN_PAGES: usize = FILE_PAGES / 2;
+/// Pages of a read.
+const BLOCK_PAGES: usize = 16;
+/// What the reader's own memory may come to.
+const OWN_BYTES: usize = 64 << 20;
+
+fn below_limit(case: &mut Case) -> Result<()> {
+    let [cpu] = case.cpus::<1>()?;
+    let directory = crate::place::with_device(case)?;
+    let page = Pages::Base.bytes();
+    let bytes = FILE_PAGES * page;
+    case.may_fill(bytes as u64)?;
+    let ample = GroupLimit::Memory((bytes + OWN_BYTES) as u64);
+    // Before the reader, which ends before this is removed.
+    let own = OwnGroup::make(&ample)?;
+    let file = files::unnamed(&directory)?;
+    // Without blocks: the kernel fills its pages, as fast on every device.
+    files::set_length(&file, bytes as u64)?;
+    // None is read ahead, so that none is larger than a base page.
+    files::expect(&file, Expected::Random)?;
+    let mapping = Mapping::file(&file, bytes, Sharing::Private, false)?;
+    let mut reader = reader(cpu, &file, page)?;
+    own.admit(reader.pid())?;
+    let held = || -> Result<Held> {
+        Ok(Held { of_file: mapping.pages_in_memory()?, of_group: own.group().memory_bytes()? / page as u64 })
+    };
+    case.timed(|clock| {
+        own.group().change(&ample).map_err(limit_refused)?;
+        files::drop_cache(&file)?;
+        if mapping.pages_in_memory()? > 0 {
+            return Err(crate::place::keeps_pages());
+        }
+        reader.there_and_back()?;
+        let before = held()?;
+        let less = GroupLimit::Memory(before.of_group.saturating_sub(TAKEN_PAGES as u64) * page as u64);
+        let start = clock.start();
+        let limited = own.group().change(&less);
+        let took = clock.end().since(start);
+        limited.map_err(limit_refused)?;
+        before.taken(&held()?).map(|pages| (took, pages))
+    })
+    .time()
+}
+
+/// A process that reads all of the file in each of its turns, on the CPU that reclaims: of the pages that wait for each CPU to be
+/// put on a list none waits elsewhere.
+fn reader<'a>(cpu: Cpu, file: &'a OwnedFd, page: usize) -> std::io::Result<Exchange<impl ExchangeStep + use<'a>>> {
+    let mut block = vec![1; BLOCK_PAGES * page];
+    exchange::working(&[cpu.0], move || {
+        let mut places = (0..FILE_PAGES * page).step_by(block.len());
+        places.try_for_each(|at| files::read_at(file, at as u64, &mut block))
+    })
+}
+
+/// Pages in memory.
+#[derive(Debug)]
+struct Held {
+    of_file: usize,
+    of_group: u64,
+}
+
+impl Held {
+    /// The pages that left, which may be more than had to. The group has as many fewer, but for some that were set aside for each
+    /// CPU and what the kernel found them by.
+    fn taken(&self, now: &Held) -> Result<u64> {
+        let (due, left) = (TAKEN_PAGES as u64, self.of_file.saturating_sub(now.of_file) as u64);
+        let fewer = self.of_group.saturating_sub(now.of_group);
+        if left < due - due / 4 || left.abs_diff(fewer) > due / 4 {
+            let text = say!("of {due} pages beyond the limit {left} left memory, and the group has {fewer} fewer");
+            return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+        }
+        Ok(left)
+    }
+}
+
+fn limit_refused(error: std::io::Error) -> RoundError {
+    RoundError::lacking(say!("cannot lower the limit of a control group"), &error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_count_that_left_both_the_file_and_the_group() {
+        let (all, half) = (FILE_PAGES as u64, TAKEN_PAGES as u64);
+        let held = |of_file: u64, of_group: u64| Held { of_file: of_file as usize, of_group };
+        let before = held(all, all + 40);
+        assert_eq!(before.taken(&held(half + 8, half + 40)).ok(), Some(half - 8));
+        assert_eq!(before.taken(&held(half / 2, half / 2)).ok(), Some(all - half / 2));
+        // Nothing; of the reader's own; of nobody in the group.
+        for now in [held(all, all + 40), held(all, half + 40), held(half, all + 40)] {
+            assert!(matches!(before.taken(&now), Err(RoundError::Failed(_))), "{now:?}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Probe paging.swap: a page of anonymous memory read back from swap, and what it costs to put one there.
 
-mod cycle;
+use std::time::Duration;
 
-use cycle::Cycle;
 use hostmark_engine::prelude::*;
+use sys::usage::thread_faults;
 
 use super::fault::AGAIN;
-use crate::kernels::random::Random;
+use crate::kernels::random_access::Random;
+use crate::workloads::mappings::mapping::{self, Mapping};
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -40,7 +41,7 @@ fn measure(case: &mut Case) -> Result<()> {
         case.note("swap", device(&swaps, zswap.is_ok_and(|enabled| enabled.starts_with('Y'))));
     }
     let mut random = Random::new(case.seed());
-    let contents = cycle::contents(bytes, &mut random);
+    let contents = contents(bytes, &mut random);
     let (mut out_ns, mut again_ns) = (Vec::new(), Vec::new());
     let mut cycle: Option<Cycle> = None;
     case.timed(|clock| {
@@ -94,6 +95,147 @@ fn device(swaps: &str, is_behind_zswap: bool) -> String {
     if is_behind_zswap { format!("zswap, then {names}") } else { names }
 }
 
+/// After a fault that found its neighbours useful the kernel halves its readahead with each that does not, from 32 pages at most.
+const SHRINKING: usize = 6;
+/// The first pause for a device that writes, and the last: all together last two seconds.
+const FIRST_PAUSE: Duration = Duration::from_micros(250);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// What stays in memory over a pause of this length is not waiting for the device.
+const LONG_PAUSE: Duration = Duration::from_millis(16);
+
+/// Memory of which everything is in swap but what was touched again.
+struct Cycle {
+    mapping: Mapping,
+    /// Where pages lie that are still to be touched.
+    untouched: Vec<usize>,
+    /// How many came back from the device.
+    reads: usize,
+    /// What a page cost to swap out.
+    out_ns: f64,
+    /// What a page cost to touch in order.
+    pub again_ns: f64,
+}
+
+impl Cycle {
+    /// Puts `contents` into swap, and touches the first half of it.
+    pub fn begin(clock: &Clock, contents: &[u8], random: &mut Random) -> Result<Cycle> {
+        let page = Pages::Base.bytes();
+        let mut mapping = Mapping::anonymous(contents.len(), Pages::Base)?;
+        mapping.fill(contents);
+        let reclaim = || {
+            let refused = |error| RoundError::lacking(say!("the kernel reclaims no pages on request"), &error);
+            mapping.reclaim().map_err(refused)
+        };
+        let start = clock.start();
+        let reclaimed = reclaim();
+        let took = clock.end().since(start);
+        reclaimed?;
+        let left = swapped(&mapping)?.into_iter().filter(|&is_swapped| is_swapped).count();
+        let pages = contents.len() / page;
+        if 2 * left < pages {
+            let text = say!(
+                "the kernel kept the pages in memory, though swap is on: the control group may allow none (memory.swap.max)"
+            );
+            return Err(RoundError::skipped(ReasonCode::ResourceLimit, text));
+        }
+        let kept = settle(pages, |pause| {
+            // What the swap cache holds has to be mapped to be reclaimed. It is clean once it is written, and then leaves at once.
+            std::thread::sleep(pause);
+            let (swapped, held) = (swapped(&mapping)?, mapping.in_memory(0, contents.len())?);
+            let cached = (0..pages).filter(|&number| swapped[number] && held[number]);
+            let cached: Vec<usize> = cached.map(|number| number * page).collect();
+            mapping.read_at(&cached);
+            if !cached.is_empty() {
+                reclaim()?;
+            }
+            Ok(mapping.pages_in_memory()?)
+        })?;
+        if 2 * kept > pages {
+            return Err(stays());
+        }
+        let held = mapping.in_memory(0, contents.len())?;
+        let offsets = |from: usize, to: usize| -> Vec<usize> {
+            (from..to).filter(|&number| !held[number]).map(|number| number * page).collect()
+        };
+        let in_order = offsets(0, pages / 2);
+        let again_ns = clock.time(|| mapping.read_at(&in_order)) / in_order.len().max(1) as f64;
+        let mut untouched = offsets(pages / 2, pages);
+        random.shuffle(&mut untouched);
+        untouched.drain(..SHRINKING.min(untouched.len())).for_each(|offset| mapping.read_at(&[offset]));
+        Ok(Cycle { out_ns: clock.ns(took) / left as f64, again_ns, mapping, untouched, reads: 0 })
+    }
+
+    /// The time of touching a page that the kernel had to read for it; none where all were touched.
+    fn read_next(&mut self, clock: &Clock) -> Result<Option<Ticks>> {
+        while let Some(offset) = self.untouched.pop() {
+            // Readahead has brought it, and would go on if it were touched.
+            if self.mapping.in_memory(offset, 1)?[0] {
+                continue;
+            }
+            let before = thread_faults()?.major;
+            let start = clock.start();
+            self.mapping.read_at(&[offset]);
+            let took = clock.end().since(start);
+            if thread_faults()?.major > before {
+                self.reads += 1;
+                return Ok(Some(took));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Failed where something else came back than was put away.
+    pub fn end(mut self, contents: &[u8]) -> Result<()> {
+        match self.reads {
+            0 => Err(stays()),
+            _ if self.mapping.bytes() != contents => {
+                Err(RoundError::failed(ReasonCode::MemoryError, say!("other data came back from swap than went there")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn swapped(mapping: &Mapping) -> Result<Vec<bool>> {
+    let refused = |error| RoundError::lacking(say!("the kernel does not tell which pages are swapped out"), &error);
+    mapping::swapped(mapping).map_err(refused)
+}
+
+fn stays() -> RoundError {
+    let text = say!("the pages stay in the swap cache: swap is more than half full, or its device is busy");
+    RoundError::skipped(ReasonCode::Disturbed, text)
+}
+
+/// Has `retry`, which pauses first, take pages out of memory until none of so many is left, or they are no longer waiting for a
+/// device. How many are left.
+fn settle(pages: usize, mut retry: impl FnMut(Duration) -> Result<usize>) -> Result<usize> {
+    let mut left = retry(Duration::ZERO)?;
+    let mut pause = FIRST_PAUSE;
+    while left > 0 && pause < LAST_PAUSE {
+        let now = retry(pause)?;
+        if now == left && 2 * now <= pages && pause >= LONG_PAUSE {
+            break;
+        }
+        (left, pause) = (now, 2 * pause);
+    }
+    Ok(left)
+}
+
+/// Data about as compressible as memory of programs: words of which a quarter is random, a quarter is repeated, and half is zero.
+fn contents(bytes: usize, random: &mut Random) -> Vec<u8> {
+    let mut words: Vec<u64> = Vec::with_capacity(bytes / 8);
+    for number in 0..bytes / 8 {
+        let word = match random.below(4) {
+            0 => random.next(),
+            // Within what a page's compression looks back.
+            1 if number > 0 => words[number - 1 - random.below(number.min(64) as u32) as usize],
+            _ => 0,
+        };
+        words.push(word);
+    }
+    words.into_iter().flat_map(u64::to_ne_bytes).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +264,62 @@ mod tests {
         assert_eq!(areas("/dev/sda2 partition 9 0 5\n/dev/sdb2 partition 9 0 5\n"), "sda2, sdb2");
         assert_eq!(device("/dev/vda2 partition 9 0 -2", true), "zswap, then vda2");
         assert_eq!(areas(""), "");
+    }
+
+    /// What is left after each try, and how often was tried.
+    fn settled(left: &[usize]) -> (usize, usize) {
+        let mut tries = 0;
+        let kept = settle(100, |_| {
+            tries += 1;
+            Ok(left[(tries - 1).min(left.len() - 1)])
+        });
+        (kept.unwrap(), tries)
+    }
+
+    #[test]
+    fn a_device_is_waited_for_as_long_as_it_writes_and_no_longer_than_two_seconds() {
+        // Compressed memory is written at once.
+        assert_eq!(settled(&[0]), (0, 1));
+        assert_eq!(settled(&[100, 100, 80, 80, 80, 80, 30, 0]), (0, 8));
+        // A few that nobody takes are not waited for once pauses are long.
+        assert_eq!(settled(&[3]), (3, 8));
+        // All are, until the end.
+        assert_eq!(settled(&[100]), (100, 13));
+        let mut pauses = Duration::ZERO;
+        settle(100, |pause| {
+            pauses += pause;
+            Ok(100)
+        })
+        .unwrap();
+        assert!(pauses < Duration::from_millis(2100), "{pauses:?}");
+    }
+
+    #[test]
+    fn half_of_the_words_are_zero_and_a_quarter_repeats() {
+        let contents = contents(1 << 16, &mut Random::new(7));
+        assert_eq!(contents.len(), 1 << 16);
+        let words: Vec<&[u8; 8]> = contents.as_chunks().0.iter().collect();
+        let zeros = words.iter().filter(|word| **word == &[0; 8]).count();
+        let distinct = words.iter().collect::<std::collections::BTreeSet<_>>().len();
+        assert!((words.len() * 5 / 10..words.len() * 7 / 10).contains(&zeros), "{zeros}");
+        assert!((words.len() * 2 / 10..words.len() * 3 / 10).contains(&distinct), "{distinct}");
+    }
+
+    #[test]
+    fn pages_go_to_swap_and_come_back_where_there_is_some() {
+        let (clock, mut random) = (Clock::MonotonicRaw, Random::new(7));
+        let contents = contents(1 << 20, &mut random);
+        let begun = match super::bytes_for(sys::memory::swap_of_machine(), Pages::Base.bytes() as u64) {
+            Ok(bytes) if bytes >= contents.len() => Cycle::begin(&clock, &contents, &mut random),
+            Ok(_) => return crate::skip::skipped("too little swap is free"),
+            Err(error) => return crate::skip::skipped(&error.to_string()),
+        };
+        match begun {
+            Ok(mut cycle) => {
+                while cycle.read_next(&clock).unwrap().is_some() {}
+                cycle.end(&contents).unwrap();
+            }
+            Err(error) => crate::skip::skipped(&error.to_string()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Probe paging.user_fault: a page fault that another thread of the process serves (userfaultfd).
 
-use crate::workloads::mappings::user_faults::{Becomes, ServedMemory};
+use crate::workloads::mappings::protection::{Becomes, ServedMemory};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

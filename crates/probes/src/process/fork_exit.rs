@@ -29,11 +29,11 @@ fn measure(case: &mut Case) -> Result<()> {
         "libc" => {
             sys::process::only_one_thread()?;
             super::share_relocated(case);
-            case.calls(workloads::processes::fork::fork_exit_by_libc).time()
+            case.calls(workloads::processes::program::fork_exit_by_libc).time()
         }
         _ => {
             let _left_out = super::small_parent(case);
-            case.calls(workloads::processes::fork::fork_exit).time()
+            case.calls(workloads::processes::program::fork_exit).time()
         }
     }
 }

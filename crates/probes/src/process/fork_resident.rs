@@ -46,7 +46,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut calls_ns = Vec::new();
     case.timed(|clock| {
         let start = clock.start();
-        let child = workloads::processes::fork::forked()?;
+        let child = workloads::processes::program::forked()?;
         let made = clock.end();
         child.wait()?;
         let ended = clock.end();

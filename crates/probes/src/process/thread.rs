@@ -17,5 +17,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.calls(workloads::processes::thread::create_and_join).time()
+    case.calls(workloads::processes::program::create_and_join).time()
 }

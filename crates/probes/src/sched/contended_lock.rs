@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::workloads::handover::sleeping_lock::SleepingLock;
+use crate::workloads::handover::request_queue::SleepingLock;
 use hostmark_engine::prelude::*;
 
 /// How even the threads' shares are.

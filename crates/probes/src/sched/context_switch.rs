@@ -2,7 +2,7 @@
 
 use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::handover::token_ring::{Member, Pipes, Ring};
-use crate::workloads::processes::fork;
+use crate::workloads::processes::program;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
@@ -56,7 +56,7 @@ fn summing(memory: &Allotment, kernel: &'static ReadKernel) -> std::io::Result<i
 fn measure(case: &mut Case) -> Result<()> {
     let members: usize = case.param("processes")?;
     let footprint: usize = case.param("footprint")?;
-    case.may_fill((footprint as u64).saturating_add(fork::LEAST_BYTES).saturating_mul(members as u64))?;
+    case.may_fill((footprint as u64).saturating_add(program::LEAST_BYTES).saturating_mul(members as u64))?;
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let kernel = bandwidth::read("scalar")

@@ -1,6 +1,6 @@
 //! Probe sched.idle_exit: how much longer a wake-up takes on a CPU that has idled, by how long it has.
 
-use crate::workloads::handover::sleeper::Sleeper;
+use crate::workloads::handover::request_queue::Sleeper;
 use crate::workloads::machine::timer;
 use crate::workloads::processes::hog::{Hog, Priority};
 use hostmark_engine::prelude::*;

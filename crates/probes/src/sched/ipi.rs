@@ -28,7 +28,7 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let barrier = workloads::mappings::membarrier::Barrier::register()
+    let barrier = workloads::mappings::protection::Barrier::register()
         .map_err(|error| RoundError::lacking(say!("membarrier is not available"), &error))?;
     let interrupt = |clock: &Clock, others: &Others| -> Result<Ticks> {
         others.all_run();

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::workloads::handover::request_queue::RequestQueues;
-use crate::workloads::processes::fork;
 use crate::workloads::processes::hog::{self, Hog, Priority};
+use crate::workloads::processes::program;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
@@ -42,7 +42,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (load, hog) = (case.param::<f64>("load")?, hog::percent(&case.param::<String>("hog")?));
     let cpus = case.thread_cpus();
     let parties = messengers * (workers * cpus.len() + 1) + cpus.len();
-    case.may_fill(parties as u64 * fork::LEAST_BYTES)?;
+    case.may_fill(parties as u64 * program::LEAST_BYTES)?;
     let none = |error| RoundError::lacking(say!("cannot start so many processes"), &error);
     let busy = if hog > 0 { &cpus[..] } else { &[] };
     let _hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;

@@ -1,7 +1,7 @@
 //! Probe sched.messaging: many processes that all send to one another.
 
-use crate::workloads::handover::message_groups::{Crowd, Gathered, MessageChannel};
-use crate::workloads::processes::fork;
+use crate::workloads::handover::token_ring::{Crowd, Gathered, MessageChannel};
+use crate::workloads::processes::program;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
@@ -28,7 +28,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let crowd = Crowd { groups: case.param("groups")?, senders: 20, messages: 100, bytes: 100, channel };
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;
-    case.may_fill(members * fork::LEAST_BYTES)?;
+    case.may_fill(members * program::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let gathered = Gathered::new(crowd, &cpus)
         .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;

@@ -1,8 +1,8 @@
 //! Probe sched.timer_latency: how late a periodic thread is woken by its timer while others want the same CPU.
 
 use crate::workloads::machine::timer;
-use crate::workloads::processes::fork;
 use crate::workloads::processes::hog::{self, Hog, Priority};
+use crate::workloads::processes::program;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
@@ -30,7 +30,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let (hog, period_us) = (hog::percent(&case.param::<String>("hog")?), case.param::<u64>("delay_us")?);
     let cpus = if hog > 0 { case.thread_cpus() } else { Vec::new() };
-    case.may_fill(cpus.len() as u64 * fork::LEAST_BYTES)?;
+    case.may_fill(cpus.len() as u64 * program::LEAST_BYTES)?;
     let _hogs = Hog::on_each(&cpus, Priority::Nice(0), hog)
         .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;
     let _precise = timer::WithoutSlack::begin()?;

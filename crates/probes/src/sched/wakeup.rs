@@ -1,6 +1,6 @@
 //! Probe sched.wakeup: how long a sleeping process that is woken takes to run, at a fixed rate, by placement.
 
-use crate::workloads::handover::sleeper::Sleeper;
+use crate::workloads::handover::request_queue::Sleeper;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

@@ -26,7 +26,7 @@ const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better
 const BATCH: u32 = 256;
 
 fn measure(case: &mut Case) -> Result<()> {
-    let handler = workloads::machine::signal::Handled::install()?;
+    let handler = workloads::machine::context::Handled::install()?;
     let (before, mut due) = (handler.handled(), 0);
     let (mut sending, mut handling) = (Vec::new(), Vec::new());
     case.search(|clock| {

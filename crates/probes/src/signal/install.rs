@@ -19,5 +19,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.calls(workloads::machine::signal::install).time()
+    case.calls(workloads::machine::context::install).time()
 }

@@ -30,7 +30,7 @@ const CPUS: Axis = Axis::placements(
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
-    let mut pair = workloads::handover::signal_pair::SignalPair::start(&other)?;
+    let mut pair = workloads::handover::ping_pong::SignalPair::start(&other)?;
     case.calls(|| pair.there_and_back()).time()?;
     Ok(pair.check()?)
 }

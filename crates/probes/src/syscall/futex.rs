@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use hostmark_engine::prelude::sys::futex;
+use hostmark_engine::prelude::sys::waits;
 use hostmark_engine::prelude::*;
 pub static PROBE: Probe = Probe {
     revision: 2,
@@ -38,7 +38,7 @@ fn measure(case: &mut Case) -> Result<()> {
         )),
         Err(error) => Err(RoundError::lacking(say!("futex is not available"), &error)),
     };
-    nobody(futex::wake(&word, true))?;
+    nobody(waits::futex_wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {
         // A lock that is poisoned is locked none the less.
         "lock" => {
@@ -56,7 +56,7 @@ fn measure(case: &mut Case) -> Result<()> {
             locked(case, || *black_box(&lock).write().unwrap_or_else(PoisonError::into_inner) += 1)
         }
         "wait" => case
-            .calls(|| match futex::wait(&word, 2, true) {
+            .calls(|| match waits::futex_wait(&word, 2, true) {
                 Ok(false) => Ok(()),
                 Ok(true) => {
                     Err(RoundError::failed(ReasonCode::CheckFailed, say!("the word has a value that nobody gave it")))
@@ -66,7 +66,7 @@ fn measure(case: &mut Case) -> Result<()> {
             .time(),
         way => {
             let is_private = way == "wake";
-            case.calls(|| nobody(futex::wake(&word, is_private))).time()
+            case.calls(|| nobody(waits::futex_wake(&word, is_private))).time()
         }
     }
 }

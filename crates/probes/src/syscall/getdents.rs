@@ -1,7 +1,7 @@
 //! Probe syscall.getdents: a directory is read from its beginning to its end, by the number of its entries.
 
-use crate::workloads::storage::directory::Directory;
 use crate::workloads::storage::files;
+use crate::workloads::storage::path_ops::Directory;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

@@ -1,6 +1,6 @@
 //! Probe syscall.io_uring: an operation that does nothing through io_uring, by batch, called and polled.
 
-use crate::workloads::storage::uring_nop::Nops;
+use crate::workloads::storage::uring::Nops;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

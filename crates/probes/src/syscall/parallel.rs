@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::atomic::AtomicU32;
 
-use hostmark_engine::prelude::sys::futex;
+use hostmark_engine::prelude::sys::waits;
 use hostmark_engine::prelude::*;
 
 use crate::authenticated::PATIENCE;
@@ -13,9 +13,8 @@ use crate::workloads;
 use crate::workloads::mappings::heap::Heap;
 use crate::workloads::mappings::mapping::Mapping;
 use crate::workloads::network::{local, socket};
-use crate::workloads::storage::create_delete::FileNames;
 use crate::workloads::storage::files::{self, OwnedFd};
-use crate::workloads::storage::path_ops::KernelPath;
+use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
 /// What is done; from the thorough profile on also the further ones.
 const OPERATIONS: &[&str] = &["open", "stat", "map", "futex", "pipe", "unix", "unlink", "unlink_scratch"];
@@ -114,7 +113,7 @@ impl Operation {
             Operation::Open(path) => all.try_for_each(|_| path.open_close()),
             Operation::Stat(path) => all.try_for_each(|_| path.stat()),
             Operation::Map => all.try_for_each(|_| Mapping::plain(Pages::Base.bytes()).map(drop)),
-            Operation::Futex(word) => all.try_for_each(|_| futex::wake(word, true).map(drop)),
+            Operation::Futex(word) => all.try_for_each(|_| waits::futex_wake(word, true).map(drop)),
             Operation::Byte(into, out) => all.try_for_each(|_| {
                 files::write_byte(into)?;
                 files::read_byte(out)

@@ -1,6 +1,6 @@
 //! Probe syscall.readiness: asking once about many descriptors, by select, poll or epoll.
 
-use crate::workloads::network::readiness::{self, Descriptors};
+use crate::workloads::network::local::{self, Descriptors};
 use crate::workloads::storage::files;
 use hostmark_engine::prelude::*;
 
@@ -69,7 +69,7 @@ fn descriptors(case: &mut Case) -> Result<Descriptors> {
             Descriptors::of_file(&files::open(&path, true)?, count).map_err(many)
         }
         "pipe" => {
-            let (ready, _) = readiness::ready_pipe()?;
+            let (ready, _) = local::ready_pipe()?;
             Descriptors::of_file(&ready, count).map_err(many)
         }
         _ => Descriptors::of_connection(count).map_err(many),

@@ -1,6 +1,6 @@
 //! Probe virt.cpuid: cpuid inside a guest, which the hypervisor answers.
 
-use crate::workloads::machine::sensitive;
+use crate::workloads::machine::tiny_guest;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
@@ -17,12 +17,12 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    if sensitive::cpuid().is_none() {
+    if tiny_guest::cpuid().is_none() {
         return Err(RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no cpuid")));
     }
     case.loops(|times| {
         for _ in 0..times {
-            std::hint::black_box(sensitive::cpuid());
+            std::hint::black_box(tiny_guest::cpuid());
         }
     })
     .time()

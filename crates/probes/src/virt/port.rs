@@ -1,6 +1,6 @@
 //! Probe virt.port: a write to an I/O port inside a guest.
 
-use crate::workloads::machine::sensitive::Port;
+use crate::workloads::machine::tiny_guest::Port;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::workloads::machine::steal::Stolen;
+use crate::workloads::machine::busy::Stolen;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {

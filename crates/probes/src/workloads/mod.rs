@@ -2,8 +2,7 @@
 //! functions over raw calls. What the engine needs too is in the crate `sys`.
 
 use hostmark_engine::prelude::sys::{
-    affinity, call, child, clock, cpu_time, descendants, exit_message, ipc_cleanup, memory, peer, process, shared,
-    usage, waits,
+    affinity, call, child, clock, descendants, exit_message, ipc_cleanup, memory, process, usage, waits,
 };
 
 pub mod handover;

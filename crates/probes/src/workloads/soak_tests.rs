@@ -6,7 +6,7 @@ use hostmark_engine::prelude::Clock;
 use hostmark_engine::prelude::sys::soak::soak;
 
 use super::affinity;
-use super::handover::{exchange, file_lock, futex, message_groups, shm_ring, signal_pair, sleeper, sysv, token_ring};
+use super::handover::{exchange, ping_pong, request_queue, stream, sysv, token_ring};
 
 /// Soaks an exchange, and looks whether every turn was one.
 fn exchanges<T: exchange::ExchangeStep>(make: impl FnOnce(&[usize]) -> io::Result<exchange::Exchange<T>>) {
@@ -23,7 +23,7 @@ fn exchanges<T: exchange::ExchangeStep>(make: impl FnOnce(&[usize]) -> io::Resul
 fn bytes_go_through_a_ring_for_ever() {
     let message = vec![0x5a; 100_000];
     soak(|cpus| {
-        let writer = shm_ring::RingWriter::spawn(&message, cpus)?;
+        let writer = stream::RingWriter::spawn(&message, cpus)?;
         let mut block = vec![0; 64 << 10];
         // By small and large reads: who is ahead, and sleeps, changes.
         Ok(move |nth| writer.read(1_u64 << (nth % 21), &mut block))
@@ -32,7 +32,7 @@ fn bytes_go_through_a_ring_for_ever() {
 
 #[test]
 fn a_token_goes_to_and_fro_by_futex_for_ever() {
-    exchanges(futex::by_futex);
+    exchanges(exchange::by_futex);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_token_goes_to_and_fro_by_semaphores_for_ever() {
 #[test]
 fn locks_go_round_for_ever() {
     let directory = tempfile::tempdir().unwrap();
-    exchanges(|cpus| file_lock::by_file_locks(cpus, directory.path()));
+    exchanges(|cpus| exchange::by_file_locks(cpus, directory.path()));
 }
 
 #[test]
 fn signals_go_to_and_fro_for_ever() {
     soak(|cpus| {
-        let mut pair = signal_pair::SignalPair::start(cpus)?;
+        let mut pair = ping_pong::SignalPair::start(cpus)?;
         Ok(move |nth| {
             pair.there_and_back()?;
             if nth % 10_000 == 0 { pair.check() } else { Ok(()) }
@@ -68,7 +68,7 @@ fn a_sleeper_wakes_for_ever() {
         soak(|cpus| {
             let cpus = if is_here { &affinity::allowed()?[..1] } else { cpus };
             let is_here = is_here || cpus == &affinity::allowed()?[..1];
-            let mut sleeper = sleeper::Sleeper::spawn("futex", cpus, is_here, &Clock::MonotonicRaw)?.unwrap();
+            let mut sleeper = request_queue::Sleeper::spawn("futex", cpus, is_here, &Clock::MonotonicRaw)?.unwrap();
             Ok(move |_| sleeper.wake(Clock::MonotonicRaw.start()).map(drop))
         });
     }
@@ -86,9 +86,9 @@ fn a_ring_of_processes_goes_round_for_ever() {
 #[test]
 fn a_crowd_gathers_for_ever() {
     soak(|_| {
-        let channel = message_groups::MessageChannel::Socket;
-        let crowd = message_groups::Crowd { groups: 2, senders: 3, messages: 20, bytes: 100, channel };
-        let gathered = message_groups::Gathered::new(crowd, &affinity::allowed()?)?;
+        let channel = token_ring::MessageChannel::Socket;
+        let crowd = token_ring::Crowd { groups: 2, senders: 3, messages: 20, bytes: 100, channel };
+        let gathered = token_ring::Gathered::new(crowd, &affinity::allowed()?)?;
         Ok(move |_| gathered.burst())
     });
 }

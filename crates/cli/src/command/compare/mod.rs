@@ -1,34 +1,31 @@
 //! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
 
-pub(super) mod interleave;
-pub mod references;
-pub mod sides;
-mod typed_side;
-pub mod verdict;
-
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use hostmark_analysis::compare::{Comparison, LOOKS, Pool, SAME};
+use hostmark_analysis::compare::{Comparison, History, LOOKS, Pool, SAME};
 use hostmark_analysis::over_time::{ComparedSubject, SeriesComparison, SeriesVerdict};
-use hostmark_model::{Exit, Lang};
+use hostmark_model::{Exit, Lang, Run};
 use hostmark_present::export::{comparison, over_time};
 
 use self::interleave::{Interleaved, TwoSides};
-use self::typed_side::TypedSide;
 use super::hand_over;
-use super::measure::inputs;
-use super::measure::inputs::{ProfileName, seed};
+use super::measure::inputs::{self, ProfileName, seed};
 use super::measure::machine::catch;
-use super::runs::{chosen, series};
+use super::runs::{self, chosen};
 use super::trial::Rounds;
+use crate::command::runs::kept;
 use crate::isolate::Outside;
 use crate::language::{refuse, said};
-use crate::output;
+use crate::{output, store};
+
+pub(super) mod interleave;
+pub mod verdict;
 
 pub(super) fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(comparison::FORMATS.iter().map(|format| format.name))
@@ -186,14 +183,14 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         Ok(names) => names,
         Err(exit) => return Ok(exit),
     };
-    if arguments.interleave.is_empty() && series::are_two(&names) {
-        return of_series(arguments, &series::compare(&names, &chosen)?, lang);
+    if arguments.interleave.is_empty() && runs::are_two(&names) {
+        return of_series(arguments, &runs::compare(&names, &chosen)?, lang);
     }
     let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
     let mut sides = match arguments.interleave.as_slice() {
         [a, b] => {
             let token_file = arguments.token_file.as_deref();
-            let typed = [TypedSide::of(a, token_file)?, TypedSide::of(b, token_file)?];
+            let typed = [interleave::TypedSide::of(a, token_file)?, interleave::TypedSide::of(b, token_file)?];
             let stop = catch(&Outside::default())?;
             let asked = TwoSides {
                 names: [a, b],
@@ -213,10 +210,10 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
                 Err(signal) => return Ok(Exit::Signal(signal)),
             }
         }
-        _ => sides::read(&names, lang)?,
+        _ => read(&names, lang)?,
     };
     chosen.narrow(sides.iter_mut().flat_map(|side| &mut side.runs))?;
-    let pools: Vec<Pool> = sides.iter().map(sides::NamedRuns::pool).collect();
+    let pools: Vec<Pool> = sides.iter().map(NamedRuns::pool).collect();
     let Some((base, new)) = pools.split_first() else { refuse!("there is nothing to compare; give BASE and NEW") };
     let comparison = match (arguments.interleave.is_empty(), new) {
         // Of one or two pairs alone nothing tells how far they may be off.
@@ -224,7 +221,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
             let these = [arguments.pairs as usize];
             Comparison::in_turn(*base, *new, if arguments.resolve.is_some() { &LOOKS } else { &these }, same_within)
         }
-        _ => Comparison::of(*base, new, &sides::history(&sides), same_within),
+        _ => Comparison::of(*base, new, &history(&sides), same_within),
     };
     let format = comparison::format_named(&arguments.format);
     let format = format.with_context(|| said!("there is no such format; hostmark compare --help names them"))?;
@@ -253,6 +250,69 @@ fn of_series(arguments: &CompareArguments, all: &SeriesComparison, lang: Lang) -
         () if arguments.strict && all.subjects.iter().any(is_open) => Exit::Undecided,
         () => Exit::Fine,
     })
+}
+
+/// Earlier runs that are read at most, the newest: each is some megabytes of text.
+const MOST_EARLIER: usize = 60;
+
+/// One side: what it is called, and its runs.
+pub struct NamedRuns {
+    /// As it was typed.
+    pub name: String,
+    /// At least one.
+    pub runs: Vec<Run>,
+}
+
+impl NamedRuns {
+    /// The side as a comparison takes it.
+    pub fn pool(&self) -> Pool<'_> {
+        Pool { name: &self.name, runs: &self.runs }
+    }
+}
+
+/// The sides that a person names, the base first.
+pub fn read(names: &[String], lang: Lang) -> Result<Vec<NamedRuns>> {
+    if names.len() < 2 {
+        refuse!("a comparison has a base and something new; give both, as hostmark compare last-1 last");
+    }
+    let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<NamedRuns>>>()?;
+    let mut seen: HashMap<&str, &str> = HashMap::new();
+    for side in &sides {
+        for run in &side.runs {
+            if let Some(other) = seen.insert(&run.id, &side.name) {
+                let (run, side) = (&run.name, &side.name);
+                refuse!(
+                    "the run {run} is in '{other}' and again in '{side}'; a run compared with itself tells nothing, so \
+                     name each run once"
+                );
+            }
+        }
+    }
+    Ok(sides)
+}
+
+/// The runs that an argument means.
+pub fn side(name: &str, lang: Lang) -> Result<NamedRuns> {
+    let runs = chosen::files(name)?.iter().map(|file| kept::checked(file, lang)).collect::<Result<Vec<Run>>>()?;
+    // `last` is another run tomorrow.
+    let name = match runs.as_slice() {
+        [only] if !Path::new(name).exists() => only.name.clone(),
+        _ => name.to_owned(),
+    };
+    Ok(NamedRuns { name, runs })
+}
+
+/// What the runs that are kept here tell of how much runs of the sides' hosts differ. What cannot be read tells nothing.
+pub fn history(sides: &[NamedRuns]) -> History {
+    let mut history = History::default();
+    let hosts: HashSet<&str> = sides.iter().flat_map(|side| &side.runs).map(|run| run.host.hostname.as_str()).collect();
+    let mut kept = store::kept().unwrap_or_default();
+    let mut summaries = store::summaries(&kept).into_iter();
+    kept.retain(|_| summaries.next().is_some_and(|run| run.is_ok_and(|run| hosts.contains(run.host.as_str()))));
+    for run in kept.iter().rev().take(MOST_EARLIER).filter_map(|path| store::load(path).ok()) {
+        history.add(&run);
+    }
+    history
 }
 
 #[cfg(test)]

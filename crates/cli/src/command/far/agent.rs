@@ -1,45 +1,44 @@
 //! `hostmark agent`: this program where another one sent it. It measures what that asks for, keeps nothing, and ends with it.
 
-mod inbox;
-mod outbox;
-mod relayed;
-mod served;
-mod serving;
-mod watch;
-
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::PastRound;
-use hostmark_launch::agent::SERVED;
+use hostmark_engine::{PastRound, Wall};
+use hostmark_launch::agent::{SERVED, parse_request};
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
 use hostmark_launch::transport;
 use hostmark_model::{
-    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, Exit, HostReport, Lang, RunRequest,
+    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, Exit, HostReport, LONGEST_AGENT_LINE, Lang,
+    Message, PeerAnswer, PeerRequest, RunRequest,
 };
 use hostmark_say::say;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::peers::FarPeers;
-use crate::command::measure::host_report::report_of_host;
-use crate::command::measure::machine::MeasuredMachine;
+use crate::command::far::peers::{NoAnswer, PeerLink};
+use crate::command::measure::machine::{MeasuredMachine, report_of_host};
 use crate::command::measure::ready::{self, Ready};
-use crate::command::measure::{Means, inputs, measure, resume};
-use crate::command::runs::load;
+use crate::command::measure::{Means, inputs, measure};
+use crate::command::runs::kept;
 use crate::command::{EndsWith, exit_of, lost, message, sentence};
 use crate::isolate::Layer;
-use crate::language::{refuse, said};
-use crate::wall::SinceStart;
-use inbox::{Inbox, Next};
-use outbox::{Outbox, OutboxWriter};
-use relayed::Relayed;
-use serving::Serving;
+use crate::language::{refuse, refused, said};
+use crate::signals::{Asker, StopRequest};
+use crate::world::SinceStart;
+use outbox::{Link, Outbox, OutboxWriter};
+use served::Serving;
+
+mod outbox;
+mod served;
 
 pub use served::MOST_PLANNING;
 
@@ -84,7 +83,7 @@ pub fn serve(words: &[OsString]) -> ExitCode {
         Err(error) => return complain(&said!("a standard stream cannot be used ({error})")),
     };
     let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
-    let (serving, idle) = (Serving::of(served), timing().silence());
+    let (serving, idle) = (served::Serving::of(served), timing().silence());
     let mut session = AgentSession { inbox: Some(inbox), greeted: false, served, serving, idle };
     loop {
         match session.next(&mut outbox) {
@@ -147,7 +146,7 @@ impl AgentSession {
             _ if !self.greeted => refuse!("the first line is no greeting; use hostmark run --on"),
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
             AgentRequest::Check(request) => outbox.say(&AgentAnswer::Facts(Box::new(self.check(*request)?)))?,
-            AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
+            AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(kept::found(&run, Lang::En)?)))?,
             AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,
             AgentRequest::Idle { ms } => self.idle = Duration::from_millis(ms).clamp(timing().silence(), LONGEST_IDLE),
             // One that comes late, as above.
@@ -193,7 +192,7 @@ impl AgentSession {
             Some(begun) => {
                 let BegunRun { run, cases, .. } = *begun;
                 let shown = format!("the run {}", run.name);
-                resume::go_on(run, &cases, past, host, &shown, &machine)?
+                ready::go_on(run, &cases, past, host, &shown, &machine)?
             }
             None => Ready::fresh(&request, host, &machine)?,
         };
@@ -209,7 +208,7 @@ impl AgentSession {
         // From here on the other thread alone reads what comes.
         let (relays, answers) = mpsc::channel();
         if let (Some(inbox), Some(woken)) = (self.inbox.take(), outbox.woken()) {
-            watch::begin(inbox, woken, &link, stop.asker(), relays).map_err(|error| {
+            begin(inbox, woken, &link, stop.asker(), relays).map_err(|error| {
                 lost(say!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
             })?;
         }
@@ -255,6 +254,212 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
         None => refuse!("no layer is called '{name}'; take the same version of both", name = name.escape_debug()),
     });
     named.collect()
+}
+
+/// Where answers of the run's peers go.
+pub type Relays = Sender<Result<PeerAnswer, String>>;
+
+/// Begins to hear.
+pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
+    let link = Arc::clone(link);
+    // It sleeps until something comes.
+    std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
+        if read_requests(inbox, &woken, &link, &asker, &relays) == WatchEnd::Bye {
+            // A run that is over needs no more time, and is not to be stopped.
+            std::thread::sleep(timing().end);
+        }
+        asker.ask();
+        // What the run does not put in order by then, the janitor does.
+        std::thread::sleep(timing().end);
+        // The run's thread may be writing to where nobody reads.
+        std::process::exit(Exit::ResourceLost.code().into());
+    })?;
+    Ok(())
+}
+
+/// How the hearing ended.
+#[derive(Debug, PartialEq, Eq)]
+enum WatchEnd {
+    /// By a word.
+    Bye,
+    /// The other end is gone, or makes no sense.
+    Gone,
+}
+
+fn read_requests(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker, relays: &Relays) -> WatchEnd {
+    loop {
+        loop {
+            match inbox.whole_line() {
+                Ok(None) => break,
+                Ok(Some(AgentRequest::Acknowledge { lines })) if link.acknowledge(lines) => {}
+                Ok(Some(AgentRequest::Stop)) => asker.ask(),
+                // A run that is over waits for none.
+                Ok(Some(AgentRequest::Relayed(answer))) => drop(relays.send(answer)),
+                Ok(Some(AgentRequest::Bye)) => return WatchEnd::Bye,
+                Ok(Some(_)) | Err(_) => return WatchEnd::Gone,
+            }
+        }
+        let left = link.left();
+        if left.is_some_and(|left| left.is_zero()) {
+            return WatchEnd::Gone;
+        }
+        let mut watched = [PollFd::new(&inbox, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        let at_most = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut watched, at_most.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return WatchEnd::Gone,
+        }
+        let (has_line, is_woken) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
+        if is_woken {
+            let _ = rustix::io::read(woken, &mut [0; 64]);
+        }
+        if has_line && !matches!(inbox.read(Some(Duration::ZERO)), Ok(None | Some(1..))) {
+            return WatchEnd::Gone;
+        }
+    }
+}
+
+/// Bytes that are read at once.
+const PART: usize = 1 << 16;
+
+/// Bytes in all at most: those of the longest journal, and acknowledgements for a week.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    /// A request.
+    Request(AgentRequest),
+    /// Nothing in the time given.
+    Silence,
+    /// Nothing any more.
+    End,
+}
+
+/// Requests from one end of a link, which nothing else reads.
+pub struct Inbox {
+    from: OwnedFd,
+    unread: Vec<u8>,
+    /// How much of it holds no end of a line.
+    searched: usize,
+    /// Bytes that have come in all.
+    taken: u64,
+    /// Bytes of a line at most.
+    longest: usize,
+}
+
+impl Inbox {
+    /// Of this process.
+    fn of_standard_input() -> io::Result<Inbox> {
+        Ok(Inbox::of(rustix::io::dup(io::stdin())?))
+    }
+
+    /// Of a file.
+    pub fn of(from: OwnedFd) -> Inbox {
+        Inbox { from, unread: Vec::new(), searched: 0, taken: 0, longest: LONGEST_AGENT_LINE }
+    }
+
+    /// The same, of lines of so many bytes at most.
+    fn of_lines_up_to(self, longest: usize) -> Inbox {
+        Inbox { longest, ..self }
+    }
+
+    /// The next request, waited for no longer than this.
+    pub fn next(&mut self, at_most: Duration) -> Result<Next> {
+        let begin = SinceStart::now();
+        loop {
+            if let Some(request) = self.whole_line()? {
+                return Ok(Next::Request(request));
+            }
+            match self.read(Some(at_most.saturating_sub(begin.elapsed())))? {
+                None if begin.elapsed() >= at_most => return Ok(Next::Silence),
+                Some(0) => return Ok(Next::End),
+                _ => {}
+            }
+        }
+    }
+
+    /// A request that has come whole.
+    fn whole_line(&mut self) -> Result<Option<AgentRequest>> {
+        let Some(end) = self.unread[self.searched..].iter().position(|&byte| byte == b'\n') else {
+            self.searched = self.unread.len();
+            if self.searched > self.longest {
+                refuse!("a line has no end; start anew");
+            }
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.unread.drain(..=self.searched + end).collect();
+        self.searched = 0;
+        let line = String::from_utf8_lossy(&line[..line.len() - 1]);
+        parse_request(&line).map(Some).map_err(|why| refused!("a line is no request ({why}); start anew"))
+    }
+
+    /// Takes in what there is, waited for no longer than this: how many bytes, none where nothing came.
+    pub fn read(&mut self, at_most: Option<Duration>) -> io::Result<Option<usize>> {
+        let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        match poll(&mut [PollFd::new(&self.from, PollFlags::IN)], at_most.as_ref()) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut part = [0; PART];
+        match rustix::io::read(&self.from, &mut part) {
+            Ok(length) => {
+                self.taken += length as u64;
+                if self.taken > MOST_BYTES {
+                    return Err(io::Error::other("more came than a run has"));
+                }
+                self.unread.extend_from_slice(&part[..length]);
+                Ok(Some(length))
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.from.as_fd()
+    }
+}
+
+/// The time between two looks at whether somebody asked to stop.
+const TURN: Duration = Duration::from_millis(200);
+
+/// The way to them.
+pub struct Relayed<'a, 'b> {
+    /// Says what is wanted.
+    shared_outbox: OutboxWriter<'a, 'b>,
+    /// What comes back.
+    pub answers: Receiver<Result<PeerAnswer, String>>,
+    /// What they are called.
+    pub names: Vec<String>,
+    /// Whether the run is to stop.
+    pub stop: &'a StopRequest,
+}
+
+impl PeerLink for Relayed<'_, '_> {
+    fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer> {
+        let lost = |how: Message| {
+            NoAnswer::Lost(say!("{name} cannot be asked ({how}); look at the way there", name = self.names[peer]))
+        };
+        let wants = AgentAnswer::Wants { peer: self.names[peer].clone(), request };
+        self.shared_outbox.0.borrow_mut().say(&wants).map_err(|error| lost(error.into()))?;
+        // Both who asks and the peer may be silent.
+        let (begin, limit) = (SinceStart::now(), timing().silence() * 2);
+        loop {
+            match self.answers.recv_timeout(TURN) {
+                Ok(answer) => return answer.map_err(|why| NoAnswer::Lost(why.into())),
+                Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Stopped),
+                Err(RecvTimeoutError::Timeout) if self.stop.signal().is_some() => return Err(NoAnswer::Stopped),
+                Err(RecvTimeoutError::Timeout) if begin.elapsed() > limit => {
+                    return Err(lost(say!("no answer within {silent:.0} s", silent = limit.as_secs())));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! An agent that is told anything, and one that nobody hears.
 
+use std::io::Write;
 use std::time::Duration;
 
-use super::*;
-use std::io::Write;
-
-use crate::command::garbled::garbled;
-use crate::command::mutated::{Mutator, trials};
 use hostmark_model::{
     AgentAnswer, Inputs, JsonLine, Nonce, Params, PeerRequest, Profile, ReasonCode, RoundLine, ServeRequest,
 };
+
+use super::*;
+use crate::command::garbled::garbled;
+use crate::command::mutated::{Mutator, trials};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {

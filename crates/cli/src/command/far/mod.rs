@@ -1,9 +1,7 @@
 //! An agent at a place, as the commands of this machine have it.
 
 pub mod agent;
-pub mod dial;
 pub mod on;
-pub mod pairs;
 pub mod peers;
 pub mod serve;
 pub mod target;

@@ -1,6 +1,5 @@
 //! `hostmark fleet …`: many hosts beside each other.
 
-mod files;
 mod report;
 mod run;
 

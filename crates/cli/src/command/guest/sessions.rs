@@ -9,14 +9,14 @@ use std::process::{ExitStatus, Stdio};
 use hostmark_engine::Wall;
 use hostmark_launch::agent::AGENT;
 use hostmark_launch::group::GroupLeader;
-use hostmark_launch::guest_channel::{self, BEGIN, ChannelPart, END, KNOCK, OVER, READY, Sieve};
+use hostmark_launch::guest_session::{self, BEGIN, ChannelPart, END, KNOCK, OVER, READY, Sieve};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::timing::timing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// Bytes that are carried at once.
 const PART: usize = 1 << 14;
@@ -210,7 +210,7 @@ impl Server {
             KNOCK if !is_own => {
                 // Who asked for the agent before is gone.
                 self.drop_agent();
-                self.unsent.extend(guest_channel::line(READY, nonce).into_bytes());
+                self.unsent.extend(guest_session::line(READY, nonce).into_bytes());
             }
             BEGIN if self.agent.is_none() => self.agent = Some(Agent::start(nonce, self.files, self.root.as_deref())?),
             END if is_own => {

@@ -1,25 +1,30 @@
-//! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock.
+//! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock; what it is, which of its CPUs are quiet,
+//! and what took its time while a run went on.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::{findings, words};
 use hostmark_engine::clock::{self, Calibration};
-use hostmark_engine::look_at_memory;
-use hostmark_host::Root;
-use hostmark_model::{HostFacts, Inputs, MemoryLook, Message, Scratch};
+use hostmark_engine::plan::{self, Plan};
+use hostmark_engine::{Resource, Taken, look_at_memory};
+use hostmark_host::{CpuTimes, EMULATED, NoiseSnapshot, Root, busiest_other, note_busy, single};
+use hostmark_model::{
+    BusyTask, Disturbed, HostFacts, HostReport, IN_SOFTWARE, Inputs, MemoryLook, Message, Peer, Run, Scratch, Text,
+};
 use hostmark_say::say;
 
 use super::inputs;
-use super::quiet::CpuWatch;
-use crate::command::lost;
-use crate::command::processes::{self, janitor::Janitor};
+use crate::command::processes::janitor::Janitor;
+use crate::command::{lost, processes};
 use crate::isolate::{self, Layer, Outside};
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
-use crate::world::{MockMachine, context};
+use crate::world::{MockMachine, SinceStart, context};
 
 /// What a run measures.
 pub enum MeasuredMachine<'a> {
@@ -128,4 +133,155 @@ pub fn catch(outside: &Outside) -> Result<StopRequest> {
             "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
         ))
     })
+}
+
+/// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What this machine is, and what others do with it.
+pub fn report_of_host() -> HostReport {
+    let root = Root::here();
+    let before = NoiseSnapshot::read_with_processes(&root);
+    std::thread::sleep(LOOK);
+    let after = NoiseSnapshot::read_with_processes(&root);
+    let host = hostmark_host::read(&root);
+    let disturbed = disturbed(&host, &before, &after);
+    findings::host::host_report(host, disturbed)
+}
+
+/// What others did between two looks.
+fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) -> Disturbed {
+    let busy = busiest_other(before, after);
+    Disturbed {
+        busy: busy.map(|busy| BusyTask { pid: busy.pid, name: busy.name, cpus: busy.cpus, last_cpu: busy.last_cpu }),
+        steal_share: before.steal_share(after, &host.usable_cpus()),
+        load: after.load,
+        processes_unseen: !after.sees_others(),
+    }
+}
+
+/// A look at the CPUs that goes on while the host is read.
+pub struct CpuWatch(Option<CpuTimes>);
+
+impl CpuWatch {
+    /// Begins it.
+    pub fn begin(root: &Root) -> CpuWatch {
+        CpuWatch(CpuTimes::read(root))
+    }
+
+    /// Ends it, and notes how busy each CPU was where there is a choice.
+    pub fn end(&self, root: &Root, host: &mut HostFacts) {
+        let Some(before) = self.0.as_ref().filter(|_| host.usable_cpus().len() > 1) else { return };
+        let since = |now: &CpuTimes| Duration::from_nanos(before.elapsed_ns(now));
+        let Some(now) = CpuTimes::read(root) else { return };
+        std::thread::sleep(LOOK.saturating_sub(since(&now)));
+        if let Some(after) = CpuTimes::read(root) {
+            note_busy(host, before, &after);
+        }
+    }
+}
+
+/// What a run says when it measures on another CPU than it would on a quiet host.
+pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
+    let mut quiet = host.clone();
+    quiet.cpus.iter_mut().for_each(|cpu| cpu.busy = None);
+    let usual = single(&quiet).filter(|usual| *usual != cpu)?;
+    let busy = |id: usize| host.cpus.iter().find(|cpu| cpu.id == id)?.busy.map(|share| (share * 100.0).round());
+    let (theirs, ours) = (busy(usual)?, busy(cpu)?);
+    Some(words(say!(
+        "measured on CPU {cpu}, {ours:.0} % busy when the run began, because CPU {usual} was {theirs:.0} % busy; \
+             --cpu {usual} measures there all the same"
+    )))
+}
+
+/// A process that takes more of a CPU than this disturbs a run.
+const BUSY_CPUS: f64 = 0.2;
+/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
+const OTHERS_SHARE: f64 = 0.05;
+
+/// That no hardware was measured, but QEMU in its place.
+pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
+    (hypervisor == Some(EMULATED)).then(|| IN_SOFTWARE.to_owned_text())
+}
+
+/// The CPUs that a plan measures on.
+pub fn cpus_of(plan: &Plan) -> Vec<usize> {
+    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
+    measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What took the time of these CPUs while the run went on, of which others used this share.
+pub fn disturbances(
+    before: &NoiseSnapshot,
+    after: &NoiseSnapshot,
+    cpus: &[usize],
+    others_share: Option<f64>,
+) -> Vec<Text<String>> {
+    let mut found = Vec::new();
+    if let Some(emulator) = crate::world::name() {
+        found
+            .push(words(say!("{emulator} executed this program: what was measured is the emulator, not this machine")));
+    }
+    if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
+        let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
+        found.push(words(say!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run")));
+    }
+    // Also those that came and went, of which no process is left to be named.
+    if let Some(share) = others_share.filter(|share| *share >= OTHERS_SHARE) {
+        let (percent, cpus) = (share * 100.0, plan::cpu_list(cpus));
+        found.push(words(say!(
+            "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"
+        )));
+    }
+    found
+}
+
+/// Of peers that are the machine on which a run measures, as a namespace or a container of it: that both ends share it.
+pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
+    let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
+    let text = |peer: &Peer| {
+        words(say!(
+            "{name} is this very machine: both ends share its CPUs, no wire lies between, and what its far ends use counts as other programs'",
+            name = peer.name
+        ))
+    };
+    run.peers.iter().filter(is_same).map(text).collect()
+}
+
+/// What was taken from the run while it went on.
+pub fn taken_away(taken: &Taken) -> Text<String> {
+    let seconds = taken.at.as_secs();
+    match taken.what {
+        Resource::Cpu(cpu) => words(say!(
+            "CPU {cpu} was taken from this run after {seconds} s (offline, or out of its cpuset): cases that need it have fewer \
+                 rounds or none, cases of one CPU went on with another"
+        )),
+        Resource::Loopback => words(say!(
+            "the loopback interface was set down after {seconds} s: cases that need it have fewer rounds or none"
+        )),
+    }
+}
+
+/// That so many lines of a run's journal are damaged.
+pub fn damaged(lines: usize) -> Option<Text<String>> {
+    (lines > 0).then(|| {
+        words(say!(
+            "left out {lines:damaged line} of the journal, as a kill or a loss of power leaves; every whole round was kept"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_in_software_is_called_so_and_a_guest_of_hardware_is_not() {
+        assert!(
+            emulated(Some(EMULATED)).is_some_and(|text| text.en.contains("emulator") && text.zh.contains("模拟器"))
+        );
+        for other in [None, Some("kvm"), Some("qemu"), Some("xen")] {
+            assert_eq!(emulated(other), None);
+        }
+    }
 }

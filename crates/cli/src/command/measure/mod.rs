@@ -1,41 +1,41 @@
-//! Measures a run that is ready, on this machine, whoever asked for it.
+//! Measures a run that is ready, on this machine, whoever asked for it; a run without a value; whole runs that a command starts.
 
-pub mod disturbed;
-pub mod empty;
-pub mod host_report;
-pub mod inputs;
-pub mod machine;
-pub mod own_run;
-pub mod quiet;
-pub mod ready;
-pub mod resume;
-mod tables;
-
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::findings;
+use hostmark_engine::estimate::outcomes;
+use hostmark_engine::plan::Plan;
 use hostmark_engine::worker::far::{OpenService, Peers};
-use hostmark_engine::{
-    KernelMeters, Observer, PastRound, Record, RoundSink, RunContext, Wall, estimate::outcomes, missing_counters,
-};
+use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, RunContext, Wall, missing_counters};
 use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_launch::program::command;
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Environment, Job, Run};
+use hostmark_model::{Environment, Exit, Job, Message, Outcome, Run, load_run};
 use hostmark_say::say;
+use rustix::fd::OwnedFd;
 
-use self::disturbed::{cpus_of, disturbances, emulated, on_one_machine, taken_away};
 use self::machine::{MeasuredMachine, own_program};
 use self::ready::Ready;
-use self::resume::GoesOn;
 use super::lost;
 use super::processes::Processes;
 use super::processes::janitor::Janitor;
+use crate::command::EndsWith;
 use crate::signals::StopRequest;
 use crate::store;
 use crate::world::MockMachine;
+use machine::{cpus_of, disturbances, emulated, janitor_of_runs, on_one_machine, taken_away};
+
+pub mod inputs;
+pub mod machine;
+pub mod ready;
+mod tables;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 pub const MEMORY_FILES: &str = "/dev/shm";
@@ -78,7 +78,7 @@ pub fn measure(
     observer.begins(&run.probes);
     // The clock of the day may be set meanwhile: it says when this began, and the other how long it takes.
     let began = goes_on_at(&run.started, &past);
-    let wall = GoesOn::after(&past, wall);
+    let wall = ready::GoesOn::after(&past, wall);
     let gone = wall.elapsed();
     let (clock, inputs) = (calibration.clock.clone(), plan.request.inputs.clone());
     let environment = Environment { clock, inputs, ..Environment::bare() };
@@ -137,6 +137,107 @@ pub fn measure(
     run.hottest_celsius = results.hottest_celsius;
     run.findings = findings(&run);
     Ok(Measured { run, sink_lost: results.journal_lost })
+}
+
+/// The error of a run that came to its end and has skipped cases alone; none of any other.
+pub fn error(run: &Run) -> Option<anyhow::Error> {
+    let is_skipped = |outcome: &Outcome| matches!(outcome, Outcome::Skipped { .. });
+    if run.interrupted.is_some() || !run.pairs.is_empty() || !run.cases.iter().all(|case| is_skipped(&case.outcome)) {
+        return None;
+    }
+    let reason = |outcome: &Outcome| match outcome {
+        Outcome::Skipped { reason } => Some(Message::from(reason)),
+        _ => None,
+    };
+    Some(because(run.cases.iter().filter_map(|case| reason(&case.outcome))))
+}
+
+/// The error of several runs of which none has a value.
+pub fn of_all<'a>(runs: impl Iterator<Item = &'a Run>) -> Option<anyhow::Error> {
+    runs.map(error).collect::<Option<Vec<_>>>()?.into_iter().next()
+}
+
+/// The error of a plan of which the run will have no value.
+pub fn of_plan(plan: &Plan) -> Option<anyhow::Error> {
+    let skips: Option<Vec<Message>> = plan.cases.iter().map(|case| Some(case.skip.as_ref()?.into())).collect();
+    skips.map(|skips| because(skips.into_iter()))
+}
+
+/// Each reason ends with what to do; the first stands for all.
+fn because(reasons: impl Iterator<Item = Message>) -> anyhow::Error {
+    let mut distinct: Vec<Message> = Vec::new();
+    for reason in reasons {
+        if !distinct.contains(&reason) {
+            distinct.push(reason);
+        }
+    }
+    let sentence = match distinct.as_slice() {
+        [] => say!("there is no case to measure; choose others, as hostmark list shows them"),
+        [only] => say!("nothing can be measured: {only}"),
+        [first, rest @ ..] => {
+            let count = rest.len();
+            say!("nothing can be measured: {first} (and {count:other reason}, beside the cases)")
+        }
+    };
+    EndsWith(Exit::NothingSelected, sentence).into()
+}
+
+/// Bytes that a run prints at most.
+const MOST_BYTES: usize = 64 << 20;
+/// Characters of a reason at most.
+const LONGEST_REASON: usize = 500;
+
+/// What starts them.
+pub struct OwnRuns {
+    program: PathBuf,
+    /// Where they are stored.
+    data: OsString,
+    pub janitor: Janitor,
+}
+
+impl OwnRuns {
+    /// Of this program.
+    pub fn of(program: &Path) -> Result<OwnRuns> {
+        let (janitor, data) = janitor_of_runs(program)?;
+        Ok(OwnRuns { program: program.to_owned(), data, janitor })
+    }
+
+    /// Starts one behind these words, as those of a control group; a person's request to stop is heard where there is `stop`.
+    pub fn begin(
+        &mut self,
+        before: &[OsString],
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+        stop: Option<Rc<OwnedFd>>,
+    ) -> Result<Supervised, String> {
+        let own = self.program.clone().into_os_string();
+        let mut words = before.iter().cloned().chain([own]);
+        let mut command = command(Path::new(&words.next().unwrap_or_default()));
+        command.args(words).arg("run").args(arguments.into_iter().map(Into::into)).args(["--format", "json"]);
+        command.env("XDG_DATA_HOME", &self.data);
+        let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
+        let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
+        self.janitor.begin(command, terms).map_err(|error| error.to_string())
+    }
+
+    /// The run that one prints within a time, or why there is none.
+    pub fn printed(&mut self, mut process: Supervised, limit: Duration) -> Result<Run, String> {
+        let outcome = process.drain(limit, MOST_BYTES);
+        let text = process.take_buffered();
+        process.ends_within(timing().end);
+        let _ = self.janitor.end(&mut process);
+        match outcome {
+            Ok(ReadOutcome::Closed) => {}
+            Ok(_) => return Err(say!("it did not end in time").to_string()),
+            Err(error) => return Err(error.to_string()),
+        }
+        match load_run(&String::from_utf8_lossy(&text)) {
+            Ok(run) if run.interrupted.is_none() => Ok(run),
+            _ => {
+                let why = process.last_word().unwrap_or_else(|| say!("it printed no run").to_string());
+                Err(why.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect())
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -21,9 +21,8 @@ use hostmark_model::{Message, PathBytes, Scratch};
 use hostmark_say::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::emulator;
-use crate::language::of_launch;
-use crate::language::said;
+use crate::language::{of_launch, said};
+use crate::world;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "janitor";
@@ -190,7 +189,7 @@ fn not_started(program: &Path, how: impl Into<Message>) -> String {
     let named = std::env::current_exe().ok().filter(|_| program == Path::new(OWN));
     let program = named.as_deref().unwrap_or(program).display();
     let how = of_launch(how);
-    match emulator::name() {
+    match world::name() {
         Some(emulator) => said!(
             "{emulator} executes this program and cannot start it again for its workers ({how}); \
              run it natively, or register the emulator with binfmt_misc"

@@ -1,27 +1,31 @@
 //! The processes that a run starts on this machine: workers and far ends, all in the janitor's charge.
 
-pub mod control_group;
-pub mod janitor;
-pub mod neighbour;
-pub mod service;
-pub mod worker;
-
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
+use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::descendants;
+use hostmark_engine::sys::scratch::fresh_name;
+use hostmark_host::{Root, nurseries};
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
 use hostmark_launch::timing::timing;
 use hostmark_launch::{ServiceLink, WorkerLink};
-use hostmark_model::{Job, JsonLine, ServiceJob};
+use hostmark_model::{Job, JsonLine, PathBytes, ServiceJob};
+use hostmark_say::say;
 use rustix::fd::OwnedFd;
 
-use self::janitor::Janitor;
+use janitor::Janitor;
+
+pub mod janitor;
+pub mod neighbour;
+pub mod service;
 
 /// How long who cleans up after a killed worker may take.
 const GRACE: Duration = Duration::from_secs(1);
@@ -48,7 +52,7 @@ impl Warden for Charges {
             // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
             // command has left. One that cannot be ended is another user's, and the worker has told of it.
             let spared: Vec<u32> = known.iter().copied().chain([self.janitor.borrow().id()]).collect();
-            let _ = descendants::end(&spared, GRACE, timing().end);
+            let _ = descendants::end_all(&spared, GRACE, timing().end);
         }
         self.janitor.borrow_mut().record(&CleanupEntry::Reaped(group));
     }
@@ -65,7 +69,7 @@ impl Warden for Nobody {
 /// A fresh worker with a job that starts no process and makes no file, before there is a janitor.
 pub fn alone(program: &Path, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
     let line = job.to_line()?;
-    let worker = LocalWorker::start(program, &[worker::NAME], (line.trim_end(), false), None, Rc::new(Nobody));
+    let worker = LocalWorker::start(program, &[service::WORKER], (line.trim_end(), false), None, Rc::new(Nobody));
     Ok(Box::new(worker.map_err(spawned)?))
 }
 
@@ -89,7 +93,7 @@ impl Processes {
     /// A fresh worker that has been given the job.
     pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
         let (line, stop) = (job.to_line()?, self.stop.clone());
-        let (words, warden) = ([worker::NAME], self.charges.clone());
+        let (words, warden) = ([service::WORKER], self.charges.clone());
         let lines = (line.trim_end(), job.is_followed);
         let worker = LocalWorker::start(&self.program, &words, lines, stop, warden).map_err(spawned)?;
         Ok(Box::new(worker))
@@ -98,8 +102,36 @@ impl Processes {
     /// A far end that has been given the job.
     pub fn service(&self, job: &ServiceJob) -> io::Result<Box<dyn ServiceLink>> {
         let (line, stop) = (job.to_line()?, self.stop.clone());
-        let (words, warden) = ([service::NAME], self.charges.clone());
+        let (words, warden) = ([service::SERVICE], self.charges.clone());
         let service = LocalService::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
         Ok(Box::new(service))
     }
+}
+
+/// Goes into a control group and becomes what stands behind it. What the group is called is an argument, never a part of this.
+const ENTER: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
+
+/// A group with this limit in the first place where one can be made; else why there is none.
+pub fn limited(limit: &GroupLimit, janitor: &mut Janitor) -> Result<ControlGroup, String> {
+    let mut why = say!("no control groups are mounted").to_string();
+    for base in nurseries(&Root::here(), limit.controller()) {
+        match made(Path::new(&base), limit, janitor) {
+            Ok(group) => return Ok(group),
+            Err(error) => why = format!("{base}: {error}"),
+        }
+    }
+    Err(why)
+}
+
+fn made(base: &Path, limit: &GroupLimit, janitor: &mut Janitor) -> io::Result<ControlGroup> {
+    let name = fresh_name()?;
+    // Before there is one: whoever kills this process leaves none.
+    let above = PathBytes(base.as_os_str().as_bytes().to_vec());
+    janitor.record(&CleanupEntry::ControlGroup { base: above, name: name.clone() });
+    ControlGroup::make(base, &name, limit)
+}
+
+/// The words behind which a program is in the group.
+pub fn words(group: &ControlGroup) -> Vec<OsString> {
+    ["sh", "-c", ENTER].map(OsString::from).into_iter().chain([group.path().into()]).collect()
 }

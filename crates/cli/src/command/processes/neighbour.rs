@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use hostmark_engine::sys::affinity;
 use hostmark_engine::sys::clock::monotonic_ns;
-use hostmark_engine::sys::cpu_time::of_process;
-use hostmark_engine::sys::process;
+use hostmark_engine::sys::usage::cpu_ns_of_process;
+use hostmark_engine::sys::{affinity, process};
 use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
@@ -116,8 +115,8 @@ fn compute_for(share: f64) {
     let mut due_ns = monotonic_ns();
     for turn in 0_u64.. {
         let period_ns = SHORTEST_PERIOD_NS + turn * 7 % 11 * 1_030_000;
-        let until_ns = of_process().unwrap_or(0) + (share * period_ns as f64) as u64;
-        while of_process().is_ok_and(|used_ns| used_ns < until_ns) {
+        let until_ns = cpu_ns_of_process().unwrap_or(0) + (share * period_ns as f64) as u64;
+        while cpu_ns_of_process().is_ok_and(|used_ns| used_ns < until_ns) {
             (0..1000).for_each(|_| std::hint::spin_loop());
         }
         due_ns += period_ns;

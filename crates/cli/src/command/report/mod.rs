@@ -1,26 +1,36 @@
 //! `hostmark report RUN…`: runs that were measured before, in any format.
 
-mod reestimate;
-mod share;
+use std::path::{Path, PathBuf};
 
-use std::path::PathBuf;
-
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::escape::visible;
 use hostmark_analysis::redact::redact;
+use hostmark_analysis::trust::{trust, with_self_check};
+use hostmark_analysis::{findings, repetition};
+use hostmark_engine::Journal;
+use hostmark_engine::estimate::outcomes::Outcomes;
+use hostmark_engine::estimate::reestimate;
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Exit, Lang, PrintedUnit, Run};
+use hostmark_model::{Again, Exit, Gap, Lang, PrintedUnit, Run};
+use hostmark_present::render::markdown;
 use hostmark_present::{RenderOptions, export};
+use hostmark_probes::CATALOGUE;
+use hostmark_say::say;
 
-use super::compare::references;
+use super::compare::verdict;
 use super::far::on;
 use super::far::target::Target;
-use super::hand_over;
 use super::measure::inputs;
-use super::runs::{chosen, load, series, several};
+use super::runs::{self, chosen};
+use crate::command::hand_over;
+use crate::command::measure::machine::damaged;
+use crate::command::measure::ready;
+use crate::command::runs::kept;
 use crate::language::{refuse, said};
-use crate::{output, store};
+use crate::output;
+use crate::store::{self, JOURNAL};
 
 /// The names of all formats.
 pub fn formats() -> PossibleValuesParser {
@@ -102,23 +112,23 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let load_all = |typed: &str| match &place {
         Some(place) => Ok(vec![on::kept_run(place, typed)?]),
         // A run that was cut short has a journal alone.
-        None if arguments.reestimate && !several::is_meant(typed) => Ok(vec![reestimate::load(typed, lang)?]),
+        None if arguments.reestimate && !chosen::is_meant(typed) => Ok(vec![load(typed, lang)?]),
         None => {
             let of = |file: &PathBuf| match arguments.reestimate {
-                true => reestimate::load(&file.to_string_lossy(), lang),
-                false => load::checked(file, lang),
+                true => load(&file.to_string_lossy(), lang),
+                false => kept::checked(file, lang),
             };
-            several::files(typed)?.iter().map(of).collect()
+            chosen::files(typed)?.iter().map(of).collect()
         }
     };
     let (mut names, chosen) = chosen::parted(&arguments.names);
     if names.is_empty() {
         names.push("last".to_owned());
     }
-    if place.is_none() && series::is_meant(&names, arguments.over_time) {
+    if place.is_none() && runs::is_meant(&names, arguments.over_time) {
         let format = arguments.format.as_deref().unwrap_or("table");
         let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
-        let text = series::render(&series::report(&names, &chosen, arguments.redact)?, format, &options)?;
+        let text = runs::render(&runs::report(&names, &chosen, arguments.redact)?, format, &options)?;
         hand_over(&text, arguments.out.as_deref())?;
         return Ok(Exit::Fine);
     }
@@ -128,7 +138,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     }
     chosen.narrow(runs.iter_mut())?;
     if arguments.share {
-        share::share(runs, arguments.out.as_deref(), lang)?;
+        share(runs, arguments.out.as_deref(), lang)?;
         return Ok(Exit::Fine);
     }
     if arguments.redact {
@@ -189,10 +199,81 @@ pub fn render(runs: &[Run], format: &str, lang: Lang, verbose: bool) -> Result<S
 
 fn render_with(runs: &[Run], format: &str, options: &RenderOptions) -> Result<String> {
     if ["answer", "markdown"].contains(&format) {
-        references::bring();
+        verdict::bring();
     }
     let text = export::format_named(format).and_then(|format| format.render(runs, options));
     text.with_context(|| {
         said!("--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several")
     })
+}
+
+/// The run that a person means, estimated again: one that is kept, a file, or a journal.
+pub fn load(argument: &str, lang: Lang) -> Result<Run> {
+    match store::find(argument) {
+        Ok(path) if !path.to_string_lossy().ends_with(JOURNAL) => of_file(&path, lang),
+        Ok(path) => of_journal(&path),
+        // A run that was cut short has a journal and no file.
+        Err(error) => match store::find_journal(argument) {
+            Ok(path) if !argument.is_empty() => of_journal(&path),
+            _ => Err(error),
+        },
+    }
+}
+
+fn of_file(path: &Path, lang: Lang) -> Result<Run> {
+    let run = kept::checked(path, lang)?;
+    let (outcomes, gaps) = reestimate::of_run(CATALOGUE, &run);
+    Ok(with(run, outcomes, gaps))
+}
+
+fn of_journal(path: &Path) -> Result<Run> {
+    let (header, rounds, is_under_way) = Journal::read::<Run>(path)
+        .map_err(|error| anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))?;
+    let mut run = header.run;
+    run.disturbances.extend(damaged(header.damaged));
+    let plan = ready::planned_before(&run).ok();
+    let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();
+    let (outcomes, gaps) = reestimate::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);
+    run.interrupted = (!is_under_way).then(|| say!("only its journal is left").to_string());
+    Ok(with(run, outcomes, gaps))
+}
+
+fn with(run: Run, outcomes: Outcomes, gaps: Vec<Gap>) -> Run {
+    let again = Some(Again { version: env!("CARGO_PKG_VERSION").into(), gaps });
+    let stored = run.clone();
+    let mut run = Run { cases: outcomes.cases, lost_rounds: outcomes.lost_rounds, again, ..run };
+    if outcomes.core_shared.is_some() {
+        run.neighbours.get_or_insert_default().core_shared = outcomes.core_shared;
+    }
+    // What runs of the host differed by was known when it was measured, and is in its file alone.
+    repetition::keep(&mut run, &stored);
+    run.trust = stored.trust.and_then(|stored| Some(with_self_check(trust(&run)?, stored.self_check)));
+    run.findings = findings(&run);
+    run
+}
+
+/// Writes both files, the run into `out` and the card beside it, and prints the line.
+pub fn share(runs: Vec<Run>, out: Option<&Path>, lang: Lang) -> Result<()> {
+    let [run] = &redact(runs)[..] else { refuse!("--share takes one run; give one") };
+    let file = out.map_or_else(|| named_after(run), Path::to_owned);
+    let card = file.with_extension("svg");
+    if card == file {
+        refuse!("--out names the run file, and the card gets .svg; end it in .json");
+    }
+    hand_over(&store::text_of(run), Some(&file))?;
+    hand_over(&render(std::slice::from_ref(run), "card", lang, false)?, Some(&card))?;
+    output::remark(&said!(
+        "wrote {file} and {card}, without names of hosts, people and paths; read them before you publish them",
+        file = file.display(),
+        card = card.display()
+    ));
+    output::print(&format!("{}\n", visible(&markdown::line(run, lang))));
+    Ok(())
+}
+
+/// By its day and the end of its id: the same run has the same files.
+fn named_after(run: &Run) -> PathBuf {
+    let day = run.started.split('T').next().unwrap_or_default();
+    let id: String = run.id.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();
+    format!("{}.json", store::file_part(&format!("hostmark-{day}-{id}"))).into()
 }

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format;
 use hostmark_analysis::reasons::localized;
-use hostmark_analysis::spoken;
+use hostmark_analysis::{format, spoken};
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, HostFacts, Lang, MemoryLook, Text, Unit};
@@ -16,7 +15,8 @@ use hostmark_say::say;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use crate::command::measure::{empty, inputs::settings_set};
+use crate::command::measure;
+use crate::command::measure::inputs::settings_set;
 use crate::language::refuse;
 use crate::{output, shown};
 
@@ -40,7 +40,7 @@ pub fn show((plan, host): &(Plan, HostFacts), of_table: Option<&str>, format: &s
         _ => refuse!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);
-    match empty::of_plan(plan) {
+    match measure::of_plan(plan) {
         Some(nothing) => Err(nothing),
         None => Ok(Exit::Fine),
     }

@@ -1,41 +1,38 @@
 //! `hostmark run`: measures, shows and stores.
 
-mod closing;
-pub mod dry_run;
-mod elsewhere;
-mod matrix;
-
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::findings::findings_and_kept;
 use hostmark_engine::plan::{Plan, profile_limits};
-use hostmark_engine::{PlanLine, RoundSink};
+use hostmark_engine::{PlanLine, RoundSink, probe};
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Run, RunRequest};
+use hostmark_model::{CaseRecord, Exit, HostFacts, Inputs, Lang, Outcome, Run, RunRequest};
 use hostmark_present::render::console;
+use hostmark_probes::CATALOGUE;
 
-use self::closing::ShownAmount;
-use super::compare::references::reference;
-use super::compare::sides::side;
-use super::compare::verdict::{Expected, USUAL};
+use super::compare::side;
+use super::compare::verdict::{Expected, USUAL, reference};
 use super::far::peers::{self, Direct, FarPeers};
 use super::far::target;
 use super::measure::inputs::{InputArguments, ProfileName, check_command, scratch, seed};
 use super::measure::machine::MeasuredMachine;
-use super::measure::ready::{self, Ready};
-use super::measure::resume::Begun;
-use super::measure::{self, Means, Measured, empty};
+use super::measure::ready::{self, Begun, Ready};
+use super::measure::{self, Means, Measured};
 use super::runs::kept::{self, Author, RunDestination};
-use super::runs::{history, self_checked};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
+use crate::command::runs::chosen;
 use crate::language::{refuse, refused, said};
-use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::{self, RunFiles};
 use crate::world::World;
-use crate::writable;
+use crate::{output, words, writable};
+
+pub mod dry_run;
+mod elsewhere;
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -173,7 +170,7 @@ impl RunArguments {
     }
 
     /// The file that a person named, or a new one of the name that they gave.
-    pub(super) fn named_file(&self) -> Result<Option<RunFiles>> {
+    fn named_file(&self) -> Result<Option<RunFiles>> {
         let Some(name) = &self.name else { return self.out.as_deref().map(RunFiles::named).transpose() };
         RunFiles::begun_now(name).map(Some).map_err(|why| unnamed(name, &why))
     }
@@ -268,7 +265,7 @@ fn here(
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
     expected.as_ref().map_or(Ok(()), |expected| expected.check(&host))?;
-    if arguments.strict && !self_checked::of(&host, ready::own_digest().as_deref()).is_some_and(|it| it.has_passed()) {
+    if arguments.strict && !kept::of(&host, ready::own_digest().as_deref()).is_some_and(|it| it.has_passed()) {
         refuse!(
             "no self-check of this program has passed on this host since it started; run hostmark self-check first, or leave out --strict"
         );
@@ -337,7 +334,7 @@ fn here(
 fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target], stop: &StopRequest) -> Result<()> {
     let names = run.settings.inputs.peers.clone();
     let mut bar = Bar::new();
-    let measured = matrix::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
+    let measured = elsewhere::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
         run.settings.seed,
         stop,
         &mut bar,
@@ -373,9 +370,9 @@ fn finish(
     lang: Lang,
 ) -> Result<Exit> {
     let Measured { mut run, sink_lost } = measured;
-    history::judge(&mut run);
+    kept::judge(&mut run);
     let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
-    let nothing = empty::error(&run);
+    let nothing = measure::error(&run);
     let saved = match nothing.is_some() && arguments.out.is_none() {
         // Among the runs it would stand for a machine of which it knows nothing.
         true => {
@@ -399,7 +396,7 @@ fn finish(
                 "answer" if !console::is_answered(&run) => ShownAmount::Cases,
                 _ => ShownAmount::Part,
             };
-            output::print(&closing::lines(&run, &place.file, goes_on.as_deref(), shown, lang));
+            output::print(&lines(&run, &place.file, goes_on.as_deref(), shown, lang));
         }
         _ => {}
     }
@@ -435,4 +432,66 @@ pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
     let has_failed = run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. }));
     let measured = if has_failed { Exit::CaseFailed } else { Exit::Fine };
     measured.or(signal.map_or(Exit::Fine, Exit::Signal))
+}
+
+/// How much of a run was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownAmount {
+    /// One screen, or one table of it.
+    Part,
+    /// Every case.
+    Cases,
+    /// Everything.
+    All,
+}
+
+/// The lines behind a run that is kept in `file`, and that was stopped where a line goes on with it.
+pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, lang: Lang) -> String {
+    let width = output::options(lang, false).width;
+    // A path is not parted: it is to be copied whole.
+    let mut text = format!("{}{}\n", term!("saved as ").say(lang), visible(&file.display().to_string()));
+    let more = match shown {
+        ShownAmount::Part => Some("--full"),
+        ShownAmount::Cases => Some("--verbose"),
+        ShownAmount::All => None,
+    };
+    let mut commands = Vec::new();
+    commands.extend(goes_on.map(|line| format!("{}{line}", term!("continue: ").say(lang))));
+    if let (Some(name), Some(more)) = (name(run, file), more) {
+        commands.push(format!("{}hostmark report {name} {more}", term!("more: ").say(lang)));
+    }
+    if let Some(probe) = probe_to_explain(run) {
+        commands.push(format!("{}hostmark explain {probe}", term!("explain: ").say(lang)));
+    }
+    let is_wider = |commands: &[String]| unicode_width::UnicodeWidthStr::width(commands.join("    ").as_str()) > width;
+    // What explains more is the first to go, so that it stays one screen with the answer before it.
+    if shown == ShownAmount::Part && commands.len() > 1 && is_wider(&commands) {
+        commands.pop();
+    }
+    let is_narrow = is_wider(&commands);
+    // A command that is broken by a line's end cannot be pasted: a terminal wraps it, and gives it back whole.
+    text += &commands.join(if is_narrow { "\n" } else { "    " });
+    // With the answer before it, it is a screen.
+    let before = if shown == ShownAmount::Part { "" } else { "\n" };
+    format!("{before}{}\n", text.trim_end())
+}
+
+/// What this run is called on the command line: `last` would be the next one's name soon. None of a file that cannot be typed.
+fn name(run: &Run, file: &Path) -> Option<String> {
+    let means = |typed: &str| !chosen::is_meant(typed) && store::find(typed).is_ok_and(|found| found == file);
+    if means(&run.name) {
+        return words::quoted(&run.name);
+    }
+    let path = file.to_str().filter(|path| means(path))?;
+    words::quoted(&if path.starts_with('-') { format!("./{path}") } else { path.to_owned() })
+}
+
+/// The probe of what costs most; else the first that was measured.
+fn probe_to_explain(run: &Run) -> Option<&str> {
+    let has_page = |probe: &&str| probe::find(CATALOGUE, probe).is_some();
+    let findings = findings_and_kept(run);
+    let most_expensive = findings.iter().filter(|finding| finding.cost > 0.0).flat_map(|finding| &finding.cases);
+    let of_finding = most_expensive.filter_map(|id| run.cases.iter().find(|case| case.id == *id));
+    let measured = run.cases.iter().filter(|case| CaseRecord::measured(case).is_some());
+    of_finding.chain(measured).map(|case| case.probe.as_str()).find(has_page)
 }

@@ -1,21 +1,28 @@
-//! Where a run is kept: its file, and its journal while it goes on.
+//! Places of kept runs: a run's file, its journal while it goes on, what earlier runs tell of a new one, and self-checks.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::repetition::{self, Earlier};
+use hostmark_analysis::trust::{trust, with_self_check};
+use hostmark_analysis::{consistency, findings, spoken};
 use hostmark_engine::sys::place::Place;
-use hostmark_engine::{Journal, Origin, PlanLine};
-use hostmark_model::{Elsewhere, PathBytes, Run};
+use hostmark_engine::{Journal, Origin, PlanLine, Wall};
+use hostmark_model::{Elsewhere, HostFacts, Lang, PathBytes, Run, SelfChecked};
 use hostmark_say::say;
+use serde::Deserialize;
 
-use super::retyped;
+use super::chosen;
 use crate::command::{EndsWith, exit_of, message, unwritten};
 use crate::language::{refused, said};
 use crate::store::{self, RunFiles};
+use crate::world::SinceStart;
 use crate::{output, words, writable};
 
 /// Where a run goes: nowhere where it cannot be kept.
@@ -51,7 +58,7 @@ impl RunDestination {
         };
         let Some(place) = place else { return Ok(RunDestination::default()) };
         run.name.clone_from(&place.name);
-        let resume = retyped::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
+        let resume = chosen::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
         let journal = open_journal(&place, named.is_some(), run, planned, author)?;
         Ok(RunDestination { place: Some(place).filter(|_| journal.is_some()), journal, resume })
     }
@@ -178,6 +185,80 @@ fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
         }
         _ => unwritten(error, &said!("the journal {path} cannot be written"), &said!("name another file by --out")),
     }
+}
+
+/// Bytes that are read of a result at most.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What is read of a result.
+#[derive(Deserialize)]
+struct Stored {
+    started: String,
+    checks: Vec<StoredCheck>,
+}
+
+#[derive(Deserialize)]
+struct StoredCheck {
+    outcome: String,
+}
+
+/// Its file, beside the runs; none without a home, or where the boot or the program cannot be told from others.
+pub fn file(hostname: &str, boot_id: Option<&str>, digest: Option<&str>) -> Option<PathBuf> {
+    let part = |text: &str| store::file_part(&text.chars().take(8).collect::<String>());
+    let name = [store::file_part(hostname), part(boot_id?), part(digest?)].join("-");
+    Some(store::directory()?.with_file_name("self-checks").join(format!("{name}.json")))
+}
+
+/// What the last one found on a host since it started, with the program of this digest; none where there is none that can be read.
+pub fn of(host: &HostFacts, digest: Option<&str>) -> Option<SelfChecked> {
+    let mut text = String::new();
+    let file = File::open(file(&host.hostname, host.boot_id.as_deref(), digest)?).ok()?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    let Stored { started, checks } = serde_json::from_str(&text).ok()?;
+    let count = |outcome: &str| checks.iter().filter(|check| check.outcome == outcome).count() as u32;
+    let [passed, failed, error, not_possible] = ["passed", "failed", "error", "not_possible"].map(count);
+    // What a check that went wrong put in has not come back either.
+    Some(SelfChecked { started, passed, failed: failed + error, not_possible })
+}
+
+/// So many of the latest runs tell enough.
+const MOST_RUNS: usize = 20;
+/// They are read for no longer than this: the person waits for the table.
+const MOST_TIME: Duration = Duration::from_millis(500);
+
+/// Says of each value where another run's is to be expected, and how far the run can be trusted.
+pub fn judge(run: &mut Run) {
+    // One at a time: all of them together would take more memory than the run.
+    let earlier = Earlier::of(run, earlier(run));
+    repetition::add(run, &earlier);
+    run.trust = trust(run).map(|trust| with_self_check(trust, of(&run.host, run.tool.digest.as_deref())));
+    run.findings = findings(run);
+}
+
+/// The latest runs of this host that are kept, as far as they can be read: whatever lies there besides is nobody's fault.
+fn earlier(run: &Run) -> impl Iterator<Item = Run> + use<> {
+    let began = SinceStart::now();
+    let host = format!("-{}-", store::file_part(&run.host.hostname));
+    let named = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(&host));
+    let mut files = store::kept().unwrap_or_default();
+    files.retain(|path| named(path));
+    let latest = files.into_iter().rev().take(MOST_RUNS);
+    latest.map_while(move |path| (began.elapsed() < MOST_TIME).then(|| store::load(&path).ok())).flatten()
+}
+
+/// The run that a person means: a file, or one that is kept.
+pub fn found(run: &str, lang: Lang) -> Result<Run> {
+    checked(&store::find(run)?, lang)
+}
+
+/// Reads a run to be shown, and says on standard error what in its file does not fit.
+pub fn checked(path: &Path, lang: Lang) -> Result<Run> {
+    let run = store::load(path)?;
+    if let Some(what) = consistency::sentence(&run) {
+        let (file, what) = (path.display(), what.get(lang));
+        output::remark(&spoken(&say!("{file} contradicts itself: {what}; measure again, or restore the file"), lang));
+    }
+    Ok(run)
 }
 
 #[cfg(test)]

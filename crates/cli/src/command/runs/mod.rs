@@ -1,32 +1,36 @@
 //! `hostmark runs`: the runs that are kept on this machine.
 
-mod changed;
-pub mod chosen;
-pub mod history;
-pub mod kept;
-pub mod load;
-mod prune;
-pub mod retyped;
-pub mod self_checked;
-pub mod series;
-pub mod several;
-
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::fleet::{Gathering, HostChange, changes};
+use hostmark_analysis::format::value;
+use hostmark_analysis::over_time::{LEAST_TURNS, OverTime, SeriesComparison, Turn, compared, over_time};
 use hostmark_analysis::reasons::localized;
+use hostmark_analysis::redact::redact;
+use hostmark_analysis::words;
 use hostmark_engine::Journal;
-use hostmark_model::{Exit, Lang, Run, Text};
+use hostmark_engine::sys::place::Place;
+use hostmark_model::timestamp::Timestamp;
+use hostmark_model::{Exit, Lang, Run, Text, Unit};
 use hostmark_present::export::fleet;
+use hostmark_present::export::over_time::{FORMATS, format_named};
 use hostmark_present::render::columns::{TextColumn, columns};
+use hostmark_say::say;
 use serde_json::{Value, json};
 
-use self::prune::Unwanted;
-use crate::language::said;
-use crate::store::summary::{Summary, summaries};
+use crate::command::EndsWith;
+use crate::language::{current, refuse, refused, said};
+use crate::store::{Summary, summaries};
 use crate::{output, store};
+use chosen::Chosen;
+
+pub mod chosen;
+pub mod kept;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum RunsFormat {
@@ -61,7 +65,7 @@ pub struct RunsArguments {
     #[arg(long, value_name = "N", requires = "prune", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
     /// Remove runs that began this long ago, e.g. 90d, 12w or 1y
-    #[arg(long, value_name = "TIME", value_parser = prune::days, requires = "prune")]
+    #[arg(long, value_name = "TIME", value_parser = days, requires = "prune")]
     older_than: Option<i64>,
     /// Show what --prune would remove, and remove nothing
     #[arg(long, requires = "prune")]
@@ -90,10 +94,10 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let files = store::kept()?;
     if arguments.prune && !files.is_empty() {
         let RunsArguments { keep, older_than, dry_run: is_dry, .. } = *arguments;
-        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, store::now());
+        return prune(&files, Unwanted { keep, older_than, is_dry }, store::now());
     }
     if arguments.changes && !files.is_empty() {
-        let (all, runs) = changed::found(&files, &arguments.filters)?;
+        let (all, runs) = found(&files, &arguments.filters)?;
         output::print(&match arguments.format {
             RunsFormat::Json => output::json(&serde_json::to_string_pretty(&all)?),
             RunsFormat::Table => fleet::changes(&all, runs, &output::options(lang, arguments.verbose)),
@@ -109,7 +113,9 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     let kept: Vec<StoredRun> = kept.into_iter().map(|(_, kept)| kept).collect();
     let text = match arguments.format {
-        RunsFormat::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
+        RunsFormat::Json => {
+            output::json(&serde_json::to_string_pretty(&kept.iter().map(value_of_run).collect::<Vec<_>>())?)
+        }
         RunsFormat::Table if kept.is_empty() => all_series(),
         RunsFormat::Table => table(&kept, lang) + &all_series(),
     };
@@ -170,7 +176,7 @@ fn begun(path: &Path) -> (String, StoredRun) {
     (name, kept)
 }
 
-fn value(kept: &StoredRun) -> Value {
+fn value_of_run(kept: &StoredRun) -> Value {
     match kept {
         StoredRun::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
         StoredRun::Run(run, state) => json!({
@@ -235,4 +241,208 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
     };
     let rows: Vec<Vec<String>> = kept.iter().map(row).collect();
     columns(&heads, &rows, output::options(lang, false).width)
+}
+
+/// Which runs go.
+#[derive(Debug, Clone, Copy)]
+pub struct Unwanted {
+    /// All but so many of the newest.
+    pub keep: Option<u32>,
+    /// Those that began so many days ago or earlier.
+    older_than: Option<i64>,
+    /// Whether it is only said.
+    is_dry: bool,
+}
+
+/// A run that goes: its file, what that is, and its size.
+struct Candidate<'a> {
+    path: &'a Path,
+    inode: (u64, u64),
+    bytes: u64,
+}
+
+/// Removes what is unwanted of these run files, oldest first, and says what: never the newest, and nothing that is no run of
+/// hostmark's, as a link is none. A run that does not say when it began stays.
+pub fn prune(files: &[PathBuf], unwanted: Unwanted, now: Timestamp) -> Result<Exit> {
+    let dated = |(path, summary): (&'_ PathBuf, Result<Summary>)| {
+        Some((Timestamp::parse(&summary.ok()?.started)?, path.clone()))
+    };
+    let mut runs: Vec<(Timestamp, PathBuf)> = files.iter().zip(summaries(files)).filter_map(dated).collect();
+    runs.sort();
+    let count = runs.len();
+    let limit = unwanted.older_than.and_then(|days| now.days_before(days));
+    let goes = |index: usize, began: Timestamp| {
+        let newer = count - 1 - index;
+        let is_beyond = unwanted.keep.is_none_or(|keep| newer >= keep as usize);
+        let is_old = unwanted.older_than.is_none() || limit.is_some_and(|limit| began <= limit);
+        newer > 0 && is_beyond && is_old
+    };
+    let chosen = runs.iter().enumerate().filter(|(index, (began, _))| goes(*index, *began));
+    let candidates: Vec<Candidate> = chosen.filter_map(|(_, (_, path))| candidate(path)).collect();
+    let mut freed = 0;
+    let mut gone: usize = 0;
+    for candidate in candidates {
+        let shown = visible(&candidate.path.display().to_string());
+        let size = value(candidate.bytes as f64, Unit::Bytes, current());
+        if unwanted.is_dry {
+            output::print(&said!("would remove {shown} ({size})\n"));
+        } else if let Err(error) = remove(&candidate) {
+            output::complain(&said!("{shown} cannot be removed ({error}); become its owner"));
+            continue;
+        } else {
+            output::print(&said!("removed {shown} ({size})\n"));
+        }
+        (gone, freed) = (gone + 1, freed + candidate.bytes);
+    }
+    let (freed, left) = (value(freed as f64, Unit::Bytes, current()), count - gone);
+    output::print(&match unwanted.is_dry {
+        true => said!("{gone} of {count} runs would go, {freed}\n"),
+        false => said!("{gone} of {count} runs are gone, {freed}; {left} are kept\n"),
+    });
+    Ok(Exit::Fine)
+}
+
+/// A regular file under this very name.
+fn candidate(path: &Path) -> Option<Candidate<'_>> {
+    let facts = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some(Candidate { path, inode: (facts.dev(), facts.ino()), bytes: facts.len() })
+}
+
+/// Removes the file, unless its name is another's meanwhile.
+fn remove(candidate: &Candidate) -> std::io::Result<()> {
+    let facts = fs::symlink_metadata(candidate.path)?;
+    if (facts.dev(), facts.ino()) != candidate.inode {
+        return Err(std::io::Error::other(said!("another file has its name now")));
+    }
+    Place::entry(candidate.path)?.remove()?;
+    // Nothing is left of a run that was stopped.
+    let _ = Place::entry(&store::journal_of(candidate.path)).and_then(|journal| journal.remove());
+    Ok(())
+}
+
+/// Days as a person types them: `90d`, `12w`, `1y`.
+pub fn days(typed: &str) -> Result<i64, String> {
+    let (digits, times) = match typed.char_indices().last() {
+        Some((at, 'd')) => (&typed[..at], 1),
+        Some((at, 'w')) => (&typed[..at], 7),
+        Some((at, 'y')) => (&typed[..at], 365),
+        _ => ("", 0),
+    };
+    let is_number = !digits.is_empty() && digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| digits.parse::<i64>().ok()).flatten();
+    // No calendar has more.
+    let days = number.map(|number| number * times).filter(|days| (1..=1_000_000).contains(days));
+    days.ok_or_else(|| said!("it is no age; give one as 90d, 12w or 1y"))
+}
+
+/// Whether these runs are asked for over time: one series, or any where a person says so.
+pub fn is_meant(names: &[String], is_asked: bool) -> bool {
+    let is_series = |name: &String| !Path::new(name).exists() && store::series(name).is_some();
+    is_asked || matches!(names, [name] if is_series(name))
+}
+
+/// Whether two series are held against each other.
+pub fn are_two(names: &[String]) -> bool {
+    names.len() == 2 && names.iter().all(|name| is_meant(std::slice::from_ref(name), false))
+}
+
+/// The turns of these runs of one host. One run is in memory at a time: a week of turns would take gigabytes.
+fn turns(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Vec<Turn>> {
+    let files = names.iter().map(|name| chosen::files(name)).collect::<Result<Vec<Vec<PathBuf>>>>()?.concat();
+    let mut turns: Vec<Turn> = Vec::new();
+    let (mut unread, mut why) = (0, None);
+    for file in &files {
+        let run = store::load(file).and_then(|mut run| {
+            chosen.narrow(std::iter::once(&mut run))?;
+            Ok(if is_redacted { redact(vec![run]).pop() } else { Some(run) })
+        });
+        match run {
+            Ok(run) => turns.extend(run.and_then(|run| Turn::of(&run))),
+            Err(error) => (unread, why) = (unread + 1, Some(error)),
+        }
+    }
+    if let Some(why) = why.filter(|_| turns.is_empty()) {
+        return Err(why);
+    }
+    if unread > 0 {
+        output::remark(&said!("{unread} of the runs could not be read, and are left out"));
+    }
+    if let Some(other) = turns.iter().find(|turn| turn.host != turns[0].host) {
+        refuse!(
+            "the runs are of several hosts ({host}, {host_2}); name those of one",
+            host = turns[0].host,
+            host_2 = other.host
+        );
+    }
+    Ok(turns)
+}
+
+/// What these runs say over time.
+pub fn report(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<OverTime> {
+    let turns = turns(names, chosen, is_redacted)?;
+    let count = turns.len();
+    over_time(turns)
+        .ok_or_else(|| refused!("{count:turn} with values say too little over time; measure {LEAST_TURNS} or more"))
+}
+
+/// Two series beside each other.
+pub fn compare(names: &[String], chosen: &Chosen) -> Result<SeriesComparison> {
+    let [base, new] = names else { refuse!("give two series") };
+    let of = |name: &String| turns(std::slice::from_ref(name), chosen, false);
+    compared(of(base)?, of(new)?).ok_or_else(|| {
+        refused!("{base} and {new} share too few values over too little time; measure longer series of the same cases")
+    })
+}
+
+/// A series in the format of this name.
+pub fn render(all: &OverTime, format: &str, options: &hostmark_present::RenderOptions) -> Result<String> {
+    let Some(format) = format_named(format) else {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        refuse!("a series is not shown as --format {format}; choose from {names}", names = names.join(", "))
+    };
+    Ok((format.render)(all, options, output::shades()))
+}
+
+/// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
+pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, usize)> {
+    let mut gathering = Gathering::new(filters);
+    for path in files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match store::bytes(path) {
+            Ok(Some(bytes)) => gathering.read(&name, &bytes),
+            Ok(None) => gathering.refuse(&name, too_large()),
+            Err(error) => gathering.refuse(&name, cannot(&error)),
+        }
+    }
+    for unread in gathering.unread() {
+        output::complain(&format!("{} {}", unread.file, unread.reason.get(current())));
+    }
+    if !filters.is_empty() && gathering.runs() > 0 && !gathering.has_cases() {
+        let named = filters.join(" ");
+        let sentence = say!("no kept run has a case of {named}; name groups, probes or cases as hostmark list does");
+        return Err(EndsWith(Exit::NothingSelected, sentence).into());
+    }
+    Ok((changes(&gathering), gathering.runs()))
+}
+
+fn too_large() -> Text<String> {
+    term!("is too large for a run").to_owned_text()
+}
+
+fn cannot(error: &std::io::Error) -> Text<String> {
+    words(say!("cannot be read ({error})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_a_number_and_a_unit() {
+        assert_eq!(days("90d"), Ok(90));
+        assert_eq!((days("2w"), days("1y")), (Ok(14), Ok(365)));
+        for wrong in ["", "d", "90", "0d", "-1d", "1h", "9999999d", "1.5d", "١d", "99999y"] {
+            assert!(days(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,23 +1,27 @@
 //! Rounds of one case on one CPU: measured by the worker's code, each in a fresh thread, and what disturbed them.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
 use hostmark_analysis::words;
-use hostmark_engine::clock::Calibration;
+use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::estimate::core_width::CoreWidths;
+use hostmark_engine::prelude::{self, Case, Group, Probe, Text};
 use hostmark_engine::probe::Catalogue;
-use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
+use hostmark_engine::{KernelMeters, Meters, Wall, others_during, worker};
 use hostmark_host::Root;
 use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
+use hostmark_probes::kernels::arith;
+use hostmark_probes::workloads::machine::timer::ClockSource;
 use hostmark_say::say;
 
-use super::known;
-use super::unseen::Unseen;
-use crate::command::measure::quiet::CpuWatch;
-use crate::wall::SinceStart;
+use super::Unseen;
+use crate::command::measure::machine::CpuWatch;
+use crate::world::SinceStart;
 
 /// Time for the samples of a round, ns.
 const BUDGET_NS: u64 = 60_000_000;
@@ -97,7 +101,7 @@ impl Bench {
         let cpu = hostmark_host::single(&host)?;
         let wall = Rc::new(SinceStart::now());
         let bench = Bench::of(host, cpu, calibration, Box::new(in_thread), Rc::new(KernelMeters), wall);
-        Some(Bench { stretch: known::stretch(), ..bench })
+        Some(Bench { stretch: stretch(), ..bench })
     }
 
     /// One of these parts.
@@ -224,3 +228,86 @@ fn parse(events: Vec<Event>) -> Result<BenchRound, Unseen> {
         false => Ok(round),
     }
 }
+
+/// The delay of `known.delay`, ns.
+pub static DELAY_NS: AtomicU64 = AtomicU64::new(20_000);
+/// What `known.changed` adds to its delay, ns.
+pub static CHANGE_NS: AtomicU64 = AtomicU64::new(0);
+/// How many times as long all others of its delays are.
+pub static STRETCH: AtomicU64 = AtomicU64::new(1);
+/// The duration of each sleep of `known.sleep` by `CLOCK_MONOTONIC`, ns.
+pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// A sleep of `known.sleep`, ns.
+pub static SLEEP_NS: AtomicU64 = AtomicU64::new(SHORTEST_SLEEP_NS);
+/// The usual one.
+pub const SHORTEST_SLEEP_NS: u64 = 5_000_000;
+/// The delay of `known.changed` without a change, ns, and of the one that is never changed and shorter.
+pub const UNCHANGED_NS: u64 = 20_000;
+const SHORT_NS: u64 = 10_000;
+/// Readings of a clock that are timed at once, and how often.
+const READINGS: u32 = 20;
+/// A clock that takes longer than 10 µs has fewer samples in a round than tell anything.
+const MOST_STRETCH: u64 = 100;
+
+const TITLE: Text = term!("known");
+
+/// A probe without texts.
+pub const fn known(measure: fn(&mut Case) -> prelude::Result<()>) -> Probe {
+    Probe { title: TITLE, section: TITLE, measure: prelude::Measure::Run(measure), ..Probe::PLAIN }
+}
+
+/// Spins until the kernel's clock has advanced by `ns`; returns at most the cost of one reading later.
+fn delay(ns: u64) {
+    let until = ClockSource::MonotonicRaw.read() + ns;
+    while ClockSource::MonotonicRaw.read() < until {}
+}
+
+fn sleep() {
+    let begun = ClockSource::Monotonic.read();
+    std::thread::sleep(std::time::Duration::from_nanos(SLEEP_NS.load(Ordering::Relaxed)));
+    let slept = ClockSource::Monotonic.read() - begun;
+    SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner).push(slept);
+}
+
+/// How many times as long delays have to be, so that one reading is a hundredth of the shortest at most: some clocks take microseconds.
+pub fn stretch() -> u64 {
+    let reading_ns = || {
+        let before = ClockSource::MonotonicRaw.read();
+        (0..READINGS).for_each(|_| _ = std::hint::black_box(ClockSource::MonotonicRaw.read()));
+        (ClockSource::MonotonicRaw.read() - before) / u64::from(READINGS)
+    };
+    let least_ns = (0..READINGS).map(|_| reading_ns()).min().unwrap_or(0);
+    (100 * least_ns).div_ceil(SHORT_NS).clamp(1, MOST_STRETCH)
+}
+
+static DELAY: Probe = known(|case| case.calls(|| delay(DELAY_NS.load(Ordering::Relaxed))).time());
+static SLEEP: Probe = known(|case| case.calls(sleep).time());
+static MULTIPLY: Probe = known(|case| {
+    case.loops(|n| {
+        std::hint::black_box(arith::multiply_chain(n, 3, std::hint::black_box(5)));
+    })
+    .time()
+});
+static GROUP: Group = Group {
+    name: "known",
+    shares_worker: false,
+    probes: &[("delay", &DELAY), ("sleep", &SLEEP), ("multiply", &MULTIPLY)],
+};
+
+/// Probes whose values are known.
+pub static KNOWN: Catalogue = &[&GROUP];
+
+/// A delay of a copy.
+fn stretched(ns: u64) {
+    delay(STRETCH.load(Ordering::Relaxed) * ns);
+}
+
+static SHORT: Probe = known(|case| case.calls(|| stretched(SHORT_NS)).time());
+static CHANGED: Probe = known(|case| case.calls(|| stretched(UNCHANGED_NS + CHANGE_NS.load(Ordering::Relaxed))).time());
+static LONG: Probe = known(|case| case.calls(|| stretched(2 * UNCHANGED_NS)).time());
+static COPY: Group =
+    Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("changed", &CHANGED), ("long", &LONG)] };
+
+/// Probes of which [`CHANGE_NS`] makes one slower.
+pub static COPIES: Catalogue = &[&COPY];

@@ -1,47 +1,37 @@
 //! `hostmark self-check`: puts in things whose values are known, and checks that they come back.
 
-pub mod bench;
-pub mod check;
-pub mod competitor;
-pub mod copies;
-pub mod durations;
-pub mod fleet;
-pub mod known;
-pub mod l1_cache;
-pub mod limits;
-pub mod networks;
-pub mod relay;
-pub mod surroundings;
-#[cfg(test)]
-mod tests;
-pub mod unseen;
-pub mod wire;
-
 use std::any::Any;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
+use hostmark_analysis::bilingual::{SEMICOLON, Words};
 use hostmark_analysis::fleet::planted::MadeUp;
+use hostmark_analysis::reasons::in_both;
+use hostmark_analysis::spoken;
 use hostmark_engine::sys::place::Directory;
 use hostmark_launch::supervise::Supervised;
-use hostmark_model::{Exit, HostFacts, Lang};
+use hostmark_model::{Exit, HostFacts, Lang, Message, Reason, ReasonCode, Text};
+use hostmark_say::say;
 use serde::{Deserialize, Serialize};
 
-use self::bench::Bench;
-use self::check::{Known, Line, Outcome};
-use self::surroundings::MeasureIn;
 use super::lost;
 use super::measure::machine::own_program;
 use super::measure::ready::own_digest;
 use super::processes::janitor::Janitor;
 use super::processes::neighbour::{self, Work};
-use super::runs::self_checked;
+use super::runs::kept;
 use crate::language::said;
 use crate::{output, store};
+use bench::Bench;
+use limits::MeasureIn;
+
+pub mod bench;
+pub mod checks;
+pub mod limits;
 
 /// The schema of a result and its major version.
 const SCHEMA: &str = "hostmark.self-check/1";
@@ -86,7 +76,7 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
     }
     let program = own_program()?;
     let mut start = |cpu, percent| compete(&program, cpu, percent);
-    let mut measure = |around, filters: &[&str]| surroundings::measure_in(&program, around, filters);
+    let mut measure = |around, filters: &[&str]| limits::measure_in(&program, around, filters);
     let put = PutIn::of(&bench);
     let checks = run(&mut bench, &put, &mut start, &mut measure, |line| {
         if is_table {
@@ -126,13 +116,13 @@ struct PutIn {
 impl PutIn {
     fn of(bench: &Bench) -> PutIn {
         PutIn {
-            delay_ns: Known::of(durations::DELAY_NS * bench.stretch),
+            delay_ns: Known::of(checks::PUT_DELAY_NS * bench.stretch),
             clock_rate: 1.0,
-            cycles: durations::CYCLES,
+            cycles: checks::CYCLES,
             l1_bytes: bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes),
-            slower: Known::of(copies::SLOWER),
-            competitor: Known::of(competitor::PERCENT),
-            fleet: fleet::planted(),
+            slower: Known::of(checks::SLOWER),
+            competitor: Known::of(checks::PERCENT),
+            fleet: checks::planted(),
             mbit: Known::of(limits::MBIT),
             relay: Known::of(limits::RELAYED),
             quota: Known::of(limits::QUOTA_PERCENT),
@@ -149,20 +139,20 @@ type WeighedCheck<'a> = (u32, &'a mut dyn FnMut(&mut Bench) -> Line);
 fn run(
     bench: &mut Bench,
     put: &PutIn,
-    start: &mut competitor::Start,
+    start: &mut checks::Start,
     measure: &mut MeasureIn,
     mut reported: impl FnMut(&Line),
 ) -> Vec<Line> {
     let measure = RefCell::new(measure);
     // Runs between two hosts, which take longest beside others, come last.
     let checks: [WeighedCheck; 11] = [
-        (6, &mut |bench| durations::delay(bench, &put.delay_ns)),
-        (3, &mut |bench| durations::sleep(bench, put.clock_rate)),
-        (8, &mut |bench| durations::multiply(bench, put.cycles.clone())),
-        (8, &mut |bench| l1_cache::l1_cache(bench, put.l1_bytes)),
-        (10, &mut |bench| copies::copies(bench, &put.slower)),
-        (10, &mut |bench| competitor::competitor(bench, &put.competitor, start)),
-        (1, &mut |bench| fleet::fleet(bench, &put.fleet)),
+        (6, &mut |bench| checks::delay(bench, &put.delay_ns)),
+        (3, &mut |bench| checks::sleep(bench, put.clock_rate)),
+        (8, &mut |bench| checks::multiply(bench, put.cycles.clone())),
+        (8, &mut |bench| checks::l1_cache(bench, put.l1_bytes)),
+        (10, &mut |bench| checks::copies(bench, &put.slower)),
+        (10, &mut |bench| checks::competitor(bench, &put.competitor, start)),
+        (1, &mut |bench| checks::fleet(bench, &put.fleet)),
         (10, &mut |bench| limits::quota(bench, &put.quota, &mut **measure.borrow_mut())),
         (10, &mut |bench| limits::disk(bench, &put.reads, &mut **measure.borrow_mut())),
         (10, &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut())),
@@ -211,8 +201,8 @@ fn summary(report: &Report) -> String {
 /// Stores it; without a home there is no place for it, and without the boot and the program nothing that it would be known by.
 fn store(report: &Report, json: &str) -> Result<()> {
     let Report { hostname, boot_id, digest, .. } = report;
-    let Some(file) = self_checked::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
-    let directory = file.parent().context("a file in a directory")?;
+    let Some(file) = kept::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
+    let Some(directory) = file.parent() else { return Ok(()) };
     let stored = Directory::make(directory).and_then(|_| store::write(&file, &format!("{json}\n")));
     stored.map_err(|error| {
         let file = file.display();
@@ -240,3 +230,172 @@ pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, 
     let process = neighbour::start(program, Work::Duty(percent), &[cpu], &mut janitor)?;
     Ok(Box::new(Competitor { process, janitor }))
 }
+
+/// Looks of one check at most.
+const MOST_LOOKS: usize = 30;
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// What was put in came back within its bound.
+    Passed,
+    /// It did not, and nothing that is known disturbed the check.
+    Failed,
+    /// The check itself went wrong.
+    Error,
+    /// This machine lacks something, or others disturbed every look.
+    NotPossible,
+}
+
+impl Outcome {
+    const fn word(self) -> Text {
+        match self {
+            Outcome::Passed => term!("ok          "),
+            Outcome::Failed => term!("FAILED      "),
+            Outcome::Error => term!("ERROR       "),
+            Outcome::NotPossible => term!("not possible"),
+        }
+    }
+}
+
+/// What is put in, and what must come back: another value only where a test breaks a bound.
+pub struct Known<T> {
+    pub put: T,
+    pub expected: T,
+}
+
+impl<T: Copy> Known<T> {
+    pub fn of(put: T) -> Known<T> {
+        Known { put, expected: put }
+    }
+}
+
+/// What one look saw.
+pub struct Attempt {
+    /// What came back.
+    pub back: Words,
+    /// Whether that lies within the bound, or why the look cannot tell.
+    pub is_within: Result<bool, Words>,
+}
+
+/// A check, and how it ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Line {
+    /// Its name for programs.
+    pub id: String,
+    pub outcome: Outcome,
+    /// What was put in.
+    put_in: Words,
+    /// What came back; none where nothing did.
+    came_back: Option<Words>,
+    pub bound: Words,
+    /// Why it is not possible, or what went wrong.
+    pub reason: Option<Words>,
+    /// How often it was looked.
+    pub looks: usize,
+    pub seconds: f64,
+}
+
+impl Line {
+    /// The line as a person reads it.
+    pub fn text(&self, lang: Lang) -> String {
+        let (word, put, bound) = (self.outcome.word().say(lang), self.put_in.get(lang), &self.bound);
+        let parts = Message::joined(self.came_back.iter().chain(&self.reason), SEMICOLON);
+        spoken(&say!("{word}  {put}: {parts} (bound: {bound})\n"), lang)
+    }
+}
+
+/// What a check puts in, and in what bound that must come back.
+pub struct Check {
+    pub id: &'static str,
+    put_in: Words,
+    pub bound: Words,
+    /// After this time no further look begins.
+    pub limit: Duration,
+    /// Whether what is put in uses the CPU as other programs do: each look says by itself whether others disturbed it.
+    puts_others_in: bool,
+}
+
+impl Check {
+    /// Looks until what came back is within the bound. Others and other guests can hide the right value, for seconds and
+    /// without a trace in the kernel's counters, and cannot make one; a wrong method is wrong in every look. A check fails
+    /// where nothing disturbed most of its looks.
+    pub fn judge(self, bench: &mut Bench, mut look: impl FnMut(&mut Bench) -> Result<Attempt, Unseen>) -> Line {
+        let begun = bench.elapsed();
+        let (mut looks, mut undisturbed, mut last, mut why) = (0, 0, None, None);
+        let outcome = loop {
+            let (looked, disturbance) = bench.watched(&mut look);
+            let disturbance = disturbance.filter(|_| !self.puts_others_in);
+            let mut is_over = looked.is_err();
+            match looked {
+                Err(Unseen::Error(reason)) => {
+                    why = Some(reason);
+                    break Outcome::Error;
+                }
+                Err(Unseen::Impossible(reason)) => why = Some(reason),
+                Ok(Attempt { back, is_within }) => {
+                    looks += 1;
+                    last = Some(back);
+                    match (is_within, disturbance) {
+                        (Ok(true), _) => break Outcome::Passed,
+                        (Ok(false), None) => undisturbed += 1,
+                        (Ok(false), disturbance) => why = disturbance,
+                        (Err(untold), disturbance) => why = disturbance.or(Some(untold)),
+                    }
+                }
+            }
+            is_over |= looks >= MOST_LOOKS || bench.elapsed() >= (begun + self.limit).min(bench.until);
+            if is_over {
+                break if 2 * undisturbed > looks { Outcome::Failed } else { Outcome::NotPossible };
+            }
+        };
+        let why = why.filter(|_| matches!(outcome, Outcome::NotPossible | Outcome::Error));
+        let seconds = (bench.elapsed() - begun).as_secs_f64();
+        let Check { id, put_in, bound, .. } = self;
+        Line { id: id.into(), outcome, put_in, came_back: last, bound, reason: why, looks, seconds }
+    }
+
+    /// One that cannot be made here.
+    pub fn impossible(self, reason: Words) -> Line {
+        let Check { id, put_in, bound, .. } = self;
+        let (id, outcome, reason) = (id.into(), Outcome::NotPossible, Some(reason));
+        Line { id, outcome, put_in, came_back: None, bound, reason, looks: 0, seconds: 0.0 }
+    }
+}
+
+/// Why a look saw nothing.
+#[derive(Debug)]
+pub enum Unseen {
+    /// This machine lacks something, or others had it.
+    Impossible(Words),
+    /// What looks went wrong.
+    Error(Words),
+}
+
+impl From<Words> for Unseen {
+    fn from(why: Words) -> Unseen {
+        Unseen::Impossible(why)
+    }
+}
+
+impl From<String> for Unseen {
+    fn from(why: String) -> Unseen {
+        Unseen::Impossible(in_both(&why))
+    }
+}
+
+impl From<&Reason> for Unseen {
+    /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
+    fn from(reason: &Reason) -> Unseen {
+        use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
+        let why = in_both(reason);
+        match reason.code {
+            Some(CheckFailed | Internal | MemoryError | NoValue | ProcessDied | Protocol) => Unseen::Error(why),
+            _ => Unseen::Impossible(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,14 +16,9 @@ use hostmark_model::{
     Others, ReasonCode, RoundNoise, RoundRecord, Run, Throttling, load_run,
 };
 
-use super::bench::Bench;
-use super::check::{Known, Line, Outcome};
-use super::competitor::{self, PERCENT};
-use super::copies::{SLOWER, copies};
-use super::durations::{self, CYCLES, delay, multiply, sleep};
-use super::known::{CHANGE_NS, DELAY_NS, SLEPT_NS};
-use super::l1_cache::l1_cache;
-use super::surroundings::Surroundings;
+use super::bench::{Bench, CHANGE_NS, DELAY_NS, SLEPT_NS};
+use super::checks::{self, CYCLES, PERCENT, SLOWER, copies, delay, fleet, l1_cache, multiply, planted, sleep};
+use super::limits::Surroundings;
 use super::*;
 
 /// The core's frequency on the made-up machine, and its first-level cache.
@@ -224,7 +219,7 @@ fn a_check_that_goes_wrong_is_no_wrong_value_and_the_exit_code_is_3() {
     assert!(line.text(Lang::En).contains(": the worker lost its way (bound"), "{}", line.text(Lang::En));
     assert_eq!(exit_of(std::slice::from_ref(&line)).code(), 3);
     // It is 3 beside a wrong value too; a check that is not possible fails nothing.
-    let wrong = delay(&mut bench, &Known::of(durations::DELAY_NS));
+    let wrong = delay(&mut bench, &Known::of(checks::PUT_DELAY_NS));
     let lines = [wrong, line, l1_cache(&mut right(), None)];
     assert_eq!((exit_of(&lines).code(), exit_of(&lines[..1]).code(), exit_of(&lines[2..]).code()), (3, 1, 0));
 }
@@ -258,11 +253,11 @@ fn fails(line: &Line) {
 #[test]
 fn delays_are_no_longer_than_a_clock_needs_and_a_clock_that_takes_long_has_long_ones() {
     let _one = one_at_a_time();
-    assert!((1..=100).contains(&super::known::stretch()));
+    assert!((1..=100).contains(&super::bench::stretch()));
     let stretched = Rc::new(Cell::new(0));
     let seen = Rc::clone(&stretched);
     let mut slow = bench(move |_, events| {
-        seen.set(super::known::STRETCH.load(Ordering::Relaxed));
+        seen.set(super::bench::STRETCH.load(Ordering::Relaxed));
         events
     });
     slow.stretch = 50;
@@ -274,7 +269,7 @@ fn delays_are_no_longer_than_a_clock_needs_and_a_clock_that_takes_long_has_long_
 #[test]
 fn each_bound_that_is_broken_on_purpose_fails() {
     let _one = one_at_a_time();
-    fails(&delay(&mut right(), &Known { put: durations::DELAY_NS, expected: 20_500 }));
+    fails(&delay(&mut right(), &Known { put: checks::PUT_DELAY_NS, expected: 20_500 }));
     for rate in [0.995, 1.005] {
         fails(&sleep(&mut right(), rate));
     }
@@ -286,8 +281,8 @@ fn each_bound_that_is_broken_on_purpose_fails() {
     for (put, expected) in [(0.05, 0.0), (0.0, 0.05), (0.05, 0.1)] {
         fails(&copies(&mut right(), &Known { put, expected }));
     }
-    for made_up in [MadeUp { shift: 0.0, ..fleet::planted() }, MadeUp { odd: 0, ..fleet::planted() }] {
-        fails(&fleet::fleet(&mut right(), &made_up));
+    for made_up in [MadeUp { shift: 0.0, ..planted() }, MadeUp { odd: 0, ..planted() }] {
+        fails(&fleet(&mut right(), &made_up));
     }
 }
 
@@ -354,16 +349,17 @@ fn a_change_where_none_was_put_in_fails() {
 fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
     let others = |share: f64| Others { share, error: 0.01 };
     let found = |during: f64, marked: f64, waited: f64| {
-        competitor::judged([others(0.0), others(during)], [0.0, marked], Some(waited), 0.3).is_within.ok()
+        checks::judged_contention([others(0.0), others(during)], [0.0, marked], Some(waited), 0.3).is_within.ok()
     };
     assert_eq!(found(0.28, 0.5, 0.2), Some(true));
     for (during, marked, waited) in [(0.15, 0.5, 0.2), (0.45, 0.5, 0.2), (0.28, 0.0, 0.2), (0.28, 0.5, 0.0)] {
         assert_eq!(found(during, marked, waited), Some(false), "{during} {marked} {waited}");
     }
     // Where others were there before, nothing is told.
-    let untold = competitor::judged([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
+    let untold =
+        checks::judged_contention([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
     assert_eq!(untold.en, "other programs used 20 % of it as well; rerun later");
-    let put = competitor::competitor(&mut right(), &Known::of(PERCENT), &mut |_, _| Err("none may be started".into()));
+    let put = checks::competitor(&mut right(), &Known::of(PERCENT), &mut |_, _| Err("none may be started".into()));
     assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
 }
 
@@ -378,11 +374,7 @@ fn a_competitor_is_put_in_and_its_share_comes_back_or_fails() {
             let before = others.replace(already + f64::from(percent) / 100.0);
             Ok(Box::new(Competes(Rc::clone(&others), before)))
         };
-        competitor::competitor(
-            &mut counted(&counters),
-            &Known { put: put_percent, expected: expected_percent },
-            &mut start,
-        )
+        checks::competitor(&mut counted(&counters), &Known { put: put_percent, expected: expected_percent }, &mut start)
     };
     assert_eq!(checked(0.0, 30, 30).outcome, Outcome::Passed);
     for (put, expected) in [(30, 50), (30, 10), (0, 30)] {
@@ -391,7 +383,7 @@ fn a_competitor_is_put_in_and_its_share_comes_back_or_fails() {
     // In an emulated machine that loses ticks nothing is told.
     let mut in_software = counted(&Counters::default());
     in_software.host.virtualization.hypervisor = Some(hostmark_host::EMULATED.into());
-    let line = competitor::competitor(&mut in_software, &Known::of(PERCENT), &mut nobody);
+    let line = checks::competitor(&mut in_software, &Known::of(PERCENT), &mut nobody);
     assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
     assert!(line.reason.unwrap().en.contains("in software"));
     let line = checked(0.2, 30, 50);
@@ -404,7 +396,7 @@ fn other_programs_make_a_check_impossible_and_no_failure() {
     let _one = one_at_a_time();
     let counters = Counters::default();
     counters.others.set(0.4);
-    let line = delay(&mut counted(&counters), &Known::of(durations::DELAY_NS));
+    let line = delay(&mut counted(&counters), &Known::of(checks::PUT_DELAY_NS));
     assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
     assert!(line.reason.unwrap().en.ends_with(" % of CPU 0 went to other programs"));
 }
@@ -415,7 +407,7 @@ fn a_check_that_stays_disturbed_is_not_possible() {
     let mut disturbed = bench(|job, _| {
         samples(2.0 * cost_ns(job.case(), job.round), RoundNoise { shared: Some(0.3), ..RoundNoise::default() })
     });
-    for line in [delay(&mut disturbed, &Known::of(durations::DELAY_NS)), multiply(&mut disturbed, CYCLES)] {
+    for line in [delay(&mut disturbed, &Known::of(checks::PUT_DELAY_NS)), multiply(&mut disturbed, CYCLES)] {
         let why = line.reason.as_ref().unwrap();
         assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
         assert_eq!(why.en, "30 % of the time another thread used this core");
@@ -431,7 +423,7 @@ fn a_check_that_was_disturbed_for_a_while_passes_after_it() {
         rounds.set(rounds.get() + 1);
         if rounds.get() <= 16 { samples(25_000.0, RoundNoise::default()) } else { events }
     });
-    let line = delay(&mut bench, &Known::of(durations::DELAY_NS));
+    let line = delay(&mut bench, &Known::of(checks::PUT_DELAY_NS));
     assert_eq!((line.outcome, line.looks, line.reason), (Outcome::Passed, 3, None));
     assert_eq!(line.came_back.unwrap().en, "20.00 µs");
 }
@@ -440,7 +432,7 @@ fn a_check_that_was_disturbed_for_a_while_passes_after_it() {
 fn what_this_machine_lacks_is_named_in_both_languages() {
     let _one = one_at_a_time();
     let mut failing = bench(|_, _| vec![Event::Skipped { reason: ReasonCode::TooFewCpus.because("it needs 2 CPUs") }]);
-    let line = delay(&mut failing, &Known::of(durations::DELAY_NS));
+    let line = delay(&mut failing, &Known::of(checks::PUT_DELAY_NS));
     assert_eq!((line.outcome, line.reason.as_ref().unwrap().en.as_str()), (Outcome::NotPossible, "it needs 2 CPUs"));
     let mut without_frequency = bench(|job, _| {
         let mut events = samples(cost_ns(job.case(), job.round), RoundNoise::default());

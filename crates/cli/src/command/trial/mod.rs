@@ -1,21 +1,29 @@
 //! A trial: sides that measure in turn, in random order, so that what drifts meanwhile meets all alike (Abedi & Brecht,
 //! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
 
-pub mod files;
-pub mod place;
-
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::{Observer, Wall};
+use hostmark_engine::plan::profile_limits;
+use hostmark_engine::sys::place::Directory;
+use hostmark_engine::{Observer, PlanLine, Wall};
+use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::command::far::on::{self, Keeper};
+use crate::command::far::peers::{Direct, typed};
+use crate::command::far::target::Target;
+use crate::command::runs::kept;
+use crate::command::unwritten;
+use crate::language::{refuse, said};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
+use crate::{store, writable};
 
 /// What a trial does in a turn. Whatever it prepares is put back: at the turn's end by [`TakesTurns::put_back`], else by whoever holds
 /// it.
@@ -103,7 +111,7 @@ impl Trial<'_> {
     /// Takes the turns, until all are over, one fails or the person asks to stop.
     pub fn run<T: TakesTurns>(&self, party: &mut T) -> Result<Taken<T::Run>> {
         if let Some(directory) = self.keep {
-            files::prepare(directory, self.sides.iter().map(|side| side.label.as_str()))?;
+            prepare(directory, self.sides.iter().map(|side| side.label.as_str()))?;
         }
         let seed = self.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1);
         self.turns(seed, party, &SinceStart::now(), &mut Bar::new())
@@ -130,13 +138,13 @@ impl Trial<'_> {
                 let shown = format!("{label} {}/{rounds}", round + 1);
                 observer.round(format!("{shown} {place}").trim_end(), done, all, mean * (all - done) as u32);
                 let mut progress = Progress { observer, shown, done, all, later: mean * (all - done - 1) as u32 };
-                let turn = Turn { side, round, rounds, done, seed, stem: files::stem(label, round) };
+                let turn = Turn { side, round, rounds, done, seed, stem: stem(label, round) };
                 let taken = if self.stop.signal().is_some() { None } else { take(party, &turn, &mut progress)? };
                 let Some((text, run)) = taken else {
                     return Ok(Taken { runs, stopped: Some(self.stop.signal().unwrap_or(2)) });
                 };
                 if let Some(directory) = self.keep {
-                    files::keep(directory, &turn.stem, &text)?;
+                    keep(directory, &turn.stem, &text)?;
                 }
                 runs[side].push(run);
                 done += 1;
@@ -191,6 +199,94 @@ impl Observer for Progress<'_> {
         let shown = format!("{} {case}", self.shown);
         self.observer.round(&shown, self.done, self.all, left.saturating_add(self.later));
     }
+}
+
+/// The whole run that this program measures there, under this name, with these peers; none when the person asked to stop.
+pub fn measured_at(
+    place: &Target,
+    request: RunRequest,
+    name: &str,
+    peers: &[Target],
+    stop: &StopRequest,
+    observer: &mut dyn Observer,
+) -> Result<Option<Run>> {
+    let mut keeper = RunNamer(name);
+    let direct = Direct::open(peers, stop, profile_limits(request.profile).limit)?;
+    let measured = on::measure_there(place, request, Vec::new(), stop, observer, &mut keeper, Some(&direct));
+    direct.finish();
+    // What there is of a run that was stopped is no turn.
+    if stop.signal().is_some() {
+        return Ok(None);
+    }
+    let mut run = whole(measured?.run, place.shown())?;
+    run.peers = typed(run.peers, peers);
+    kept::judge(&mut run);
+    Ok(Some(run))
+}
+
+/// A run that came to its end.
+pub fn whole(run: Run, place: &str) -> Result<Run> {
+    match &run.interrupted {
+        Some(why) => {
+            refuse!("'{place}' ended early ({why}); measure again")
+        }
+        None => Ok(run),
+    }
+}
+
+/// Names a run, and keeps none of its rounds: a turn that is cut short is taken anew.
+struct RunNamer<'a>(&'a str);
+
+impl Keeper for RunNamer<'_> {
+    fn begins(&mut self, run: &mut Run, _: &PlanLine, _: Elsewhere) -> Result<()> {
+        self.0.clone_into(&mut run.name);
+        Ok(())
+    }
+
+    fn round(&mut self, _: &RoundLine) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the file of a side's run is called; the first turn is 0.
+pub fn stem(side: &str, turn: u32) -> String {
+    format!("{side}-{:02}", turn + 1)
+}
+
+/// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
+pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    refuse_used(directory, sides)?;
+    Directory::make(directory).map(drop).map_err(|error| unmade(directory, &error))
+}
+
+/// Refuses a directory that [`prepare`] would refuse, and makes none.
+pub fn check<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    refuse_used(directory, sides)?;
+    writable::check_new(directory).map_err(|error| unmade(directory, &error))
+}
+
+fn unmade(directory: &Path, error: &std::io::Error) -> anyhow::Error {
+    unwritten(error, &said!("{directory} cannot be made", directory = directory.display()), &another_directory())
+}
+
+/// Refuses a directory that holds runs of these sides.
+fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    if sides.any(|side| directory.join(format!("{}.json", stem(side, 0))).exists()) {
+        refuse!("{directory} holds runs of an earlier trial; give another directory", directory = directory.display());
+    }
+    Ok(())
+}
+
+/// Keeps a run there.
+pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
+    let file = directory.join(format!("{stem}.json"));
+    store::write(&file, text).map_err(|error| {
+        unwritten(&error, &said!("{file} cannot be written", file = file.display()), &another_directory())
+    })
+}
+
+fn another_directory() -> String {
+    said!("give another directory")
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ fn runs_are_kept_as_they_end_and_those_of_an_earlier_trial_stay() {
     assert!(trial(Some(&directory)).run(&mut mock).is_err());
     let (last, _) = mock.taken[3];
     let kept = |side: usize, round: u32| {
-        std::fs::read_to_string(directory.join(files::stem(["x", "y"][side], round)).with_extension("json"))
+        std::fs::read_to_string(directory.join(stem(["x", "y"][side], round)).with_extension("json"))
     };
     for (side, round) in [(0, 0), (1, 0), (1 - last, 1)] {
         assert_eq!(kept(side, round).unwrap().trim(), format!("{side} {round}"));

@@ -2,10 +2,7 @@
 
 mod made;
 mod options;
-mod resource_cap;
 mod sides;
-mod turns;
-mod watch;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,23 +20,20 @@ use hostmark_say::say;
 
 use self::made::Made;
 use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
-use self::resource_cap::{ResourceCap, Size};
 use self::sides::{VmSide, planned, request, turn_limit};
-use self::turns::VmTurns;
-use self::watch::Watch;
 use super::far::on::report_of_host;
 use super::far::target::Target;
-use super::measure::empty;
 use super::measure::machine::{catch, janitor};
-use super::report;
 use super::run::{dry_run, exit_of};
-use super::trial::files;
-use super::trial::{Rounds, Side, Trial};
+use super::trial::{self, Rounds, Side, Trial};
+use super::{measure, report};
 use crate::isolate::Outside;
 use crate::language::{refuse, said};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::{output, store, words};
+use made::Size;
+use sides::VmTurns;
 
 #[derive(Debug, Args)]
 pub struct VmArguments {
@@ -65,14 +59,14 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let stop = catch(&Outside::default())?;
     let existing = arguments.on.as_deref().map(|typed| existing(typed, &stop)).transpose()?;
     let (size, has_module) = match &existing {
-        Some((_, there)) => (Size::of(there), there.kernel.module_version.is_some()),
+        Some((_, there)) => (made::Size::of(there), there.kernel.module_version.is_some()),
         None => (asked(arguments), arguments.guest.module.is_some()),
     };
     let peers = arguments.peers()?;
     let request = request(arguments, &peers, &size, &host, has_module || host.kernel.module_version.is_some())?;
     let directory = directory(arguments, &host)?;
     let also = arguments.also.iter().map(|(name, _)| name.as_str());
-    files::check(&directory, also.chain([NATIVE, GUEST, FREE]))?;
+    trial::check(&directory, also.chain([NATIVE, GUEST, FREE]))?;
     if arguments.dry_run {
         if existing.is_none() {
             Made::check(&arguments.guest, &stop)?;
@@ -93,7 +87,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
         }
     };
     let mut janitor = janitor()?;
-    let held = ResourceCap::to(&size, &host, &mut janitor);
+    let held = made::ResourceCap::to(&size, &host, &mut janitor);
     held.lacks.iter().for_each(|lack| output::complain(lack));
     let sides = sides::all(arguments, place, &held, &host, &stop)?;
     output::remark(&announced(arguments, sides.len(), lang));
@@ -113,7 +107,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
         peers,
         directory: directory.clone(),
         stop: &stop,
-        watch: described.map(|(process, described)| Watch::of(Root::here(), process, described)),
+        watch: described.map(|(process, described)| made::Watch::of(Root::here(), process, described)),
     };
     let taken = trial.run(&mut turns);
     let shown = taken.and_then(|taken| show(arguments, &turns, taken.runs, lang));
@@ -167,7 +161,7 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
             directory = directory.display()
         ));
     }
-    if let Some(nothing) = empty::of_all(runs.iter()) {
+    if let Some(nothing) = measure::of_all(runs.iter()) {
         return Err(nothing);
     }
     let stopped = turns.stop.signal().map_or(Exit::Fine, Exit::Signal);

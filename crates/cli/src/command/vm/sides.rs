@@ -1,20 +1,25 @@
 //! The sides that take turns, and what each of them is asked for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_engine::Observer;
 use hostmark_engine::plan::{Plan, profile_limits};
-use hostmark_model::{HostFacts, Inputs, PathBytes, Profile, RunRequest};
+use hostmark_model::{HostFacts, Inputs, PathBytes, Profile, Run, RunRequest};
+use hostmark_say::say;
 
+use super::made::{ResourceCap, Size, Watch, free};
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
-use super::resource_cap::{ResourceCap, Size, free};
 use crate::command::far::on::report_of_host;
 use crate::command::far::peers::{Direct, names};
 use crate::command::far::target::Target;
 use crate::command::measure::{MEMORY_FILES, ready};
+use crate::command::trial::{self, TakesTurns, Turn, measured_at};
+use crate::command::{EndsWith, exit_of, message};
+use crate::language::said;
 use crate::signals::StopRequest;
-use crate::words;
+use crate::{store, words};
 
 /// What is measured unless filters say it.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
@@ -172,10 +177,86 @@ pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
     (whole / arguments.runs()).max(LEAST_TURN)
 }
 
+/// The sides and what they have in common.
+pub struct VmTurns<'a> {
+    /// Who takes turns.
+    pub sides: Vec<VmSide>,
+    /// What each is asked for, but for its own inputs and the seed.
+    pub request: RunRequest,
+    /// Where the other ends of the network are, which all sides measure to.
+    pub peers: Vec<Target>,
+    /// Where the runs are kept.
+    pub directory: PathBuf,
+    /// The person's request.
+    pub stop: &'a StopRequest,
+    /// What tells of the guest, where it was made here.
+    pub watch: Option<Watch>,
+}
+
+impl TakesTurns for VmTurns<'_> {
+    type Run = Run;
+
+    fn measure(&mut self, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, Run)>> {
+        let VmSide { name, place, inputs } = &self.sides[turn.side];
+        let Inputs { command, limit_s, peers, .. } = self.request.inputs.clone();
+        let inputs = Inputs { command, limit_s, peers, ..inputs.clone() };
+        let request = RunRequest { seed: Some(turn.seed.into()), inputs, ..self.request.clone() };
+        if let Some(watch) = &mut self.watch {
+            watch.begins();
+        }
+        let measured = measured_at(place, request, name, &self.peers, self.stop, observer);
+        let Some(mut run) = measured.map_err(|error| failed(turn, name, &error, &self.directory))? else {
+            return Ok(None);
+        };
+        match &mut self.watch {
+            Some(watch) if name == GUEST => run.guest = Some(Box::new(watch.was_measured())),
+            Some(watch) => watch.was_idle(),
+            None => {}
+        }
+        if run.guest.is_some() || VmSide::is_ours(name) {
+            // No command that a person typed leads there.
+            run.place = None;
+        }
+        Ok(Some((store::text_of(&run), run)))
+    }
+}
+
+/// A turn's error, and what is kept nevertheless.
+fn failed(turn: &Turn, name: &str, error: &anyhow::Error, directory: &Path) -> anyhow::Error {
+    let Turn { round, rounds, done, .. } = turn;
+    let (round, directory) = (round + 1, directory.display());
+    let kept = match done {
+        0 => String::new(),
+        _ => said!("; whole runs: {done}, in {directory}"),
+    };
+    let error_text = message(error);
+    let text = say!("turn {round} of {rounds} of {name}: {error_text}{kept}");
+    EndsWith(exit_of(error), text).into()
+}
+
+impl VmTurns<'_> {
+    /// All runs, side by side. The guest's say what it took while it was idle, which is known only now.
+    pub fn finish(&self, taken: Vec<Vec<Run>>) -> Result<Vec<Run>> {
+        let idle_cpus = self.watch.as_ref().and_then(Watch::idle_cpus);
+        let mut all = Vec::new();
+        for (side, mut runs) in self.sides.iter().zip(taken) {
+            for (round, run) in (0..).zip(&mut runs) {
+                if let Some(guest) = &mut run.guest {
+                    guest.idle_cpus = idle_cpus;
+                    trial::keep(&self.directory, &trial::stem(&side.name, round), &store::text_of(run))?;
+                }
+            }
+            all.append(&mut runs);
+        }
+        Ok(all)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use hostmark_model::{CacheFact, CpuFact};
+
+    use super::*;
 
     #[test]
     fn arrays_of_stream_follow_from_this_machines_caches_and_the_guests_memory() {

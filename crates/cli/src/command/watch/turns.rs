@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::over_time::{Turn, slower};
 use hostmark_engine::Wall;
-use hostmark_engine::sys::cpu_time;
 use hostmark_engine::sys::place::Place;
+use hostmark_engine::sys::usage;
 use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export};
 
-use super::pace::{Load, Pace, Since, shown};
+use super::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
-use crate::command::measure::{self, Means, empty};
-use crate::command::runs::history;
+use crate::command::measure::{self, Means};
+use crate::command::runs::kept;
 use crate::command::{exit_of, sentence};
 use crate::language::said;
 use crate::progress::Bar;
@@ -66,7 +66,7 @@ impl Turns<'_> {
         let mut number = past.len();
         let (mut exit, mut kept, mut taken, mut is_put_off) = (Exit::Fine, 0, 0_u32, false);
         // A mock's process does other things as well.
-        let counted: fn() -> io::Result<u64> = if mock.is_none() { cpu_time::of_all_own } else { || Ok(0) };
+        let counted: fn() -> io::Result<u64> = if mock.is_none() { usage::cpu_ns_of_all_own } else { || Ok(0) };
         let used_before = counted().unwrap_or(0);
         let used = || Duration::from_nanos(counted().unwrap_or(0).saturating_sub(used_before));
         loop {
@@ -158,10 +158,10 @@ impl Turns<'_> {
         if run.interrupted.is_some() {
             return Ok(None);
         }
-        if let Some(nothing) = empty::error(&run) {
+        if let Some(nothing) = measure::error(&run) {
             return Err(nothing);
         }
-        history::judge(&mut run);
+        kept::judge(&mut run);
         Ok(Some((run, place)))
     }
 

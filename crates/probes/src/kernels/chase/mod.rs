@@ -1,20 +1,13 @@
 //! Chains of dependent loads through memory: one load ends before the next can start, so a walk shows latency alone.
 
-mod fastest;
-#[cfg(test)]
-mod tests;
-mod walk;
-
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-pub use fastest::fastest_ns;
-
-use hostmark_engine::prelude::Steady;
+use hostmark_engine::prelude::{Clock, ReasonCode, RoundError, Steady};
 
 use super::Refused;
 use super::assembly::UNROLL;
-use super::random::{Random, one_cycle};
+use super::random_access::{Random, one_cycle};
 use super::words::flush_lines;
 
 /// No cache of today has shorter lines.
@@ -247,7 +240,7 @@ impl<'a> Chain<'a> {
     pub fn walk(&mut self, n: u64) {
         // SAFETY: `node` is a node, as each builder starts at one and each walk ends at one. The builders made every
         // link the address of a node inside the memory, which this chain borrows exclusively.
-        self.node = unsafe { walk::walk(self.node, n / UNROLL, n % UNROLL) };
+        self.node = unsafe { walk(self.node, n / UNROLL, n % UNROLL) };
         self.walked += n;
     }
 
@@ -255,21 +248,21 @@ impl<'a> Chain<'a> {
     /// many streams.
     pub fn walk_by_one_load(&mut self, n: u64) {
         // SAFETY: as in `walk`.
-        self.node = unsafe { walk::walk(self.node, 0, n) };
+        self.node = unsafe { walk(self.node, 0, n) };
     }
 
     /// The same, and writes the word behind each link: every line becomes dirty, and no load waits for a store.
     pub fn walk_writing(&mut self, n: u64) {
         assert!(self.node_bytes >= 2 * LINK_BYTES, "a node of {} bytes is its link alone", self.node_bytes);
         // SAFETY: as in `walk`; a node is no shorter than its link and the word behind it, which is inside the memory too.
-        self.node = unsafe { walk::walk_writing(self.node, n / UNROLL, n % UNROLL) };
+        self.node = unsafe { walk_writing(self.node, n / UNROLL, n % UNROLL) };
     }
 
     /// The same by atomic operations that store each link to where it was: none starts before the line of the one before is this core's
     /// own.
     pub fn walk_owning(&mut self, n: u64) {
         // SAFETY: as in `walk`; the memory is writable, and every link stays what it is.
-        self.node = unsafe { walk::walk_owning(self.node, n / UNROLL, n % UNROLL) };
+        self.node = unsafe { walk_owning(self.node, n / UNROLL, n % UNROLL) };
     }
 
     /// Number of nodes: a walk of this many comes back to where it began.
@@ -321,3 +314,96 @@ fn write_line(line: &mut [u8], link: usize, index: u64) {
     }
     words[0] = link.to_ne_bytes();
 }
+
+/// A walk that does `once` at each node: it goes on from the address in `node`, and may use further registers.
+macro_rules! walk {
+    ($(#[$text:meta])* $name:ident, $once:expr, [$($register:ident),*], aarch64 [$($more:ident),*], options [$($option:ident),*]) => {
+        $(#[$text])*
+        unsafe fn $name(node: usize, turns: u64, rest: u64) -> usize {
+            let mut node = node;
+            // SAFETY: by contract every address met is that of a node, and what is written there, if anything, may be.
+            unsafe {
+                asm_by_arch!(
+                    unrolled!("{turns}", "{rest}", $once);
+                    x86_64 {}
+                    aarch64 { $($more = out(reg) _,)* }
+                    turns = inout(reg) turns => _,
+                    rest = inout(reg) rest => _,
+                    node = inout(reg) node,
+                    $($register = out(reg) _,)*
+                    options($($option),*),
+                );
+            }
+            node
+        }
+    };
+}
+
+walk!(
+    /// Follows `turns` times 64 links and `rest` more from the node at address `node`; gives the address where it ends.
+    ///
+    /// # Safety
+    /// `node` must be the address of a node: 8 readable, aligned bytes that hold the address of a node.
+    walk,
+    follow!("{node}"),
+    [],
+    aarch64 [],
+    options [readonly, nostack]
+);
+
+walk!(
+    /// The same, and the word behind each link is written once the link is on its way: the next load waits for no store.
+    ///
+    /// # Safety
+    /// As of [`walk`], and 8 more bytes behind each link are writable and hold no link.
+    walk_writing,
+    concat!(
+        "mov {here}, {node}\n",
+        follow!("{node}"),
+        "\n",
+        by_arch!(x86_64 { "mov [{here} + 8], {here}" } aarch64 { "str {here}, [{here}, #8]" })
+    ),
+    [here],
+    aarch64 [],
+    options [nostack]
+);
+
+walk!(
+    /// The same by one atomic operation a node that stores the link which it loads: the next cannot start before the line is this core's
+    /// own.
+    ///
+    /// AArch64 does it by a pair of exclusive load and store, as its single instructions may be executed where the line is.
+    ///
+    /// # Safety
+    /// As of [`walk`], and the links are writable.
+    walk_owning,
+    by_arch!(
+        x86_64 { "xor {link:e}, {link:e}\nlock xadd [{node}], {link}\nmov {node}, {link}" }
+        aarch64 {
+            "6:\nldaxr {link}, [{node}]\nstlxr {failed:w}, {link}, [{node}]\ncbnz {failed:w}, 6b\nmov {node}, {link}"
+        }
+    ),
+    [link],
+    aarch64 [failed],
+    options [nostack]
+);
+
+/// Nanoseconds a load of the fastest of `times` walks of `loads` through the nodes at `offsets`, after one that is not
+/// timed: what disturbs only adds.
+pub fn fastest_ns(
+    clock: &Clock,
+    memory: &mut [u8],
+    offsets: &[usize],
+    loads: usize,
+    times: usize,
+) -> Result<f64, RoundError> {
+    let chain = Chain::through(memory, offsets);
+    let mut chain = chain.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
+    let loads = loads as u64;
+    chain.walk(loads);
+    let walk = |_| clock.time(|| chain.walk(loads));
+    Ok((0..times).map(walk).fold(f64::INFINITY, f64::min) / loads as f64)
+}
+
+#[cfg(test)]
+mod tests;

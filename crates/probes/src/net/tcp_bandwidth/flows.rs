@@ -1,22 +1,21 @@
-//! Streams that go on by themselves, each with threads of its own: whoever measures looks at how far their receivers are.
+//! Streams that go on by themselves, each with threads of its own (whoever measures looks at them), and the end that reads one in the
+//! case's own thread.
 
-use std::io;
+use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::account::FarReport;
-use super::far::begun;
-use super::method::Sender;
-use super::settle::{LinkPace, Settling};
-use super::terms::StreamOptions;
+use hostmark_engine::prelude::*;
+
+use super::far::{FarReport, begun};
+use super::terms::{Sender, StreamOptions, block_of};
+use super::{LinkPace, Settling};
 use crate::authenticated::{self, unanswered};
 use crate::workloads::network::socket;
-use crate::workloads::network::tally::{self, Tally};
-use crate::workloads::network::tcp_info::TcpInfo;
-use hostmark_engine::prelude::*;
+use crate::workloads::network::tcp_info::{self, Tally, TcpInfo};
 
 /// A stream on which nothing moves for so long has broken off: longer than a sender takes that loses the same packet some times.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -94,7 +93,7 @@ impl TcpFlow {
                     Err(error) => break Err(error),
                 }
             },
-            false => tally::receive(&self.stream, block, |tally| {
+            false => tcp_info::receive(&self.stream, block, |tally| {
                 *locked(&self.tally) = tally;
                 Ok(())
             }),
@@ -311,6 +310,94 @@ impl Look {
     /// The rates since these got to their rates, as far as the receivers are; none where one has got nothing yet.
     pub fn so_far(&self, flows: &Flows) -> Result<Option<[f64; 2]>> {
         Ok(flows.rates_since(&flows.progress()?, &self.before))
+    }
+}
+
+/// The end that reads.
+#[derive(Debug)]
+pub struct Receiver {
+    stream: TcpStream,
+    block: Vec<u8>,
+    /// Bytes that it has read.
+    pub read: u64,
+}
+
+impl Receiver {
+    /// The receiver of a stream on which a read ends in time, a block at a time.
+    pub fn of(stream: TcpStream, block: u64) -> Result<Receiver> {
+        Ok(Receiver { stream, block: block_of(block)?, read: 0 })
+    }
+
+    /// What its buffer has room for now, bytes.
+    pub fn receive_buffer(&self) -> io::Result<u64> {
+        socket::receive_buffer(&self.stream)
+    }
+
+    /// Reads so many bytes, a block at a time at most.
+    #[inline]
+    pub fn receive(&mut self, bytes: u64) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            left -= self.receive_some(left)?;
+        }
+        Ok(())
+    }
+
+    /// Where its stream is now: bytes that have come, read or not, and when.
+    pub fn place(&self, clock: &Clock) -> io::Result<(u64, Ticks)> {
+        let at = clock.end();
+        Ok((tcp_info::arrived(&self.stream, self.read)?, at))
+    }
+
+    /// Reads on from a place for a sample's time, or until it has read `most` bytes: how many came in which time. Where a packet is
+    /// missing by then, it is waited for: those behind it count when it has come.
+    pub fn receive_for(
+        &mut self,
+        clock: &Clock,
+        from: &mut (u64, Ticks),
+        sample_ns: f64,
+        most: u64,
+    ) -> io::Result<(Ticks, u64)> {
+        let (last, mut due_ns) = (self.read.saturating_add(most), f64::INFINITY);
+        loop {
+            self.receive_some(u64::MAX)?;
+            let ns = clock.ns(clock.end().since(from.1));
+            if ns >= sample_ns || self.read >= last {
+                due_ns = ns.min(due_ns);
+            }
+            if ns >= due_ns && ns >= due_ns + tcp_info::unsure_ns(&self.stream)? as f64 {
+                break;
+            }
+        }
+        let to = self.place(clock)?;
+        let (came, begun) = std::mem::replace(from, to);
+        Ok((to.1.since(begun), (to.0 - came).max(1)))
+    }
+
+    /// Reads once, so many bytes at most.
+    #[inline]
+    fn receive_some(&mut self, bytes: u64) -> io::Result<u64> {
+        let most = self.block.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        match received(|| self.stream.read(&mut self.block[..most]))? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            got => {
+                self.read += got as u64;
+                Ok(got as u64)
+            }
+        }
+    }
+
+    /// Reads until the stream has got to its rate, bytes a nanosecond.
+    pub fn settle(&mut self, clock: &Clock, pace: LinkPace) -> io::Result<f64> {
+        let (mut settling, begun) = (Settling::new(), clock.start());
+        let (mut from, mut rate) = (self.place(clock)?, f64::INFINITY);
+        loop {
+            let (ticks, bytes) = self.receive_for(clock, &mut from, pace.window_ns(rate), u64::MAX)?;
+            rate = bytes as f64 / clock.ns(ticks);
+            if settling.is_over(rate, clock.ns(clock.end().since(begun))) {
+                return Ok(rate);
+            }
+        }
     }
 }
 

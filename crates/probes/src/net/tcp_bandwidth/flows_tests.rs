@@ -3,10 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use super::super::direction::Direction;
+use super::super::terms::Direction;
 use super::*;
+use crate::skip::skipped;
 use crate::workloads::network::local;
 use crate::workloads::network::socket::NAME_BYTES;
+use crate::workloads::network::tcp_info::TcpInfo;
 
 /// What a far end does with a stream of its client's.
 type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;
@@ -75,4 +77,23 @@ fn a_far_end_that_counts_no_further_has_no_rate() {
         }
     });
     assert_eq!(rates, Err(RoundError::failed(ReasonCode::TimedOut, "nothing moved on a stream for 4 s")));
+}
+
+#[test]
+fn what_nobody_has_read_yet_counts_when_it_came() {
+    let (_listener, near, mut far) = local::tcp_pair().unwrap();
+    if TcpInfo::of(&near).unwrap().received_bytes.is_none() {
+        return skipped("nobody tells what has arrived, as an emulator does not");
+    }
+    let clock = Clock::MonotonicRaw;
+    let mut receiver = Receiver::of(near, 4096).map_err(|_| "no room").unwrap();
+    let has = |receiver: &Receiver, bytes| while receiver.place(&clock).unwrap().0 < bytes {};
+    far.write_all(&[1; 20_000]).unwrap();
+    has(&receiver, 20_000);
+    let mut place = receiver.place(&clock).unwrap();
+    far.write_all(&[1; 5000]).unwrap();
+    has(&receiver, 25_000);
+    // By its own reads it would have got five times as much.
+    let (_, came) = receiver.receive_for(&clock, &mut place, 1.0, u64::MAX).unwrap();
+    assert_eq!((came, receiver.read, place.0), (5000, 25_000, 25_000));
 }

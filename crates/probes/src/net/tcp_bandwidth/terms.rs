@@ -1,17 +1,14 @@
-//! What both ends of a stream know of how it is to be carried.
+//! Terms of a stream, which both of its ends know, and the axes that they come of: direction, congestion, window and block, method.
 
-use std::net::TcpListener;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
 use std::str::FromStr;
 
 use hostmark_engine::prelude::*;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 
-use super::congestion::Congestion;
-use super::direction::Direction;
-use super::method::SendMethod;
-use super::receiver::block_of;
-use super::window::Window;
-use crate::workloads::network::socket;
+use crate::workloads;
+use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 
 /// How streams are to be carried.
 #[derive(Debug, Clone)]
@@ -79,6 +76,306 @@ impl StreamOptions {
     }
 }
 
+/// Room for a read of so many bytes, one at least.
+pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
+    Ok(vec![1; usize::try_from(bytes.max(1))?])
+}
+
 fn parsed<T: FromStr<Err: Into<Message>>>(value: String) -> Result<T> {
     value.parse().map_err(|error| RoundError::failed(ReasonCode::Internal, error))
+}
+
+/// The axis, as the case sees it.
+pub const DIRECTION: Axis = Axis::choice(
+    "direction",
+    "receive",
+    Points::Listed { quick: &["receive"], standard: &["send", "both"], thorough: &[] },
+)
+.of_links();
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The far end.
+    Receive,
+    /// The case.
+    Send,
+    /// Each over a connection of its own, at once.
+    Both,
+}
+
+impl FromStr for Direction {
+    type Err = Message;
+
+    fn from_str(name: &str) -> std::result::Result<Direction, Message> {
+        Ok(match name {
+            "receive" => Direction::Receive,
+            "send" => Direction::Send,
+            "both" => Direction::Both,
+            _ => return Err(say!("there is no direction '{name}'")),
+        })
+    }
+}
+
+impl Direction {
+    /// Whether the case receives.
+    pub fn receives(self) -> bool {
+        self != Direction::Send
+    }
+
+    /// Whether the case sends.
+    pub fn sends(self) -> bool {
+        self != Direction::Receive
+    }
+}
+
+/// The axis: reno is in every kernel, and never paces.
+pub const CONGESTION: Axis = Axis::choice(
+    "congestion",
+    "default",
+    Points::Listed { quick: &["default", "reno"], standard: &["cubic", "bbr"], thorough: &[] },
+);
+
+/// The algorithm that a sender uses: the system's where none is named.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Congestion(Option<String>);
+
+impl FromStr for Congestion {
+    type Err = Message;
+
+    fn from_str(name: &str) -> std::result::Result<Congestion, Message> {
+        Ok(Congestion((name != CONGESTION.default).then(|| name.to_owned())))
+    }
+}
+
+impl Congestion {
+    /// Sets it for a socket and what it accepts. Skipped where the kernel has not loaded it, and where it is the system's own.
+    pub fn set(&self, socket: &impl AsFd) -> Result<()> {
+        let Some(wanted) = &self.0 else { return Ok(()) };
+        let of_system = workloads::network::socket::congestion_control(socket)?;
+        if *wanted == of_system {
+            return Err(RoundError::skipped(
+                ReasonCode::NotApplicable,
+                say!("{wanted} is the system's own: congestion=default measures it"),
+            ));
+        }
+        let loaded = workloads::network::socket::congestion_controls()?;
+        if !loaded.contains(wanted) {
+            let loaded = loaded.join(", ");
+            return Err(RoundError::skipped(
+                ReasonCode::Kernel,
+                say!("the kernel has not loaded {wanted}, only {loaded}: modprobe tcp_{wanted}"),
+            ));
+        }
+        let refused = |error| RoundError::lacking(say!("only root may use {wanted} here"), &error);
+        workloads::network::socket::set_congestion_control(socket, wanted).map_err(refused)
+    }
+}
+
+/// By name, of send and receive buffer: from the standard profile on, and in the thorough one.
+const SIZES: &[(&str, usize)] = &[
+    ("64k", 64 << 10),
+    ("128k", 128 << 10),
+    ("256k", 256 << 10),
+    ("512k", 512 << 10),
+    ("1m", 1 << 20),
+    ("2m", 2 << 20),
+    ("4m", 4 << 20),
+    ("8m", 8 << 20),
+    ("16m", 16 << 20),
+];
+
+pub const WINDOW: Axis = Axis::choice(
+    "window",
+    "default",
+    Points::Listed {
+        quick: &["default"],
+        standard: &["64k", "256k", "1m", "4m"],
+        thorough: &["128k", "512k", "2m", "8m", "16m"],
+    },
+);
+
+/// The axis of what one read asks for.
+pub const BLOCK: Axis = Axis::size(
+    "block",
+    "65536",
+    Points::Listed { quick: &["65536"], standard: &["16384", "262144"], thorough: &["4096", "1048576"] },
+);
+
+/// What both ends ask for, bytes; nothing where the kernel tunes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window(Option<usize>);
+
+impl FromStr for Window {
+    type Err = Message;
+
+    fn from_str(name: &str) -> std::result::Result<Window, Message> {
+        match SIZES.iter().find(|(known, _)| *known == name) {
+            Some((_, bytes)) => Ok(Window(Some(*bytes))),
+            None if name == WINDOW.default => Ok(Window(None)),
+            None => Err(say!("there is no window '{name}'")),
+        }
+    }
+}
+
+impl Window {
+    /// What to ask for, where something is.
+    pub fn bytes(self) -> Option<usize> {
+        self.0
+    }
+
+    /// Skipped where a smaller window of the axis gives the same buffers.
+    pub fn check(self, sends: u64, receives: u64) -> Result<()> {
+        let Some(wanted) = self.0 else { return Ok(()) };
+        let larger = sends.max(receives);
+        let same = SIZES.iter().find(|(_, bytes)| *bytes < wanted && *bytes as u64 >= larger);
+        same.map_or(Ok(()), |(name, _)| {
+            Err(RoundError::skipped(
+                ReasonCode::NotApplicable,
+                say!(
+                    "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
+                 net.core.wmem_max and net.core.rmem_max"
+                ),
+            ))
+        })
+    }
+}
+
+/// The axis of how a message is sent.
+pub const METHOD: Axis = Axis::choice(
+    "method",
+    "write",
+    Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
+);
+
+/// How a message is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMethod {
+    /// send(2).
+    Write,
+    /// sendfile(2) from a file in memory.
+    SendFile,
+    /// splice(2) from a file in memory, by way of a pipe.
+    Splice,
+    /// send(2) with MSG_ZEROCOPY.
+    ZeroCopy,
+}
+
+impl FromStr for SendMethod {
+    type Err = Message;
+
+    fn from_str(name: &str) -> std::result::Result<SendMethod, Message> {
+        Ok(match name {
+            "write" => SendMethod::Write,
+            "sendfile" => SendMethod::SendFile,
+            "splice" => SendMethod::Splice,
+            "zero_copy" => SendMethod::ZeroCopy,
+            _ => return Err(say!("there is no method '{name}'")),
+        })
+    }
+}
+
+/// The pipe's capacity that a splice asks for: what any user may have on most hosts.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// The end that writes.
+pub struct Sender<'a> {
+    method: SendMethod,
+    message: &'a [u8],
+    file: Option<OwnedFd>,
+    splicer: Option<Splicer>,
+}
+
+impl Sender<'_> {
+    /// What sends `message` so.
+    pub fn new(method: SendMethod, message: &[u8]) -> io::Result<Sender<'_>> {
+        let file = match method {
+            SendMethod::Write | SendMethod::ZeroCopy => None,
+            SendMethod::SendFile | SendMethod::Splice => Some(socket::memory_file(message)?),
+        };
+        let splicer = if method == SendMethod::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
+        Ok(Sender { method, message, file, splicer })
+    }
+
+    /// Sends without pause: only an error ends it, as that the other end is gone. `copied`: whether the kernel tells of
+    /// MSG_ZEROCOPY that it copied after all.
+    pub fn send_for_ever(&self, mut stream: &TcpStream, copied: &mut Option<bool>) -> io::Result<()> {
+        let message = self.message;
+        match (self.method, &self.file, &self.splicer) {
+            (SendMethod::SendFile, Some(file), _) => loop {
+                socket::send_file(stream, file, message.len())?;
+            },
+            (SendMethod::Splice, Some(file), Some(splicer)) => loop {
+                splicer.send(stream, file, message.len())?;
+            },
+            (SendMethod::ZeroCopy, ..) => {
+                let mut sender = ZeroCopySender::new(stream)?;
+                loop {
+                    let sent = sender.send(message);
+                    *copied = sender.is_reported.then_some(sender.copied);
+                    sent?;
+                }
+            }
+            _ => loop {
+                stream.write_all(message).call("sendto")?;
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::workloads::network::socket;
+
+    fn set(name: &str) -> Result<String> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        name.parse::<Congestion>().unwrap().set(&listener)?;
+        Ok(socket::congestion_control(&listener).unwrap())
+    }
+
+    #[test]
+    fn what_the_system_has_is_measured_once_and_nothing_is_loaded() {
+        let of_system = set("default").unwrap();
+        assert!(set(&of_system).unwrap_err().to_string().contains("congestion=default"));
+        let other = if of_system == "reno" { None } else { Some("reno") };
+        assert!(other.is_none_or(|name| set(name).unwrap() == name));
+        let before = socket::congestion_controls().unwrap();
+        assert!(set("no_such").unwrap_err().to_string().contains("has not loaded no_such"));
+        assert_eq!(socket::congestion_controls().unwrap(), before);
+    }
+
+    #[test]
+    fn a_window_that_gives_no_more_than_another_is_skipped_with_the_reason() {
+        let window = |name: &str| name.parse::<Window>().unwrap();
+        // What most kernels give by default.
+        let limit = 208 << 10;
+        for (name, given, as_for) in [
+            ("64k", 64 << 10, None),
+            ("256k", limit, None),
+            ("512k", limit, Some("window=256k;")),
+            ("16m", limit, Some("window=256k;")),
+            ("16m", 4 << 20, Some("window=4m;")),
+            ("4m", 4 << 20, None),
+            ("64k", 1 << 10, None),
+            ("default", limit, None),
+        ] {
+            let message = window(name).check(given, given).map_err(|error| error.to_string()).err();
+            assert_eq!(message.is_some(), as_for.is_some(), "{name} {given}: {message:?}");
+            assert!(message.zip(as_for).is_none_or(|(message, other)| message.contains(other)));
+        }
+        // One end alone may be refused: what the other has is more than a smaller window gives.
+        window("1m").check(limit, 1 << 20).unwrap();
+    }
+
+    #[test]
+    fn every_point_has_a_size() {
+        let Points::Listed { quick, standard, thorough } = WINDOW.points else { panic!("the points are listed") };
+        for name in [quick, standard, thorough].concat() {
+            assert_eq!(name.parse::<Window>().unwrap().bytes().is_none(), name == WINDOW.default, "{name}");
+        }
+        assert!("3m".parse::<Window>().is_err());
+    }
 }

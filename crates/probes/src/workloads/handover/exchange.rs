@@ -1,22 +1,27 @@
 //! Two processes that hand a byte or a token to and fro: the ways of it that are descriptors.
 
+use std::ffi::CStr;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::AtomicU32;
 
-use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::{ReasonCode, say};
 use rustix::event::EventfdFlags;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
-use hostmark_engine::prelude::ReasonCode;
-
 use crate::workloads::call::{Call, fault};
 use crate::workloads::handover::ping_pong::Turns;
-use crate::workloads::peer::Peer;
-use crate::workloads::storage::files::copy;
-use crate::workloads::{checked, exit_message, machine::arch, network::local, storage::files};
+use crate::workloads::ipc_cleanup::{self, Object, Record};
+use crate::workloads::machine::arch::{self, until_done};
+use crate::workloads::network::local;
+use crate::workloads::process::Peer;
+use crate::workloads::storage::files::{self, copy};
+use crate::workloads::waits::{Alone, Shared, give, take};
+use crate::workloads::{checked, exit_message};
 
 /// Another process and this one, each waiting for its turn until the other has had its own.
 #[derive(Debug)]
@@ -222,15 +227,156 @@ pub(crate) fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
     checked("read", arch::transfer(libc::SYS_read, eventfd.as_raw_fd(), count.as_mut_ptr(), count.len())).map(drop)
 }
 
+/// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.
+pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    let words = Rc::new(Shared::new([Alone::<AtomicU32>::default(), Alone::default()])?);
+    let (near, far) = (words.clone(), words);
+    Exchange::start(
+        cpus,
+        move || give(&near[0].0).and_then(|()| take(&near[1].0)),
+        move || Ok(move || take(&far[0].0).and_then(|()| give(&far[1].0))),
+    )
+}
+
+/// What the kernel is told of a queue: flags, messages that it holds, bytes of one, and the messages in it now.
+#[repr(C)]
+struct Attributes {
+    flags: libc::c_long,
+    most_messages: libc::c_long,
+    message_bytes: libc::c_long,
+    messages: libc::c_long,
+    reserved: [libc::c_long; 4],
+}
+
+/// A queue of one message of one byte, which has lost its name already. Its name is written down before it is given.
+fn queue() -> io::Result<OwnedFd> {
+    let object = Object::queue()?;
+    let Object::Queue { number, .. } = object else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let _record = Record::of(object);
+    named(&ipc_cleanup::queue_name(number)?)
+}
+
+fn named(name: &CStr) -> io::Result<OwnedFd> {
+    let attributes = Attributes { flags: 0, most_messages: 1, message_bytes: 1, messages: 0, reserved: [0; 4] };
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    let arguments =
+        [name.as_ptr() as usize, flags as usize, ipc_cleanup::MODE as usize, &raw const attributes as usize, 0, 0];
+    // SAFETY: a name that ends in zero, and attributes, both only read.
+    let opened = checked("mq_open", unsafe { arch::call(libc::SYS_mq_open, arguments) })?;
+    // SAFETY: a descriptor that is new, and nobody else's.
+    let queue = unsafe { OwnedFd::from_raw_fd(opened as i32) };
+    // SAFETY: the same name.
+    checked("mq_unlink", unsafe { arch::call(libc::SYS_mq_unlink, [name.as_ptr() as usize, 0, 0, 0, 0, 0]) })?;
+    Ok(queue)
+}
+
+#[inline(always)]
+fn send(queue: &OwnedFd) -> io::Result<()> {
+    // SAFETY: one byte, which is only read; no timeout.
+    unsafe {
+        until_done(
+            "mq_timedsend",
+            libc::SYS_mq_timedsend,
+            [queue.as_raw_fd() as usize, b"x".as_ptr() as usize, 1, 0, 0, 0],
+        )
+    }
+    .map(drop)
+}
+
+#[inline(always)]
+fn receive(queue: &OwnedFd) -> io::Result<()> {
+    let mut byte = [0_u8];
+    let arguments = [queue.as_raw_fd() as usize, byte.as_mut_ptr() as usize, 1, 0, 0, 0];
+    // SAFETY: room for one byte, which is the most that a message has; nobody asks for its priority; no timeout.
+    unsafe { until_done("mq_timedreceive", libc::SYS_mq_timedreceive, arguments) }.map(drop)
+}
+
+/// A message of one byte through two queues.
+pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    let (there, back) = (queue()?, queue()?);
+    let (to, from) = (copy(&there)?, copy(&back)?);
+    Exchange::start(
+        cpus,
+        move || send(&to).and_then(|()| receive(&from)),
+        move || Ok(move || receive(&there).and_then(|()| send(&back))),
+    )
+}
+
+/// Bytes of the file that are locked: one more than processes.
+const BYTES: i64 = 3;
+
+/// A place among the file's bytes, the lock of which is held.
+#[derive(Debug)]
+struct LockedByte {
+    file: OwnedFd,
+    byte: i64,
+}
+
+impl LockedByte {
+    /// Opens `path` and locks its byte number `byte`.
+    fn take(path: &Path, byte: i64) -> io::Result<LockedByte> {
+        let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.call("openat")?.into();
+        lock(&file, byte)?;
+        Ok(LockedByte { file, byte })
+    }
+
+    /// Goes on to the next byte, waiting until it is free, and frees this one.
+    #[inline(always)]
+    fn advance(&mut self) -> io::Result<()> {
+        let next = (self.byte + 1) % BYTES;
+        lock(&self.file, next)?;
+        unlock(&self.file, self.byte)?;
+        self.byte = next;
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn lock(file: &OwnedFd, byte: i64) -> io::Result<()> {
+    set(file, libc::F_SETLKW, libc::F_WRLCK, byte)
+}
+
+#[inline(always)]
+fn unlock(file: &OwnedFd, byte: i64) -> io::Result<()> {
+    set(file, libc::F_SETLK, libc::F_UNLCK, byte)
+}
+
+#[inline(always)]
+fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
+    let lock = libc::flock { l_type: kind as i16, l_whence: libc::SEEK_SET as i16, l_start: byte, l_len: 1, l_pid: 0 };
+    let arguments = [file.as_raw_fd() as usize, command as usize, &raw const lock as usize, 0, 0, 0];
+    // SAFETY: a lock, which these commands only read.
+    unsafe { until_done("fcntl", libc::SYS_fcntl, arguments) }.map(drop)
+}
+
+/// Turns by the locks of three bytes of a file in `directory`. Each process holds one byte and goes on to the next, which
+/// it must wait for while the other is there; with one byte free, each step of one allows one step of the other, so that
+/// none can go twice. A turn of each is two hand-overs.
+pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    let path = directory.join("locked");
+    let mut near = LockedByte::take(&path, 0)?;
+    let exchange = Exchange::start(
+        cpus,
+        move || near.advance(),
+        move || {
+            // Locks belong to a process: the child takes its own, and this one does not begin before it has it.
+            let mut far = LockedByte::take(&path, 1)?;
+            Ok(move || far.advance())
+        },
+    )?;
+    // The free byte lies before the other: it has the first turn, and this process waits for that.
+    Ok(exchange.ahead_by(1))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::affinity;
-    use crate::workloads::clock;
     use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
+    use crate::workloads::{affinity, clock};
 
     /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
     /// turn, however long that takes, and the other has as many turns as this one.
@@ -338,6 +484,41 @@ pub(super) mod tests {
         in_a_child(|| {
             let refused = by_eventfd(&[1 << 16]).map(drop).unwrap_err();
             assert!(refused.to_string().contains("could not begin"));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_token_goes_to_and_fro() {
+        check(by_futex);
+    }
+
+    #[test]
+    fn a_byte_goes_to_and_fro() {
+        match queue() {
+            // A kernel without them says so: that is what a probe skips by.
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
+            Ok(_) => check(by_queues),
+        }
+    }
+
+    #[test]
+    fn processes_go_round_the_locks() {
+        let directory = tempfile::tempdir().unwrap();
+        check(|cpus| by_file_locks(cpus, directory.path()));
+    }
+
+    #[test]
+    #[ignore = "takes long"]
+    fn turns_without_the_other_are_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        in_a_child(|| {
+            let mut exchange = by_file_locks(&affinity::allowed()?, directory.path())?;
+            exchange.there_and_back()?;
+            end(&exchange)?;
+            // With its locks gone nothing stops this process.
+            (0..100).try_for_each(|_| exchange.there_and_back())?;
+            assert!(exchange.check().unwrap_err().to_string().contains("not every one happened"));
             Ok(())
         });
     }

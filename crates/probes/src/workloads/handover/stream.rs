@@ -1,15 +1,21 @@
-//! A process that writes into a stream for ever, and reading from it.
+//! Streams of bytes between processes: one that writes for ever, one that accepts connections, and a ring in memory that both share.
 
+use std::cell::UnsafeCell;
 use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::{ReasonCode, say};
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use hostmark_engine::prelude::ReasonCode;
-
+use crate::workloads::by_function;
 use crate::workloads::call::{Call, fault, named, returned};
-use crate::workloads::peer::Peer;
+use crate::workloads::handover::ping_pong::Turns;
+use crate::workloads::network::local;
+use crate::workloads::process::Peer;
+use crate::workloads::storage::files;
+use crate::workloads::waits::{Alone, Shared, Word, sleep_marked, wake_marked};
 
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
 #[derive(Debug)]
@@ -83,11 +89,252 @@ fn write_for_ever(end: &OwnedFd, message: &[u8]) -> io::Result<()> {
     }
 }
 
+/// A child that writes messages into a pipe until it is dropped; it dies with its parent.
+#[derive(Debug)]
+pub struct PipeWriter {
+    stream: Stream,
+    /// The pipe's capacity, bytes, as the kernel gave it.
+    pub capacity: usize,
+}
+
+impl PipeWriter {
+    /// Starts a child bound to `cpus` that writes `message` over and over. `capacity`: what to ask the kernel for.
+    /// Refuses when this process has several threads: a lock held by one of them would stay locked in the child.
+    pub fn spawn(message: &[u8], capacity: Option<usize>, cpus: &[usize]) -> io::Result<PipeWriter> {
+        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
+        if let Some(bytes) = capacity {
+            rustix::pipe::fcntl_setpipe_size(&write_end, bytes).call("fcntl")?;
+        }
+        let capacity = rustix::pipe::fcntl_getpipe_size(&write_end).call("fcntl")?;
+        Ok(PipeWriter { stream: Stream::spawn(message, read_end, write_end, cpus)?, capacity })
+    }
+
+    /// The writer's process id.
+    pub fn writer(&self) -> u32 {
+        self.stream.writer()
+    }
+
+    /// Reads `bytes` from the pipe into `block`, at most a block at a time.
+    #[inline]
+    pub fn read(&self, bytes: u64, block: &mut [u8]) -> io::Result<()> {
+        self.stream.read(bytes, block)
+    }
+}
+
+/// A child that accepts and closes until it is dropped; it dies with its parent.
+#[derive(Debug)]
+pub struct Listener {
+    _peer: Peer,
+    address: SocketAddrUnix,
+    closed: Turns,
+    asked: u64,
+}
+
+impl Listener {
+    /// Starts a child bound to `cpus` that listens at a socket file, which is made in `directory`.
+    pub fn spawn(cpus: &[usize], directory: &Path) -> io::Result<Listener> {
+        let path = directory.join("listener");
+        let listener = local::unix_listener(&path)?;
+        let address = SocketAddrUnix::new(&path)?;
+        let closed = Turns::new()?;
+        let peer = Peer::spawn(cpus, || {
+            loop {
+                closed.take(|| listener.accept().map(drop).call("accept4"))?;
+            }
+        })?;
+        Ok(Listener { _peer: peer, address, closed, asked: 0 })
+    }
+
+    /// Makes a socket, connects it, waits until the other end has been closed, and closes it.
+    #[inline(always)]
+    pub fn connect_and_close(&mut self) -> io::Result<()> {
+        self.asked += 1;
+        let socket: OwnedFd = by_function(|| {
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")
+        })?;
+        by_function(|| rustix::net::connect(&socket, &self.address)).call("connect")?;
+        match files::read_byte(&socket) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => Err(io::Error::other(say!("who only closes has written"))),
+        }
+    }
+
+    /// Called after the measuring: an error unless the child has accepted and closed every connection.
+    pub fn check(&self) -> io::Result<()> {
+        self.closed.expect(self.asked)
+    }
+}
+
+/// Bytes that the ring holds: both copies stay in a core's own cache, and a futex call comes every some messages.
+pub const CAPACITY: usize = 256 << 10;
+/// Bytes copied before the other is told of them, at most: both work at once where they have two CPUs.
+const PIECE: usize = 64 << 10;
+
+/// What both processes share.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+struct SharedMemory {
+    flow: FlowControl<CAPACITY, PIECE>,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+#[repr(align(4096))]
+struct Bytes(UnsafeCell<[u8; CAPACITY]>);
+
+// SAFETY: which part belongs to whom is told by the flow: nobody else uses it meanwhile.
+unsafe impl Sync for Bytes {}
+
+/// The ring, as both processes see it.
+#[derive(Debug)]
+struct SharedRing {
+    memory: Shared<SharedMemory>,
+}
+
+impl SharedRing {
+    fn new() -> io::Result<SharedRing> {
+        let bytes = Bytes(UnsafeCell::new([0; CAPACITY]));
+        Ok(SharedRing { memory: Shared::new(SharedMemory { flow: FlowControl::default(), bytes })? })
+    }
+
+    /// The byte at an offset, from which `bytes` lie inside the ring.
+    #[inline(always)]
+    fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= CAPACITY));
+        // SAFETY: inside the array.
+        unsafe { self.memory.bytes.0.get().cast::<u8>().add(offset) }
+    }
+
+    /// Copies one piece in, of `message` at most, waiting until there is room for all of it; returns how long it was.
+    fn write(&self, message: &[u8]) -> io::Result<usize> {
+        let (at, piece) = self.memory.flow.room(message.len())?;
+        let to = self.place(at, piece);
+        assert!(piece <= message.len());
+        // SAFETY: inside the ring and the message, and free: the reader leaves it alone until it is told to be written.
+        unsafe { std::ptr::copy_nonoverlapping(message.as_ptr(), to, piece) };
+        self.memory.flow.wrote(piece)?;
+        Ok(piece)
+    }
+
+    /// Copies one piece out, of `block` at most, waiting until there is any; returns how long it was.
+    fn read(&self, block: &mut [u8]) -> io::Result<usize> {
+        let (at, piece) = self.memory.flow.content(block.len())?;
+        let from = self.place(at, piece);
+        assert!(piece <= block.len());
+        // SAFETY: inside the ring and the block, and written: the writer leaves it alone until it is told to be read.
+        unsafe { std::ptr::copy_nonoverlapping(from, block.as_mut_ptr(), piece) };
+        self.memory.flow.took(piece)?;
+        Ok(piece)
+    }
+}
+
+/// A child that copies messages into a ring until it is dropped; it dies with its parent.
+#[derive(Debug)]
+pub struct RingWriter {
+    peer: Peer,
+    ring: SharedRing,
+}
+
+impl RingWriter {
+    /// Starts a child bound to `cpus` that writes `message` over and over.
+    pub fn spawn(message: &[u8], cpus: &[usize]) -> io::Result<RingWriter> {
+        let ring = SharedRing::new()?;
+        let peer = Peer::spawn(cpus, || {
+            loop {
+                let mut rest = message;
+                while !rest.is_empty() {
+                    rest = &rest[ring.write(rest)?..];
+                }
+            }
+        })?;
+        Ok(RingWriter { peer, ring })
+    }
+
+    /// The writer's process id.
+    pub fn writer(&self) -> u32 {
+        self.peer.pid()
+    }
+
+    /// Copies `bytes` out of the ring into `block`, at most a block at a time.
+    #[inline]
+    pub fn read(&self, bytes: u64, block: &mut [u8]) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 {
+            let most = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= self.ring.read(&mut block[..most])? as u64;
+        }
+        Ok(())
+    }
+}
+
+/// The counts of a ring that holds `CAPACITY` bytes, and takes `PIECE` of them at once at most. They wrap, which the capacity
+/// divides.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct FlowControl<const CAPACITY: usize, const PIECE: usize, W = AtomicU32> {
+    written: Alone<W>,
+    read: Alone<W>,
+    reader_sleeps: Alone<W>,
+    writer_sleeps: Alone<W>,
+}
+
+impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, PIECE, W> {
+    /// Bytes that have been written and not been read.
+    #[inline(always)]
+    fn filled(&self) -> usize {
+        let written = self.written.0.load(Ordering::Acquire);
+        written.wrapping_sub(self.read.0.load(Ordering::Acquire)) as usize
+    }
+
+    /// Where the writer goes on, and how many of `length` bytes it may write there; waits until there is room for them.
+    #[inline(always)]
+    pub(crate) fn room(&self, length: usize) -> io::Result<(usize, usize)> {
+        let at = self.written.0.load(Ordering::Relaxed) as usize % CAPACITY;
+        let piece = length.min(PIECE).min(CAPACITY - at);
+        // Who has filled the ring sleeps until half of it is free again, so as not to be woken for each piece.
+        if CAPACITY - self.filled() < piece {
+            sleep_marked(&self.writer_sleeps.0, || self.filled() <= CAPACITY / 2)?;
+        }
+        Ok((at, piece))
+    }
+
+    /// The writer has written a piece.
+    #[inline(always)]
+    pub(crate) fn wrote(&self, piece: usize) -> io::Result<()> {
+        let count = &self.written.0;
+        count.store(count.load(Ordering::Relaxed).wrapping_add(piece as u32), Ordering::Release);
+        wake_marked(&self.reader_sleeps.0)
+    }
+
+    /// Where the reader goes on, and how many bytes of `most` it may read there; waits until there are any.
+    #[inline(always)]
+    pub(crate) fn content(&self, most: usize) -> io::Result<(usize, usize)> {
+        if self.filled() == 0 {
+            sleep_marked(&self.reader_sleeps.0, || self.filled() > 0)?;
+        }
+        let at = self.read.0.load(Ordering::Relaxed) as usize % CAPACITY;
+        Ok((at, most.min(self.filled()).min(CAPACITY - at)))
+    }
+
+    /// The reader has read a piece.
+    #[inline(always)]
+    pub(crate) fn took(&self, piece: usize) -> io::Result<()> {
+        let count = &self.read.0;
+        count.store(count.load(Ordering::Relaxed).wrapping_add(piece as u32), Ordering::Release);
+        if self.filled() <= CAPACITY / 2 { wake_marked(&self.writer_sleeps.0) } else { Ok(()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::workloads::affinity;
+    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
+    use crate::workloads::waits::model::{ModelWord, every_interleaving};
+    use crate::workloads::{affinity, clock};
 
     #[test]
     fn bytes_come_in_their_order() {
@@ -102,6 +349,69 @@ mod tests {
                 assert_eq!(u64::from(block[0]), (nth + bytes - 1) % 251);
             }
             Ok(())
+        });
+    }
+
+    #[test]
+    fn every_connection_is_closed_by_the_other_before_it_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        in_a_child(|| {
+            for (delay, times) in [(Duration::from_millis(5), 5), (Duration::ZERO, 100)] {
+                delay_turns(delay);
+                let begin_ns = clock::monotonic_ns();
+                let mut listener = Listener::spawn(&affinity::allowed()?, directory.path())?;
+                never_early(begin_ns, delay, times, || listener.connect_and_close())?;
+                listener.check()?;
+                std::fs::remove_file(directory.path().join("listener"))?;
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn every_byte_comes_out_as_it_went_in() {
+        // A message that no boundary of the ring divides, over several times its capacity.
+        let message: Vec<u8> = (0..=250).cycle().take(251 * 500).collect();
+        in_a_child(|| {
+            let cpus = affinity::allowed()?;
+            affinity::bind(&cpus[..1])?;
+            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
+                let writer = RingWriter::spawn(&message, &[*other])?;
+                let mut next = 0;
+                for nth in 0..3000 {
+                    let mut block = vec![0; 1 + nth % 997];
+                    let piece = writer.ring.read(&mut block)?;
+                    assert!(piece > 0);
+                    for byte in &block[..piece] {
+                        assert_eq!(*byte, next);
+                        next = (next + 1) % 251;
+                    }
+                }
+            }
+            Ok(())
+        });
+    }
+
+    /// Two ends of a ring of two bytes hand over this many, one at a time.
+    const BYTES: usize = 4;
+
+    #[test]
+    #[ignore = "takes long"]
+    fn both_ends_of_a_ring_come_through_in_every_interleaving() {
+        every_interleaving(3, || {
+            let flow = std::sync::Arc::new(FlowControl::<2, 1, ModelWord>::default());
+            let writing = flow.clone();
+            let writer = loom::thread::spawn(move || {
+                for number in 0..BYTES {
+                    assert_eq!(writing.room(9).unwrap(), (number % 2, 1));
+                    writing.wrote(1).unwrap();
+                }
+            });
+            for number in 0..BYTES {
+                assert_eq!(flow.content(1).unwrap(), (number % 2, 1));
+                flow.took(1).unwrap();
+            }
+            writer.join().unwrap();
         });
     }
 }

@@ -1,5 +1,9 @@
 //! System calls as programs make them, by a function that returns, and what else only instructions can do.
 
+use std::io;
+
+use crate::workloads::checked;
+
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod machine;
@@ -46,6 +50,21 @@ pub(crate) fn bare_call0(number: libc::c_long) -> i64 {
 pub(crate) unsafe fn call(number: libc::c_long, [a, b, c, d, e, f]: [usize; 6]) -> i64 {
     // SAFETY: the caller's.
     unsafe { system_call!(number, a, b, c, d, e, f) }
+}
+
+/// A call, made again when a signal had interrupted it, as a process that is stopped and goes on sees it.
+///
+/// # Safety
+/// As for [`call`].
+#[inline(always)]
+pub(crate) unsafe fn until_done(name: &'static str, number: libc::c_long, arguments: [usize; 6]) -> io::Result<usize> {
+    loop {
+        // SAFETY: the caller's.
+        let result = unsafe { call(number, arguments) };
+        if result != -i64::from(libc::EINTR) {
+            return checked(name, result);
+        }
+    }
 }
 
 #[cfg(test)]

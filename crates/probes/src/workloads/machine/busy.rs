@@ -1,10 +1,13 @@
-//! How much of the time this process was on a CPU: an end of a transfer.
+//! CPU time of an end of a transfer: how much of the time this process was on a CPU, how often both sides left it, and what a
+//! hypervisor took.
 
-use std::io;
+use std::{fs, io};
 
-use crate::workloads::machine::switches::Switches;
-use crate::workloads::usage::Usage;
-use crate::workloads::{clock, cpu_time};
+use hostmark_engine::prelude::{ReasonCode, say};
+
+use crate::workloads::call::{Call, fault};
+use crate::workloads::clock;
+use crate::workloads::usage::{self, Usage};
 
 /// The time that this process spent on a CPU, and the time that passed, over many stretches of work.
 #[derive(Debug, Default)]
@@ -19,7 +22,7 @@ impl Busy {
     /// A stretch begins.
     #[inline]
     pub fn begin(&mut self) -> io::Result<()> {
-        self.begun = cpu_time::of_process()?;
+        self.begun = usage::cpu_ns_of_process()?;
         self.begun_at = clock::monotonic_ns();
         Ok(())
     }
@@ -28,7 +31,7 @@ impl Busy {
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
         self.passed += clock::monotonic_ns() - self.begun_at;
-        self.spent += cpu_time::of_process()?.saturating_sub(self.begun);
+        self.spent += usage::cpu_ns_of_process()?.saturating_sub(self.begun);
         Ok(())
     }
 
@@ -104,20 +107,89 @@ fn average(spent_ns: u64, passed_ns: u64) -> Option<f64> {
     (passed_ns > 0).then(|| spent_ns as f64 / passed_ns as f64)
 }
 
+/// What was stolen from CPUs since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stolen {
+    /// Summed over the CPUs, ns.
+    pub ns: u64,
+}
+
+impl Stolen {
+    /// The kernel tells it in these steps (USER_HZ), ns.
+    pub const STEP_NS: u64 = 10_000_000;
+
+    /// What was stolen so far from these CPUs; from all together where none is named.
+    pub fn read(cpus: &[usize]) -> io::Result<Stolen> {
+        let stat = std::fs::read_to_string("/proc/stat").call("read /proc/stat")?;
+        Stolen::of(&stat, cpus).ok_or_else(|| fault(ReasonCode::Kernel, say!("/proc/stat has no such column")))
+    }
+
+    /// From lines of `cpu3 user nice system idle iowait irq softirq steal …`; the first is `cpu` for all.
+    fn of(stat: &str, cpus: &[usize]) -> Option<Stolen> {
+        let of_row = |name: &str| -> Option<u64> {
+            let row = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+            row.split_whitespace().nth(7)?.parse::<u64>().ok()?.checked_mul(Stolen::STEP_NS)
+        };
+        let ns = match cpus {
+            [] => of_row("cpu")?,
+            _ => cpus.iter().map(|cpu| of_row(&format!("cpu{cpu}"))).sum::<Option<u64>>()?,
+        };
+        Some(Stolen { ns })
+    }
+}
+
+/// What the kernel counts of a process' first thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Switches {
+    /// It slept, and was woken later.
+    pub voluntary: u64,
+    /// Another one took its place.
+    pub involuntary: u64,
+}
+
+impl Switches {
+    /// Those of a process so far; none is this process. An error where the kernel does not tell.
+    pub fn of(pid: Option<u32>) -> io::Result<Switches> {
+        let path = pid.map_or_else(|| "/proc/self/status".to_owned(), |pid| format!("/proc/{pid}/status"));
+        Switches::parse(&fs::read_to_string(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn parse(status: &str) -> Option<Switches> {
+        let number = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+            line.strip_prefix(':')?.trim().parse().ok()
+        };
+        Some(Switches {
+            voluntary: number("voluntary_ctxt_switches")?,
+            involuntary: number("nonvoluntary_ctxt_switches")?,
+        })
+    }
+
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(self, before: Switches) -> Switches {
+        Switches {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::process;
+    use crate::workloads::affinity;
+    use crate::workloads::process::{self, Peer};
 
     #[test]
     fn who_computes_is_busy_and_who_sleeps_is_not() {
         process::in_a_child(|| {
             let (mut computing, mut sleeping, begun_at) = (Busy::default(), Busy::default(), clock::monotonic_ns());
             computing.begin()?;
-            let begun = cpu_time::of_process()?;
-            while cpu_time::of_process()? < begun + 20_000_000 {}
+            let begun = usage::cpu_ns_of_process()?;
+            while usage::cpu_ns_of_process()? < begun + 20_000_000 {}
             computing.end()?;
             sleeping.begin()?;
             std::thread::sleep(Duration::from_millis(50));
@@ -150,5 +222,39 @@ mod tests {
     #[test]
     fn nothing_is_said_of_no_time() {
         assert_eq!(Busy::default().cpus(), None);
+    }
+
+    #[test]
+    fn steal_is_summed_over_the_cpus_that_are_asked_for() {
+        let stat = "cpu  1 1 1 1 1 1 1 60 0 0\ncpu0 1 1 1 1 1 1 1 10 0 0\ncpu1 1 1 1 1 1 1 1 20 0 0\ncpu10 1 1 1 1 1 1 1 30 0 0\nintr 5\n";
+        let ns = |cpus: &[usize]| Stolen::of(stat, cpus).map(|stolen| stolen.ns / Stolen::STEP_NS);
+        assert_eq!((ns(&[1]), ns(&[0, 10]), ns(&[])), (Some(20), Some(40), Some(60)));
+        assert_eq!((ns(&[2]), Stolen::of("cpu0 1 2 3\n", &[0]), Stolen::of("", &[])), (None, None, None));
+    }
+
+    #[test]
+    fn the_two_kinds_are_distinguished() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(Switches::parse(status), Some(Switches { voluntary: 7, involuntary: 3 }));
+        assert_eq!(Switches::parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn who_sleeps_ten_times_is_woken_ten_times() {
+        process::in_a_child(|| {
+            let (begin, begun) = rustix::pipe::pipe()?;
+            let (end, ended) = rustix::pipe::pipe()?;
+            let peer = Peer::spawn(&affinity::allowed()?, || {
+                (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+                rustix::io::write(&begun, b"x")?;
+                rustix::io::read(&end, &mut [0])?;
+                Ok(())
+            })?;
+            rustix::io::read(&begin, &mut [0])?;
+            let counted = Switches::of(Some(peer.pid()))?;
+            assert!((10..20).contains(&counted.voluntary), "{counted:?}");
+            drop(ended);
+            Ok(())
+        });
     }
 }

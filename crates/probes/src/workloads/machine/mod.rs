@@ -3,12 +3,7 @@
 pub(crate) mod arch;
 pub mod bpf;
 pub mod busy;
-pub mod clocks;
 pub mod context;
 pub mod kernel_module;
-pub mod sensitive;
-pub mod signal;
-pub mod steal;
-pub mod switches;
 pub mod timer;
 pub mod tiny_guest;

@@ -1,16 +1,16 @@
-//! Ways to wait for a time to pass, by the system calls that programs use.
+//! Clocks that a program can read, and ways to wait for a time to pass, by the system calls that programs use.
 
 use std::io;
 use std::time::Duration;
 
-use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::{ReasonCode, read_counter, say, smallest_step};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
-use hostmark_engine::prelude::ReasonCode;
-
+use crate::workloads::by_function;
 use crate::workloads::call::{Call, fault, named};
-use crate::workloads::{by_function, clock};
+use crate::workloads::clock::{self, monotonic_ns, monotonic_raw_ns};
+use crate::workloads::machine::arch;
 
 /// A way to wait; its descriptors are made beforehand.
 #[derive(Debug)]
@@ -181,10 +181,69 @@ pub fn slack_ns() -> io::Result<u64> {
     rustix::thread::current_timer_slack().call("prctl")
 }
 
+/// A clock, and the way to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockSource {
+    /// The CPU's counter, read in order by its instruction.
+    Counter,
+    /// `CLOCK_MONOTONIC` through the vDSO.
+    Monotonic,
+    /// `CLOCK_MONOTONIC_RAW` through the vDSO.
+    MonotonicRaw,
+    /// `CLOCK_MONOTONIC` by a system call.
+    Syscall,
+}
+
+impl ClockSource {
+    /// The source of this name: tsc, monotonic, monotonic_raw, syscall.
+    pub fn of_name(name: &str) -> Option<ClockSource> {
+        match name {
+            "tsc" => Some(ClockSource::Counter),
+            "monotonic" => Some(ClockSource::Monotonic),
+            "monotonic_raw" => Some(ClockSource::MonotonicRaw),
+            "syscall" => Some(ClockSource::Syscall),
+            _ => None,
+        }
+    }
+
+    /// The step in which it counts over some hundred readings: ticks of the counter, nanoseconds of the others; none when
+    /// it stood still.
+    pub fn step(self) -> Option<u64> {
+        let mut readings = [0; 500];
+        readings.fill_with(|| self.read());
+        smallest_step(&readings)
+    }
+
+    /// Whether this process may read it: reading a forbidden counter would end it.
+    pub fn is_readable(self) -> bool {
+        self != ClockSource::Counter || !crate::workloads::process::counter_forbidden()
+    }
+
+    /// Reads it once: ticks of the counter, nanoseconds of the others.
+    #[inline(always)]
+    pub fn read(self) -> u64 {
+        match self {
+            ClockSource::Counter => read_counter(),
+            ClockSource::Monotonic => monotonic_ns(),
+            ClockSource::MonotonicRaw => monotonic_raw_ns(),
+            ClockSource::Syscall => monotonic_by_syscall().unwrap_or(0),
+        }
+    }
+}
+
+#[inline(always)]
+fn monotonic_by_syscall() -> io::Result<u64> {
+    let mut now = [0_i64; 2];
+    match arch::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) {
+        0 => Ok(now[0] as u64 * 1_000_000_000 + now[1] as u64),
+        error => Err(named("clock_gettime", io::Error::from_raw_os_error(-error as i32))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::machine::clocks::ClockSource;
+    use crate::workloads::machine::timer::ClockSource;
 
     #[test]
     fn no_way_wakes_before_its_time() {
@@ -218,5 +277,23 @@ mod tests {
         assert!(ClockSource::Monotonic.read() >= due);
         drop(without);
         assert_eq!(slack_ns().unwrap(), usual);
+    }
+
+    #[test]
+    fn every_source_goes_forward() {
+        for name in ["tsc", "monotonic", "monotonic_raw", "syscall"] {
+            let source = ClockSource::of_name(name).unwrap();
+            let first = source.read();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert!(source.read() > first, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_instruction_and_the_vdso_read_one_clock() {
+        let before = ClockSource::Monotonic.read();
+        let between = ClockSource::Syscall.read();
+        let after = ClockSource::Monotonic.read();
+        assert!((before..=after).contains(&between));
     }
 }

@@ -1,6 +1,11 @@
-//! Mappings as operations to be measured: made, touched page by page, protected, given up.
+//! Mappings as operations to be measured: made, touched page by page or far apart, protected, given up; and what the kernel tells of
+//! their pages.
 
+use std::fs::{self, File};
 use std::io;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -233,12 +238,143 @@ impl Drop for Mapping {
 // SAFETY: the mapping is nobody else's; what several threads do by it are atomic accesses and system calls.
 unsafe impl Sync for Mapping {}
 
+/// One number per page.
+const ENTRY_BYTES: usize = 8;
+/// Set where the process maps no page but a place in swap, whatever the swap cache holds.
+const IS_SWAPPED: u64 = 1 << 62;
+
+/// Which pages of a mapping are swapped out: the page table leads to swap, and no longer to memory.
+pub fn swapped(mapping: &Mapping) -> io::Result<Vec<bool>> {
+    let page = Pages::Base.bytes();
+    let mut entries = vec![0_u8; mapping.length().div_ceil(page) * ENTRY_BYTES];
+    let from = mapping.address().addr() / page * ENTRY_BYTES;
+    let file = File::open("/proc/self/pagemap").map_err(|error| named("open", error))?;
+    file.read_exact_at(&mut entries, from as u64).map_err(|error| named("read", error))?;
+    Ok(entries.as_chunks().0.iter().map(|&entry| u64::from_ne_bytes(entry) & IS_SWAPPED != 0).collect())
+}
+
+const ACCESS: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+/// A range of addresses, of which base pages get memory of their own as they are touched; or huge pages at some places, all of which are
+/// one and the same in memory. Unmapped when dropped.
+#[derive(Debug)]
+pub struct Sparse {
+    mapping: NonNull<u8>,
+    mapped: usize,
+    offset: usize,
+    length: usize,
+}
+
+impl Sparse {
+    /// So many addresses whose pages are base pages.
+    pub fn base(length: usize) -> io::Result<Sparse> {
+        let sparse = Sparse::reserve(length, Pages::Base.bytes())?;
+        // SAFETY: the range is this mapping's own, and the advice changes no contents.
+        unsafe { libc::madvise(sparse.start().cast(), length, libc::MADV_NOHUGEPAGE) };
+        Ok(sparse)
+    }
+
+    /// So many addresses with a huge page at each of these `places`, multiples of its size; none where the kernel gives no huge page
+    /// for memory that is shared.
+    pub fn huge(length: usize, places: impl Iterator<Item = usize>) -> io::Result<Option<Sparse>> {
+        let page = Pages::Pmd.bytes();
+        let sparse = Sparse::reserve(length, page)?;
+        // SAFETY: the name ends with zero, and the kernel keeps nothing of it.
+        let file = unsafe { libc::memfd_create(c"hostmark".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(named("memfd_create", io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        rustix::fs::ftruncate(&file, page as u64).map_err(|error| named("ftruncate", error.into()))?;
+        let mut is_first = true;
+        for place in places {
+            assert!(place.is_multiple_of(page) && place + page <= length, "{place} of {length}");
+            // SAFETY: the place lies inside this mapping, which nobody has a reference to.
+            let at = unsafe { sparse.start().add(place) };
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+            // SAFETY: as above; what was mapped there was this mapping's own, and empty.
+            if unsafe { libc::mmap(at.cast(), page, ACCESS, flags, file.as_raw_fd(), 0) } == libc::MAP_FAILED {
+                return Err(named("mmap", io::Error::last_os_error()));
+            }
+            if is_first && !gathered(at, page) {
+                return Ok(None);
+            }
+            is_first = false;
+        }
+        Ok(Some(sparse))
+    }
+
+    fn reserve(length: usize, align: usize) -> io::Result<Sparse> {
+        let mapped = length.checked_add(align).filter(|mapped| isize::try_from(*mapped).is_ok());
+        let mapped = mapped.ok_or_else(|| named("mmap", io::ErrorKind::OutOfMemory.into()))?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, ACCESS, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(named("mmap", io::Error::last_os_error()));
+        }
+        let mapping =
+            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
+        Ok(Sparse { mapping, mapped, offset: mapping.as_ptr().align_offset(align), length })
+    }
+
+    fn start(&self) -> *mut u8 {
+        // SAFETY: the offset lies inside the mapping, by construction.
+        unsafe { self.mapping.as_ptr().add(self.offset) }
+    }
+
+    /// All of it: of huge pages a byte may be found at each place, so that only one of these may be used.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `length` bytes from `start` lie inside the mapping, are initialised (by the kernel) and borrowed with self.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.length) }
+    }
+}
+
+/// Fills the page at this address, and makes it a huge one; whether it is one.
+fn gathered(at: *mut u8, page: usize) -> bool {
+    // SAFETY: the page is mapped and writable, and nobody has a reference to it.
+    unsafe {
+        at.write_bytes(0x5a, page);
+        libc::madvise(at.cast(), page, MADV_COLLAPSE) == 0
+    }
+}
+
+impl Drop for Sparse {
+    fn drop(&mut self) {
+        // SAFETY: the range is this value's own, from which nothing is borrowed any more.
+        let _ = unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
+    }
+}
+
+/// The virtio devices of this machine.
+const DEVICES: &str = "/sys/bus/virtio/devices";
+/// The device type of a memory balloon, and the bit of its features by which both sides agree on free page reporting
+/// (VIRTIO_BALLOON_F_REPORTING).
+const BALLOON: u32 = 5;
+const REPORTING: usize = 5;
+
+/// Whether a balloon device takes reports of free pages.
+pub fn reports_free_pages() -> bool {
+    is_reporting(Path::new(DEVICES))
+}
+
+fn is_reporting(devices: &Path) -> bool {
+    let reports = |device: &Path| {
+        let text = |name| fs::read_to_string(device.join(name)).unwrap_or_default();
+        let kind = text("device").trim().strip_prefix("0x").and_then(|kind| u32::from_str_radix(kind, 16).ok());
+        // A character for each bit, the first bit first.
+        kind == Some(BALLOON) && text("features").as_bytes().get(REPORTING) == Some(&b'1')
+    };
+    fs::read_dir(devices).is_ok_and(|all| all.flatten().any(|device| reports(&device.path())))
+}
+
 #[cfg(test)]
 mod tests {
+    use hostmark_engine::prelude::sys::usage::thread_faults;
+
     use super::*;
     use crate::skip::skipped;
-    use hostmark_engine::prelude::sys::counters::thread_faults;
-
     use crate::workloads::storage::files;
 
     #[test]
@@ -308,7 +444,7 @@ mod tests {
         mapping.read_every(page, usize::MAX);
         assert_eq!(mapping.pages_in_memory().unwrap(), 64);
         // A kernel before 5.4 has no such advice, and a filesystem in memory nowhere else to have pages.
-        let kind = hostmark_engine::prelude::sys::filesystem::filesystem(directory.path()).unwrap();
+        let kind = hostmark_engine::prelude::sys::regular::filesystem(directory.path()).unwrap();
         if mapping.reclaim().is_ok() && ["ext4", "xfs", "btrfs"].contains(&kind.as_str()) {
             let left = mapping.pages_in_memory().unwrap();
             // Pages that a CPU has just put into memory wait in a list of its own, where another cannot reclaim them.
@@ -327,5 +463,55 @@ mod tests {
         mapping.protect(true).unwrap();
         mapping.write_every(1, 1);
         assert_eq!(mapping.bytes()[0], 1);
+    }
+
+    #[test]
+    fn pages_that_were_never_reclaimed_are_not_swapped() {
+        let page = Pages::Base.bytes();
+        let mapping = Mapping::anonymous(8 * page, Pages::Base).unwrap();
+        mapping.write_every(page, 4 * page);
+        let Ok(swapped) = swapped(&mapping) else { return skipped("nobody tells which pages are swapped out") };
+        // What is short of memory may have swapped a page since.
+        assert_eq!((swapped.len(), &swapped[4..]), (8, &[false; 4][..]));
+    }
+
+    #[test]
+    fn base_pages_are_apart_and_huge_ones_are_the_same_memory() {
+        let page = Pages::Pmd.bytes();
+        let mut sparse = Sparse::base(64 * page).unwrap();
+        sparse.bytes_mut()[63 * page] = 7;
+        assert_eq!((sparse.bytes_mut()[0], sparse.bytes_mut()[63 * page]), (0, 7));
+        drop(sparse);
+        if page > 64 << 20 {
+            return skipped("huge pages are too large here");
+        }
+        let Some(mut sparse) = Sparse::huge(9 * page, [0, 3, 8].map(|place| place * page).into_iter()).unwrap() else {
+            return skipped("shared memory has no huge pages here");
+        };
+        let (first, last) = (3 * page, 8 * page);
+        sparse.bytes_mut()[first + 64] = 9;
+        assert_eq!((sparse.bytes_mut()[last + 64], sparse.bytes_mut()[page + 64]), (9, 0));
+    }
+
+    #[test]
+    fn more_addresses_than_there_are_is_an_error() {
+        assert!(Sparse::base(usize::MAX).is_err());
+        assert!(Sparse::base(isize::MAX as usize - (1 << 30)).is_err());
+    }
+
+    #[test]
+    fn a_balloon_that_takes_reports_is_distinguished_from_one_that_does_not_and_from_other_devices() {
+        let found = |kind: &str, features: &str| {
+            let root = tempfile::tempdir().unwrap();
+            let device = root.path().join("virtio0");
+            fs::create_dir(&device).unwrap();
+            fs::write(device.join("device"), kind).unwrap();
+            fs::write(device.join("features"), features).unwrap();
+            is_reporting(root.path())
+        };
+        assert!(found("0x0005\n", "01100101000000000000000000000000100\n"));
+        assert!(!found("0x0005\n", "01100001000000000000000000000000100\n"));
+        assert!(!found("0x0002\n", "00100110011001000000000000000000100\n"));
+        assert!(!found("", "") && !is_reporting(Path::new("/nowhere")));
     }
 }

@@ -11,7 +11,7 @@ use rustix::fd::AsRawFd;
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::workloads::call::{Call, named, returned};
-use crate::workloads::{by_function, clock, cpu_time, network::socket};
+use crate::workloads::{by_function, clock, network::socket, usage};
 
 /// A datagram begins with its number and the moment at which it was sent, 8 bytes each.
 pub const HEADER_BYTES: usize = 16;
@@ -82,13 +82,13 @@ impl<'a> Sender<'a> {
 
     /// Sends numbers from `first` on until `is_over`, which is told by the clock the time and how many were sent.
     pub fn send(&mut self, first: u64, mut is_over: impl FnMut(u64, u64) -> io::Result<bool>) -> io::Result<Sent> {
-        let (begun_ns, begun_cpu_ns) = (clock::monotonic_ns(), cpu_time::of_process()?);
+        let (begun_ns, begun_cpu_ns) = (clock::monotonic_ns(), usage::cpu_ns_of_process()?);
         let (mut sent, mut due_ns) = (Sent::default(), begun_ns as f64);
         loop {
             let mut now_ns = clock::monotonic_ns();
             sent.passed_ns = now_ns - begun_ns;
             if is_over(sent.passed_ns, sent.datagrams)? {
-                sent.cpu_ns = cpu_time::of_process()?.saturating_sub(begun_cpu_ns);
+                sent.cpu_ns = usage::cpu_ns_of_process()?.saturating_sub(begun_cpu_ns);
                 return Ok(sent);
             }
             let together = (self.message.len() / self.datagram) as u64;

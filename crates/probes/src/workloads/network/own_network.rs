@@ -20,7 +20,7 @@ use crate::workloads::call::Call;
 use crate::workloads::network::link::{self, Feature, Packets};
 use crate::workloads::network::socket;
 use crate::workloads::network::tcp_info::TcpInfo;
-use crate::workloads::peer::Peer;
+use crate::workloads::process::Peer;
 
 /// What carries the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use rustix::fd::{AsRawFd, RawFd};
 
 use crate::workloads::call::{Call, named};
 use crate::workloads::memory::{Buffer, Pages};
-use crate::workloads::network::readiness::Poll;
-use crate::workloads::storage::uring_nop::Batches;
+use crate::workloads::network::local::Poll;
+use crate::workloads::storage::uring::Batches;
 use crate::workloads::storage::uring_queues::{Completion, Rings, Submission};
 use crate::workloads::{checked, machine::arch};
 

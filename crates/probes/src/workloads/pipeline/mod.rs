@@ -1,26 +1,25 @@
 //! Processes in a row, each of which moves bytes from one place to the next, as `dd | nc` and `nc > /dev/null` do.
 
-mod account;
-mod mover;
-mod path;
-
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use hostmark_engine::prelude::sys::counters::ThreadCounters;
+use hostmark_engine::prelude::read_counter;
+use hostmark_engine::prelude::sys::usage::ThreadCounters;
 use rustix::fd::OwnedFd;
 
-pub use account::TransferAccount;
-use account::{Meter, Slot, clock_cost};
-use mover::Mover;
-pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
-
 use super::call::Call;
-use super::peer::Peer;
-use super::shared::Shared;
-use super::waits::{give, take};
+use super::process::Peer;
+use super::waits::{Shared, give, take};
+use crate::workloads::clock;
 use crate::workloads::network::local;
 use crate::workloads::storage::files;
+use crate::workloads::usage::{self, Usage};
+use crate::workloads::waits::Alone;
+use path::Mover;
+
+mod path;
+
+pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
 
 /// Blocks that lie in the queue at any time where its reader is behind, if it takes them: of 64 KiB half a megabyte, at which the
 /// window is still open, so that each block goes out at once.
@@ -143,7 +142,7 @@ fn work(
     let counters = ThreadCounters::open();
     let clock_cost = clock_cost()?;
     let length = block.len();
-    let mut mover = Mover::new(plan.path.stages[nth], from, to.as_ref(), block)?;
+    let mut mover = path::Mover::new(plan.path.stages[nth], from, to.as_ref(), block)?;
     let gives_way = pace == Pace::Behind || (pace == Pace::Close && nth == 0);
     loop {
         take(&slot.turn.0)?;
@@ -169,6 +168,200 @@ fn work(
         meter.end(slot, &mover)?;
         give(&slot.done.0)?;
     }
+}
+
+/// Of these bytes one block is timed by the process' CPU clock: a call of the kernel that a block of 64 KiB would feel.
+const SAMPLED_EVERY_BYTES: usize = 1 << 20;
+
+/// One or several transfers of one process, ns where nothing else is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TransferAccount {
+    /// From the first process' begin to the last one's end.
+    pub passed: u64,
+    /// CPU time in user code, as the kernel tells it by its ticks.
+    pub user: u64,
+    /// CPU time in all.
+    pub cpu: u64,
+    /// In the call that reads without running.
+    pub read_wait: u64,
+    /// In the call that writes without running.
+    pub write_wait: u64,
+    /// It could have run and had no CPU.
+    pub run_delay: u64,
+    /// Times that it left its CPU.
+    pub switches: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Bytes copied between user and kernel by its calls.
+    pub copied: u64,
+    /// Bytes handed over by calls of read and write.
+    pub crossed: u64,
+}
+
+const NUMBERS: usize = 10;
+
+impl TransferAccount {
+    fn numbers(self) -> [u64; NUMBERS] {
+        let TransferAccount { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed } =
+            self;
+        [passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed]
+    }
+
+    fn of(numbers: [u64; NUMBERS]) -> TransferAccount {
+        let [passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed] = numbers;
+        TransferAccount { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed }
+    }
+
+    /// What of it lies in a transfer of so many ns, of a process that began `early` ns before it: it waited to read until then.
+    #[must_use]
+    fn within(self, passed: u64, early: u64) -> TransferAccount {
+        let read_wait = self.read_wait.saturating_sub(early).min(passed);
+        let write_wait = self.write_wait.min(passed - read_wait);
+        TransferAccount { passed, read_wait, write_wait, run_delay: self.run_delay.min(passed), ..self }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: TransferAccount) -> TransferAccount {
+        let [one, two] = [self, other].map(TransferAccount::numbers);
+        TransferAccount::of(std::array::from_fn(|index| one[index] + two[index]))
+    }
+}
+
+/// Where a process and who starts its transfers meet.
+#[derive(Debug, Default)]
+struct Slot {
+    /// A token: the next transfer may begin.
+    turn: Alone<AtomicU32>,
+    /// A token: it is done, and told.
+    done: Alone<AtomicU32>,
+    /// When it began and ended, ns of the monotonic clock.
+    begun: AtomicU64,
+    ended: AtomicU64,
+    numbers: [AtomicU64; NUMBERS],
+}
+
+impl Slot {
+    fn store(&self, account: TransferAccount) {
+        for (place, number) in self.numbers.iter().zip(account.numbers()) {
+            place.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// What was told of the last transfer.
+    fn load(&self) -> TransferAccount {
+        TransferAccount::of(std::array::from_fn(|index| self.numbers[index].load(Ordering::Relaxed)))
+    }
+}
+
+/// The counters of one process over one transfer.
+struct Meter<'a> {
+    counters: &'a ThreadCounters,
+    clock_cost: u64,
+    usage: Usage,
+    user: u64,
+    run_delay: u64,
+    begun: u64,
+    begun_at: u64,
+    /// Ticks in the call that reads and in that which writes; CPU ns of both in the sampled blocks.
+    wall: [u64; 2],
+    cpu: [u64; 2],
+    sampled: u64,
+    unsampled: usize,
+    bytes: u64,
+}
+
+impl<'a> Meter<'a> {
+    /// A transfer begins now.
+    fn begin(slot: &Slot, counters: &'a ThreadCounters, clock_cost: u64) -> io::Result<Meter<'a>> {
+        let (usage, user) = (Usage::so_far()?, usage::user_ns_of_process()?);
+        let run_delay = counters.read().run_delay_ns;
+        let (begun, begun_at) = (clock::monotonic_ns(), read_counter());
+        slot.begun.store(begun, Ordering::Relaxed);
+        let (wall, cpu) = ([0; 2], [0; 2]);
+        // The first block meets cold memory, and a sleeper's wake-up.
+        let unsampled = SAMPLED_EVERY_BYTES / 2;
+        Ok(Meter {
+            counters,
+            clock_cost,
+            usage,
+            user,
+            run_delay,
+            begun,
+            begun_at,
+            wall,
+            cpu,
+            sampled: 0,
+            unsampled,
+            bytes: 0,
+        })
+    }
+
+    /// Moves a block of `most` bytes at most; how many moved.
+    #[inline]
+    fn block(&mut self, mover: &mut Mover, most: usize) -> io::Result<usize> {
+        let is_sampled = self.unsampled >= SAMPLED_EVERY_BYTES;
+        let cpu = || if is_sampled { usage::cpu_ns_of_process() } else { Ok(0) };
+        let (before, cpu_before) = (read_counter(), cpu()?);
+        let came = mover.read(most)?;
+        let (between, cpu_between) = (read_counter(), cpu()?);
+        let moved = mover.write(came)?;
+        let (after, cpu_after) = (read_counter(), cpu()?);
+        self.wall[0] += between.saturating_sub(before);
+        self.wall[1] += after.saturating_sub(between);
+        self.bytes += moved as u64;
+        self.unsampled += moved;
+        if is_sampled {
+            self.cpu[0] += (cpu_between - cpu_before).saturating_sub(self.clock_cost);
+            self.cpu[1] += (cpu_after - cpu_between).saturating_sub(self.clock_cost);
+            self.sampled += moved as u64;
+            self.unsampled = 0;
+        }
+        Ok(moved)
+    }
+
+    /// Bytes that moved otherwise.
+    fn moved(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// The transfer is over: all of it is told.
+    fn end(self, slot: &Slot, mover: &Mover) -> io::Result<()> {
+        let (ended, ended_at) = (clock::monotonic_ns(), read_counter());
+        slot.ended.store(ended, Ordering::Relaxed);
+        let usage = Usage::so_far()?.since(self.usage);
+        let ns_per_tick = (ended - self.begun) as f64 / ended_at.saturating_sub(self.begun_at).max(1) as f64;
+        let waited = |side: usize| {
+            let ran = self.cpu[side] as f64 * self.bytes as f64 / self.sampled.max(1) as f64;
+            (self.wall[side] as f64 * ns_per_tick - ran).max(0.0) as u64
+        };
+        let of_bytes = |sides: [bool; 2]| sides.iter().filter(|side| **side).count() as u64 * self.bytes;
+        slot.store(TransferAccount {
+            passed: 0,
+            user: usage::user_ns_of_process()?.saturating_sub(self.user).min(usage.cpu_ns),
+            cpu: usage.cpu_ns,
+            read_wait: waited(0),
+            write_wait: waited(1),
+            run_delay: self.counters.read().run_delay_ns.saturating_sub(self.run_delay),
+            switches: usage.voluntary_switches + usage.involuntary_switches,
+            bytes: self.bytes,
+            copied: of_bytes(mover.copies()),
+            crossed: of_bytes(mover.crossings()),
+        });
+        Ok(())
+    }
+}
+
+/// What reading the CPU clock twice tells at least where nothing lies between, ns.
+fn clock_cost() -> io::Result<u64> {
+    let mut least = u64::MAX;
+    let mut last = usage::cpu_ns_of_process()?;
+    for _ in 0..16 {
+        let now = usage::cpu_ns_of_process()?;
+        least = least.min(now.saturating_sub(last));
+        last = now;
+    }
+    Ok(least)
 }
 
 #[cfg(test)]

@@ -171,3 +171,25 @@ fn a_process_that_fails_ends_the_transfer() {
         Ok(())
     });
 }
+
+#[test]
+fn a_wait_before_the_transfer_is_none_of_it() {
+    let account = TransferAccount { read_wait: 900, write_wait: 300, run_delay: 50, ..TransferAccount::default() };
+    let of = |passed, early| {
+        let account = account.within(passed, early);
+        [account.passed, account.read_wait, account.write_wait, account.run_delay]
+    };
+    assert_eq!(of(1000, 400), [1000, 500, 300, 50]);
+    assert_eq!(of(1000, 2000), [1000, 0, 300, 50]);
+    // An estimate from samples is no more than the time that it is a share of.
+    assert_eq!(of(40, 0), [40, 40, 0, 40]);
+}
+
+#[test]
+fn accounts_add_up_and_are_received_as_reported() {
+    let one = TransferAccount::of(std::array::from_fn(|index| index as u64 + 1));
+    let slot = Slot::default();
+    slot.store(one);
+    assert_eq!(slot.load(), one);
+    assert_eq!((one.with(one).passed, one.with(one).crossed), (2, 20));
+}

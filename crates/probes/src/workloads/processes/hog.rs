@@ -9,10 +9,10 @@ use hostmark_engine::prelude::{Cpu, ReasonCode, say};
 use crate::kernels::arith;
 use crate::workloads::call::{Call, fault};
 use crate::workloads::machine::timer;
-use crate::workloads::peer::Peer;
-use crate::workloads::shared::Shared;
+use crate::workloads::process::Peer;
+use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
-use crate::workloads::{clock, cpu_time, process};
+use crate::workloads::{clock, process, usage};
 
 /// What one that has a share of its CPU does again and again: short beside what a scheduler takes a CPU away for.
 const PERIOD_NS: u64 = 10_000_000;
@@ -92,7 +92,7 @@ impl Hog {
 
     /// The CPU time that it has had since it was started, ns.
     pub fn spent_ns(&self) -> io::Result<u64> {
-        cpu_time::of_other(self.pid())
+        usage::cpu_ns_of_other(self.pid())
     }
 
     /// An error where it has not been busy at all, as one that could not begin: what was measured beside it is not what it seems.

@@ -1,18 +1,20 @@
-//! Programs as operations to be measured: fork, exec and wait, with the exit status checked.
+//! Programs, children and threads as operations to be measured: fork, exec and wait, with the exit status checked, and the cheapest
+//! child and thread there are.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use hostmark_engine::prelude::ReasonCode;
-use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::{ReasonCode, say};
 
 use crate::workloads::call::{fault, named};
+use crate::workloads::checked;
 use crate::workloads::child::ChildId;
+use crate::workloads::machine::arch;
 use crate::workloads::memory::{Buffer, Pages};
-use crate::workloads::{checked, machine::arch};
 
 /// With a status from this on a child says that its exec failed: the rest is the error's number.
 const EXEC_FAILED: i32 = 0x80;
@@ -238,11 +240,83 @@ pub fn smallest_elf() -> Vec<u8> {
     file
 }
 
+/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
+pub const LEAST_BYTES: u64 = 256 << 10;
+
+/// Forks by clone(2) with nothing shared; the child ends at once with status 0; the parent waits for it.
+/// An error when the kernel refuses, or when the child ended in any other way.
+#[inline]
+pub fn fork_exit() -> io::Result<()> {
+    forked()?.wait()
+}
+
+/// The first half of [`fork_exit`]: comes back when the child is made, which is as long as the parent stands still. It has to
+/// be waited for.
+#[inline]
+pub fn forked() -> io::Result<ChildId> {
+    // SAFETY: without CLONE_VM and with no new stack the child goes on on its copy of this one, as after fork(2). It does
+    // nothing but exit_group, which is safe whatever other threads held when it was made.
+    let child = unsafe { arch::call(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0]) };
+    if child == 0 {
+        leave();
+    }
+    // SAFETY: what the call has just returned.
+    unsafe { ChildId::started("clone", checked("clone", child)? as i64) }
+}
+
+/// Ends the child where it is: each page of code that it reads, as of a library, is given to it by a page fault.
+#[inline(always)]
+fn leave() -> ! {
+    loop {
+        // SAFETY: ends this process, a child that has done nothing.
+        unsafe { arch::call(libc::SYS_exit_group, [0; 6]) };
+    }
+}
+
+/// The same through the C library, as programs do it: fork(3), and exit(3) in the child, which runs what was registered
+/// for the end. Only for a process with one thread, see [`crate::workloads::process::only_one_thread`].
+#[inline]
+pub fn fork_exit_by_libc() -> io::Result<()> {
+    // SAFETY: the caller has made sure of one thread, so that no lock is held by another; the child goes straight to its end.
+    match unsafe { ChildId::forked("fork", libc::fork()) }? {
+        Some(child) => child.wait(),
+        // SAFETY: ends the child; the handlers registered are those of a worker, which hold nothing of its parent's.
+        None => unsafe { libc::exit(0) },
+    }
+}
+
+/// pthread_create(3) with default attributes and a start routine that returns at once, and pthread_join(3). std::thread would add
+/// its own work, which is half as much again or more: a stack for signals, a name, what it keeps of every thread.
+#[inline]
+pub fn create_and_join() -> io::Result<()> {
+    extern "C" fn nothing(_: *mut c_void) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    // SAFETY: the thread's identifier goes to where there is room for one; no attributes and no argument are given, and the routine
+    // looks at nothing.
+    let created = unsafe { libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), nothing, std::ptr::null_mut()) };
+    done("pthread_create", created)?;
+    // SAFETY: the call has written the identifier; the thread can be joined, and nobody else knows it.
+    done("pthread_join", unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) })
+}
+
+/// What such a call returns, which does not set errno.
+fn done(call: &'static str, error: libc::c_int) -> io::Result<()> {
+    if error == 0 { Ok(()) } else { Err(named(call, io::Error::from_raw_os_error(error))) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::workloads::call::errno;
     use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::skip::skipped;
+    use crate::workloads::call::errno;
+    use crate::workloads::clock::monotonic_ns;
+    use crate::workloads::memory::{Buffer, Pages};
+    use crate::workloads::process::{in_a_child, resident_bytes};
 
     #[test]
     fn a_program_that_ends_well_is_fine_and_every_other_is_an_error_by_every_way() {
@@ -293,5 +367,78 @@ mod tests {
         });
         // An emulator executes the test, but not what the test starts, unless the kernel knows it.
         assert!(ran || is_emulated());
+    }
+
+    #[test]
+    fn a_child_that_ends_well_is_reaped() {
+        // In a process of its own: here other tests have children too.
+        in_a_child(|| {
+            fork_exit()?;
+            // Nothing is left to wait for.
+            // SAFETY: no pointer is given.
+            let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+            assert!(left <= 0);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_fork_copies_the_page_tables_of_what_is_resident() {
+        in_a_child(|| {
+            let fastest_ns = || -> io::Result<u64> {
+                let one = || {
+                    let start = monotonic_ns();
+                    fork_exit().map(|()| monotonic_ns() - start)
+                };
+                (0..20).map(|_| one()).try_fold(u64::MAX, |least, ns| Ok(least.min(ns?)))
+            };
+            // What other tests held when this child was forked is in both.
+            let others = resident_bytes().unwrap_or(u64::MAX) >> 20;
+            if others > 128 {
+                skipped(&format!("other tests hold {others} MiB"));
+                return Ok(());
+            }
+            let without = fastest_ns()?;
+            // 65 536 pages of 4 KiB, each an entry to be copied and taken away again.
+            let buffer = Buffer::map(256 << 20, Pages::Base, None)?;
+            let with = fastest_ns()?;
+            drop(buffer);
+            assert!(2 * with > 3 * without, "{without} ns, with 256 MiB {with} ns");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn no_thread_is_left() {
+        in_a_child(|| {
+            (0..1000).try_for_each(|_| create_and_join())?;
+            // One that was joined is listed until its last moment is over.
+            let is_alone = || std::fs::read_dir("/proc/self/task").unwrap().count() == 1;
+            let looks = (0..1000).map(|_| std::thread::sleep(Duration::from_millis(10)));
+            assert!(looks.into_iter().any(|()| is_alone()));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn it_makes_none_of_the_calls_of_another_library() {
+        in_a_child(|| {
+            let does = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 1, k };
+            // Who asks for a stack for signals, as std::thread does, is ended; everything else is allowed.
+            let mut filter = [
+                does(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
+                does(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_sigaltstack as u32),
+                does(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_KILL_PROCESS),
+                does(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+            ];
+            let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+            // SAFETY: neither call takes a pointer but the second, which reads the program and its four instructions.
+            let is_filtered = unsafe {
+                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                    && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+            };
+            // An emulator has no filters.
+            if is_filtered { create_and_join() } else { Ok(()) }
+        });
     }
 }

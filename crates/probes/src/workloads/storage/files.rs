@@ -4,13 +4,18 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use hostmark_engine::prelude::say;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use rustix::fd::AsRawFd;
-pub use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::workloads::call::{Call, named};
-use crate::workloads::storage::random_blocks::Content;
-use crate::workloads::{by_function, checked, machine::arch};
+use crate::workloads::machine::arch;
+use crate::workloads::{by_function, checked};
+
+pub use rustix::fd::OwnedFd;
+pub use rustix::fs::Advice as Expected;
 
 /// Opens an existing file.
 pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
@@ -156,7 +161,6 @@ pub fn drop_cache(file: &OwnedFd) -> io::Result<()> {
 }
 
 /// How a file will be read.
-pub use rustix::fs::Advice as Expected;
 
 /// Tells the kernel so of the whole file, by which it decides what to read ahead: posix_fadvise(2).
 pub fn expect(file: &OwnedFd, how: Expected) -> io::Result<()> {
@@ -184,8 +188,50 @@ fn one(call: &'static str, result: i64) -> io::Result<()> {
     }
 }
 
+/// Bytes of the smallest piece that a device looks at.
+const SECTOR_BYTES: usize = 512;
+
+/// A source of such data; another one gives other data.
+pub struct Content(Pcg64Mcg);
+
+impl Content {
+    /// A new source. An error where the kernel gives no random bytes.
+    pub fn new() -> io::Result<Content> {
+        let mut seed = <Pcg64Mcg as SeedableRng>::Seed::default();
+        let given = getrandom(&mut seed, GetRandomFlags::INSECURE).call("getrandom")?;
+        if given != seed.len() {
+            return Err(named("getrandom", io::Error::other(say!("fewer bytes came than were asked for"))));
+        }
+        Ok(Content(Pcg64Mcg::from_seed(seed)))
+    }
+
+    /// So many bytes at random.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.fill(&mut bytes);
+        bytes
+    }
+
+    /// Fills `bytes` at random.
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        self.0.fill_bytes(bytes);
+    }
+
+    /// Makes each sector of `bytes` one that was not there before, by its first word: a few ns for a page.
+    #[inline]
+    pub fn renew(&mut self, bytes: &mut [u8]) {
+        for sector in bytes.chunks_mut(SECTOR_BYTES) {
+            let word = self.0.next_u64().to_ne_bytes();
+            let length = sector.len().min(word.len());
+            sector[..length].copy_from_slice(&word[..length]);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -222,5 +268,31 @@ mod tests {
         let null = open(Path::new("/dev/null"), false).unwrap();
         assert_eq!(read_byte(&null).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         assert!(write_byte(&null).is_err());
+    }
+
+    #[test]
+    fn no_sector_comes_twice_however_often_a_block_is_renewed() {
+        let mut content = Content::new().unwrap();
+        let mut block = content.bytes(4096);
+        let mut seen = HashSet::new();
+        for _ in 0..1000 {
+            content.renew(&mut block);
+            assert!(block.chunks(SECTOR_BYTES).all(|sector| seen.insert(sector.to_vec())));
+        }
+        let mut other = Content::new().unwrap().bytes(4096);
+        assert_ne!(other[8..], block[8..]);
+        other[..3].fill(0);
+        content.renew(&mut other[..3]);
+        assert_eq!(other.len(), 4096);
+    }
+
+    #[test]
+    fn every_value_of_a_byte_comes_as_often_as_another() {
+        let mut counts = [0_u32; 256];
+        for byte in Content::new().unwrap().bytes(1 << 16) {
+            counts[usize::from(byte)] += 1;
+        }
+        // 256 each, with a standard deviation of 16.
+        assert!(counts.iter().all(|&count| (128..=384).contains(&count)), "{counts:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Finding files by name, as operations to be measured: stat, fstat, open and close by their system calls.
+//! Names of files as operations to be measured: found, made, removed and listed by their system calls.
 
 use std::ffi::CString;
 use std::io;
@@ -6,10 +6,13 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 
-use crate::workloads::call::named;
-use crate::workloads::{checked, machine::arch};
+use crate::workloads::call::{Call, named};
+use crate::workloads::checked;
+use crate::workloads::machine::arch;
 
 /// A path, made ready for the kernel before anything is timed.
 #[derive(Debug, Clone)]
@@ -132,6 +135,180 @@ pub fn fstat(file: &OwnedFd) -> io::Result<()> {
     checked("fstat", result).map(drop)
 }
 
+/// An open directory, and names for files in it.
+#[derive(Debug)]
+pub struct FileNames {
+    directory: OwnedFd,
+    names: Vec<CString>,
+}
+
+impl FileNames {
+    /// `count` short names for files in `directory`, which it makes.
+    pub fn new(directory: &Path, count: usize) -> io::Result<FileNames> {
+        std::fs::create_dir_all(directory).call("mkdir")?;
+        FileNames::named(directory, (0..count).map(|number| number.to_string()))
+    }
+
+    /// These names for files in a directory that is there.
+    pub fn named(directory: &Path, names: impl IntoIterator<Item = String>) -> io::Result<FileNames> {
+        let directory =
+            rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
+        let names = names.into_iter().map(|name| Ok(CString::new(name)?)).collect::<io::Result<_>>()?;
+        Ok(FileNames { directory, names })
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Makes every file with `content`: openat(2), write(2) where there is any, close(2). None may be there before.
+    #[inline(always)]
+    pub fn create(&self, content: &[u8]) -> io::Result<()> {
+        let flags = (libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC) as usize;
+        for name in &self.names {
+            let arguments = [self.directory.as_raw_fd() as usize, name.as_ptr() as usize, flags, 0o600, 0, 0];
+            // SAFETY: a path that ends in 0.
+            let file = checked("openat", unsafe { arch::call(libc::SYS_openat, arguments) })?;
+            let written = if content.is_empty() {
+                0
+            } else {
+                let arguments = [file, content.as_ptr() as usize, content.len(), 0, 0, 0];
+                // SAFETY: the kernel reads at most as many bytes of `content` as it has.
+                checked("write", unsafe { arch::call(libc::SYS_write, arguments) })?
+            };
+            let rest = content.get(written..).filter(|rest| !rest.is_empty()).map(|rest| refusal(file, rest));
+            // SAFETY: closes the descriptor that has just been made, which nobody else knows.
+            checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
+            if let Some(refusal) = rest {
+                return Err(refusal);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads every file from its start into `block`, whose length is what each of them has: openat(2), read(2), close(2).
+    #[inline(always)]
+    pub fn read(&self, block: &mut [u8]) -> io::Result<()> {
+        let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        for name in &self.names {
+            let arguments = [self.directory.as_raw_fd() as usize, name.as_ptr() as usize, flags, 0, 0, 0];
+            // SAFETY: a path that ends in 0; no file is created, so that no mode is read.
+            let file = checked("openat", unsafe { arch::call(libc::SYS_openat, arguments) })?;
+            let arguments = [file, block.as_mut_ptr() as usize, block.len(), 0, 0, 0];
+            // SAFETY: the kernel writes at most as many bytes to `block` as it has.
+            let came = checked("read", unsafe { arch::call(libc::SYS_read, arguments) });
+            // SAFETY: closes the descriptor that has just been made, which nobody else knows.
+            checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) })?;
+            if came? != block.len() {
+                return Err(io::Error::other(say!("fewer bytes came than were asked for")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes every file: unlinkat(2).
+    #[inline(always)]
+    pub fn delete(&self) -> io::Result<()> {
+        for name in &self.names {
+            let arguments = [self.directory.as_raw_fd() as usize, name.as_ptr() as usize, 0, 0, 0, 0];
+            // SAFETY: a path that ends in 0.
+            checked("unlinkat", unsafe { arch::call(libc::SYS_unlinkat, arguments) })?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a file was written in part: a disk that is full and a limit of file sizes take what still fits, and refuse the rest.
+#[cold]
+fn refusal(file: usize, rest: &[u8]) -> io::Error {
+    // SAFETY: the kernel reads at most as many bytes of `rest` as it has.
+    let written =
+        checked("write", unsafe { arch::call(libc::SYS_write, [file, rest.as_ptr() as usize, rest.len(), 0, 0, 0]) });
+    written.err().unwrap_or_else(|| io::Error::other(say!("a file was written in part")))
+}
+
+/// What glibc reads at a time, bytes, as 64-bit words: the kernel aligns entries so.
+const WORDS: usize = (32 << 10) / 8;
+/// An entry as linux/dirent.h has it: inode (8 bytes), place of the next (8), length (2), type (1), and the name, which ends in 0.
+const LENGTH_AT: usize = 16;
+const NAME_AT: usize = 19;
+
+/// An open directory, and room for a part of its entries.
+pub struct Directory {
+    directory: OwnedFd,
+    entries: Box<[u64; WORDS]>,
+}
+
+impl Directory {
+    /// Opens it.
+    pub fn open(path: &Path) -> io::Result<Directory> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, flags, Mode::empty()).call("openat")?;
+        Ok(Directory { directory, entries: Box::new([0; WORDS]) })
+    }
+
+    fn rewind(&self) -> io::Result<()> {
+        let arguments = [self.directory.as_raw_fd() as usize, 0, libc::SEEK_SET as usize, 0, 0, 0];
+        // SAFETY: the call touches no memory of ours.
+        checked("lseek", unsafe { arch::call(libc::SYS_lseek, arguments) }).map(drop)
+    }
+
+    /// The next entries: how many bytes of them.
+    #[inline(always)]
+    fn next(&mut self) -> io::Result<usize> {
+        let (to, bytes) = (self.entries.as_mut_ptr() as usize, size_of_val(&*self.entries));
+        // SAFETY: the kernel writes at most as many bytes as there is room for.
+        checked("getdents64", unsafe {
+            arch::call(libc::SYS_getdents64, [self.directory.as_raw_fd() as usize, to, bytes, 0, 0, 0])
+        })
+    }
+
+    /// Names in it but `.` and `..`, and the bytes of all entries.
+    pub fn count(&mut self) -> io::Result<(usize, usize)> {
+        self.rewind()?;
+        let (mut names, mut all_bytes) = (0, 0);
+        loop {
+            match self.next()? {
+                0 => return Ok((names, all_bytes)),
+                bytes => {
+                    let words = self.entries.iter().take(bytes.div_ceil(8));
+                    let content: Vec<u8> = words.flat_map(|word| word.to_ne_bytes()).collect();
+                    names += count(&content[..bytes]);
+                    all_bytes += bytes;
+                }
+            }
+        }
+    }
+
+    /// Reads all of it; an error unless it was so many bytes.
+    #[inline(always)]
+    pub fn read_all(&mut self, due: usize) -> io::Result<()> {
+        self.rewind()?;
+        let mut done = 0;
+        loop {
+            match self.next()? {
+                0 if done == due => return Ok(()),
+                0 => return Err(io::Error::other(say!("{done} of {due} bytes were moved"))),
+                bytes => done += bytes,
+            }
+        }
+    }
+}
+
+/// Names but `.` and `..` among entries one after another.
+fn count(mut entries: &[u8]) -> usize {
+    let mut names = 0;
+    while let Some(length) = entries.get(LENGTH_AT..LENGTH_AT + 2) {
+        let length = usize::from(u16::from_ne_bytes([length[0], length[1]]));
+        let Some((entry, rest)) = entries.split_at_checked(length).filter(|_| length > NAME_AT) else { break };
+        let name = entry[NAME_AT..].split(|&byte| byte == 0).next();
+        names += usize::from(!matches!(name, Some(b"." | b"..")));
+        entries = rest;
+    }
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,9 +347,9 @@ mod tests {
         std::fs::write(&path, "content").unwrap();
         let file = KernelPath::new(&path).unwrap();
         let timed = || {
-            let start = crate::workloads::machine::clocks::ClockSource::MonotonicRaw.read();
+            let start = crate::workloads::machine::timer::ClockSource::MonotonicRaw.read();
             file.open_close().unwrap();
-            crate::workloads::machine::clocks::ClockSource::MonotonicRaw.read() - start
+            crate::workloads::machine::timer::ClockSource::MonotonicRaw.read() - start
         };
         let (mut forgotten, mut remembered) = ([0; 200], [0; 200]);
         for turn in 0..200 {
@@ -197,5 +374,69 @@ mod tests {
             path.open_close().unwrap();
         }
         assert!(open() < before + 500);
+    }
+
+    #[test]
+    fn files_come_with_their_content_and_go() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = base.path().join("inside");
+        let names = FileNames::new(&directory, 20).unwrap();
+        names.create(b"content").unwrap();
+        let contents: Vec<Vec<u8>> =
+            std::fs::read_dir(&directory).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
+        assert_eq!(contents, vec![b"content".to_vec(); names.count()]);
+        let mut block = *b"-------";
+        names.read(&mut block).unwrap();
+        assert_eq!(&block, b"content");
+        assert!(names.read(&mut [0; 8]).is_err(), "more than a file has");
+        assert_eq!(names.create(b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        names.delete().unwrap();
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+        assert!(names.delete().is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_reports_what_cut_it() {
+        crate::workloads::process::in_a_child(|| {
+            let base = tempfile::tempdir()?;
+            let names = FileNames::new(&base.path().join("inside"), 1)?;
+            let limit = rustix::process::Rlimit { current: Some(10), maximum: None };
+            rustix::process::setrlimit(rustix::process::Resource::Fsize, limit)?;
+            // SAFETY: a worker ignores the signal too; what is ignored runs nothing.
+            unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+            let error = names.create(&[1; 20]).unwrap_err();
+            assert_eq!(
+                (error.kind(), crate::workloads::call::failed(&error)),
+                (io::ErrorKind::FileTooLarge, Some("write"))
+            );
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn each_name_counts_once_and_a_directory_that_has_grown_is_an_error() {
+        let place = tempfile::tempdir().unwrap();
+        // More than one call returns.
+        for number in 0..2000 {
+            std::fs::write(place.path().join(format!("{number}")), "").unwrap();
+        }
+        let mut directory = Directory::open(place.path()).unwrap();
+        let (names, bytes) = directory.count().unwrap();
+        assert_eq!(names, 2000);
+        assert!(bytes > size_of_val(&*directory.entries));
+        (0..3).for_each(|_| directory.read_all(bytes).unwrap());
+        std::fs::write(place.path().join("another"), "").unwrap();
+        assert!(directory.read_all(bytes).is_err());
+    }
+
+    #[test]
+    fn entries_cut_short_end_the_count() {
+        let mut entry = [0_u8; 24];
+        entry[LENGTH_AT] = 24;
+        entry[NAME_AT] = b'x';
+        let two = [entry, entry].concat();
+        assert_eq!([two.len(), 47, 24, 0].map(|bytes| count(&two[..bytes])), [2, 1, 1, 0]);
+        entry[LENGTH_AT] = 0;
+        assert_eq!(count(&entry), 0);
     }
 }

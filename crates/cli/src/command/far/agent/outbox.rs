@@ -8,15 +8,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
-use hostmark_launch::link_speed::on_the_way;
-use hostmark_launch::timing::{LEASES, timing};
+use hostmark_launch::timing::{LEASES, on_the_way, timing};
 use hostmark_model::{AgentAnswer, CaseId, JsonLine, ProbeInfo};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::progress::constants_of;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// How long a pause between two rounds is at least, once all that was said has been taken.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -1,17 +1,33 @@
-//! What an agent of a server does not do. Who has the token may see what this machine is and measure it, as those do who have a
-//! login, and no more: no command, file or kept run of this machine is named from there.
+//! Limits of an agent that a server started, and the far ends that an agent serves for a run which is measured elsewhere.
 
 use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::sys::cpu_time;
-use hostmark_model::{AgentAnswer, AgentRefusal, AgentRequest, Exit, Inputs, JsonLine, Message, RunRequest};
+use hostmark_engine::RoundError;
+use hostmark_engine::sys::usage;
+use hostmark_engine::worker::far::{FarEnds, FarReport, FarRequest, Missing, OpenService, Waiting};
+use hostmark_host::Root;
+use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
+use hostmark_model::{
+    AgentAnswer, AgentRefusal, AgentRequest, Event, Exit, HostFacts, Inputs, JsonLine, Message, PeerAnswer,
+    PeerRequest, ReasonCode, RunRequest, Scratch, ServeRequest,
+};
 use hostmark_say::say;
 
+use super::Served;
 use crate::command::lost;
+use crate::command::measure::inputs;
+use crate::command::measure::machine::report_of_host;
+use crate::command::processes::Processes;
+use crate::command::processes::janitor::Janitor;
+use crate::language::refuse;
+use crate::world::SinceStart;
 
 /// CPU time that a request may take until it is planned: a hundred times as much as all probes at all their points.
 pub const MOST_PLANNING: Duration = Duration::from_secs(5);
@@ -21,7 +37,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// Ends this process, which says why, where its request is not planned within [`MOST_PLANNING`]: until what comes back is dropped.
 pub fn watch_planning() -> Result<Sender<()>> {
     let (planned, waits) = mpsc::channel::<()>();
-    let is_late = || cpu_time::of_process().is_ok_and(|ns| Duration::from_nanos(ns) > MOST_PLANNING);
+    let is_late = || usage::cpu_ns_of_process().is_ok_and(|ns| Duration::from_nanos(ns) > MOST_PLANNING);
     let watch = move || {
         while waits.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
             if is_late() {
@@ -91,11 +107,165 @@ fn of_run(request: &RunRequest) -> Option<Message> {
     }
 }
 
+/// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
+/// one for each CPU of this one.
+const MOST_PARTIES: usize = 1 << 12;
+/// Nobody may be silent for longer, whatever was asked for.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
+
+/// What a peer has under way.
+#[derive(Default)]
+pub struct Serving {
+    /// Who asks, where that one came by a server: nothing listens at another address for it.
+    served: Option<Served>,
+    means: Option<Means>,
+    far: Option<FarEnds>,
+    /// How long who asks may be silent meanwhile.
+    silent: Duration,
+    rounds: u64,
+}
+
+/// What far ends are started by.
+struct Means {
+    processes: Processes,
+    scratch: Scratch,
+    host: HostFacts,
+}
+
+impl Serving {
+    /// What is served for who came by a server, or by a login.
+    pub fn of(served: Option<Served>) -> Serving {
+        Serving { served, ..Serving::default() }
+    }
+
+    /// Those of these addresses at which far ends may listen.
+    fn allowed(&self, all: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        let Some(Served { bound, .. }) = self.served else { return all.collect() };
+        let is_within = |at: &IpAddr| *at == bound || bound.is_unspecified() && (at.is_ipv4() || bound.is_ipv6());
+        let mut allowed: Vec<IpAddr> = all.filter(is_within).collect();
+        if allowed.is_empty() {
+            allowed.push(bound);
+        }
+        allowed
+    }
+
+    /// How long the next word may take.
+    pub fn patience(&self, idle: Duration) -> Duration {
+        if self.far.is_some() { self.silent } else { idle }
+    }
+
+    /// Does what is asked for.
+    pub fn answer(&mut self, request: PeerRequest) -> Result<PeerAnswer> {
+        match request {
+            PeerRequest::Addresses => {
+                let mut all: Vec<IpAddr> = hostmark_host::ssh_address().into_iter().collect();
+                all.extend(hostmark_host::addresses());
+                Ok(PeerAnswer::Addresses(self.allowed(all.into_iter())))
+            }
+            PeerRequest::Facts => Ok(PeerAnswer::Facts(Box::new(report_of_host()))),
+            PeerRequest::Path { to } => Ok(PeerAnswer::Path(Box::new(hostmark_host::network_path(to)))),
+            PeerRequest::Serve(request) => self.serve(&request),
+            PeerRequest::Enough => {
+                let FarReport { notes, said } = self.far.take().map(FarEnds::account).unwrap_or_default();
+                let pair = |event| match event {
+                    Event::Note { key, value } => Some((key, value)),
+                    _ => None,
+                };
+                let said = said.into_iter().map(|said| said.map_err(RoundError::into_reason)).collect();
+                Ok(PeerAnswer::Served { notes: notes.into_iter().filter_map(pair).collect(), said })
+            }
+        }
+    }
+
+    fn serve(&mut self, request: &ServeRequest) -> Result<PeerAnswer> {
+        if self.far.take().is_some() {
+            refuse!("a round was to begin before the last one had ended; take the same version of both");
+        }
+        let parties = request.nonces.len();
+        if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
+            let addresses = request.at.len();
+            refuse!("{parties} far ends at {addresses} addresses were asked for; take the same version of both");
+        }
+        // An address that others have for this machine may be none of its own; then it listens at all of them.
+        let any = |at: &IpAddr| match at {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at = self.allowed(request.at.iter().copied().chain(request.at.first().map(any)));
+        let means = match &mut self.means {
+            Some(means) => means,
+            none => none.insert(Means::begin()?),
+        };
+        let most = means.host.usable_cpus().len().max(1);
+        if self.served.is_some() && parties > most {
+            let text = say!(
+                "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
+            );
+            let reason = ReasonCode::TooFewCpus.because(text).lacking(parties as u64, most as u64);
+            return Ok(PeerAnswer::Unserved { is_skipped: true, reason });
+        }
+        self.rounds += 1;
+        let may_fill = self.served.map_or(u64::MAX, |served| served.memory_bytes);
+        let wanted = FarRequest {
+            service: &request.service,
+            params: &request.params,
+            cpus: means.cpus(parties, request.is_bound),
+            at: &at,
+            memory_bytes: request.memory_bytes.min(means.host.memory.available_bytes / 2).min(may_fill),
+            setup_ns: request.setup_ns,
+            scratch: &means.scratch,
+            folder: &format!("peer-{}", self.rounds),
+            nonces: &request.nonces,
+        };
+        let wall = SinceStart::now();
+        let patience = timing().listen;
+        let limit = patience * 2 + Duration::from_nanos(request.setup_ns);
+        let open: &OpenService = &|job| means.processes.service(job);
+        match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience, limit }) {
+            Ok(far) => {
+                let at = far.ends().iter().map(|end| end.address).collect();
+                self.far = Some(far);
+                self.silent = Duration::from_millis(request.silent_ms).clamp(timing().silence(), LONGEST_SILENCE);
+                Ok(PeerAnswer::Serving { at })
+            }
+            Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
+            Err(Missing::Round(RoundError::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
+            Err(Missing::OutOfTime | Missing::Interrupted) => {
+                let text = say!("its far ends did not listen within {limit} s", limit = limit.as_secs());
+                let reason = ReasonCode::TimedOut.because(text);
+                Ok(PeerAnswer::Unserved { is_skipped: false, reason })
+            }
+        }
+    }
+}
+
+impl Means {
+    fn begin() -> Result<Means> {
+        let program = PathBuf::from(OWN);
+        let mut janitor = Janitor::start(&program).map_err(lost)?;
+        let scratch = janitor.directory(&inputs::scratch(&Inputs::default()));
+        let processes = Processes::of(&program, janitor, None);
+        Ok(Means { processes, scratch, host: hostmark_host::read(&Root::here()) })
+    }
+
+    /// The CPUs of each far end.
+    fn cpus(&self, parties: usize, is_bound: bool) -> Vec<Vec<usize>> {
+        let usable = self.host.usable_cpus();
+        if !is_bound || usable.is_empty() {
+            return vec![usable; parties];
+        }
+        if parties == 1 {
+            return vec![hostmark_host::single(&self.host).into_iter().collect()];
+        }
+        usable.iter().cycle().take(parties).map(|&cpu| vec![cpu]).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use hostmark_model::{PathBytes, Profile};
+
+    use super::*;
 
     #[test]
     fn who_came_by_a_server_may_measure_and_name_nothing_of_this_machine() {

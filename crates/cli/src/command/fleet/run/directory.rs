@@ -11,7 +11,7 @@ use hostmark_engine::sys::place::{self, Kind};
 use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::name;
+use super::hosts;
 use crate::command::unwritten;
 use crate::language::{refuse, refused, said};
 use crate::store;
@@ -87,7 +87,7 @@ impl Directory {
         for host in names {
             let known = self.fleet.hosts.iter().position(|row| row.host == *host);
             rows.push(known.unwrap_or_else(|| {
-                let file = name::file_of(host, &mut taken);
+                let file = hosts::file_of(host, &mut taken);
                 let (state, reason, elapsed_s) = (HostState::Waiting, None, None);
                 self.fleet.hosts.push(FleetHost { host: host.clone(), state, reason, elapsed_s, file });
                 self.fleet.hosts.len() - 1
@@ -198,7 +198,7 @@ fn is_sound(fleet: &FleetRun) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let is_file = host.file.ends_with(".json") && host.file.chars().all(is_plain) && !host.file.starts_with('.');
         let is_new = hosts.insert(host.host.clone()) && files.insert(host.file.to_ascii_lowercase());
-        name::refused(&host.host).is_none() && is_file && is_new
+        hosts::refused(&host.host).is_none() && is_file && is_new
     })
 }
 

@@ -11,14 +11,13 @@ use hostmark_model::Exit;
 use hostmark_say::say;
 use serde_json::Value;
 
+use super::hosts::{HostAccess, Places, Registered};
 use super::manifest::{self, CONTAINER, LABEL};
-use super::name;
-use super::options::Cluster;
-use super::places::{HostAccess, Places, Registered};
+use super::{Cluster, hosts};
 use crate::command::{EndsWith, lost};
 use crate::language::{refused, said};
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
 
 /// Bytes of an answer at most: tens of thousands of nodes.
 const MOST_BYTES: usize = 256 << 20;
@@ -62,7 +61,7 @@ impl Pods {
         let (mut hosts, mut requests) = (Vec::new(), Vec::new());
         for node in nodes(&client, &cluster.selector)? {
             let Some(name) = node["metadata"]["name"].as_str() else { continue };
-            if let Some(why) = name::refused(name) {
+            if let Some(why) = hosts::refused(name) {
                 return Err(lost(said!(
                     "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes"
                 )));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::options::Cluster;
+use super::Cluster;
 use crate::language::refuse;
 
 /// The label by which the pods of a fleet are found.

@@ -10,13 +10,11 @@ use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 use hostmark_say::say;
 
-use super::name;
-use super::places::{HostAccess, Places, Registered};
+use super::hosts::{self, HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
 use crate::language::{refuse, refused, said};
-use crate::output;
 use crate::signals::StopRequest;
-use crate::words;
+use crate::{output, words};
 
 /// Runs inside the allocation: tells its number and its nodes, and holds it until this process closes the pipe, or is gone.
 const HOLD: &str = r#"echo "$0 job $SLURM_JOB_ID"
@@ -93,7 +91,7 @@ impl Allocation {
                     None if self.job.is_empty() => {}
                     None => {
                         let node = line.trim();
-                        if let Some(why) = name::refused(node) {
+                        if let Some(why) = hosts::refused(node) {
                             bail!(lost(said!(
                                 "Slurm names a node '{node}' that is none ({why}); look at scontrol show hostnames"
                             )));

@@ -1,24 +1,30 @@
-//! Takes the hosts' turns: so many at once, each watched until its end, its limit or the person's request to stop.
+//! Turns of the hosts and of their pairs: so many at once, each a program that is watched until its end, its limit or the person's
+//! request to stop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::Wall;
 use hostmark_engine::janitor::CleanupEntry;
-use hostmark_model::{FleetRequest, HostState};
+use hostmark_launch::program::command;
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
+use hostmark_launch::timing::timing;
+use hostmark_model::{CaseRecord, Estimate, Exit, FleetPair, FleetRequest, HostState, Lang};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 use super::directory::Directory;
-use super::measuring::{Ended, Measuring, stops_within};
-use super::places::{HostAccess, Places};
+use super::hosts::{HostAccess, Places};
+use super::words_of;
+use crate::command::far::peers::{Pairs, tournament};
 use crate::command::lost;
 use crate::command::processes::janitor::Janitor;
-use crate::language::said;
-use crate::output;
+use crate::command::runs::kept::without_rounds;
+use crate::language::{self, said};
 use crate::signals::StopRequest;
-use crate::wall::SinceStart;
+use crate::world::SinceStart;
+use crate::{output, words};
 
 /// The time between two looks at those under way.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -196,4 +202,180 @@ impl HostTurn {
             self.measuring.iter().for_each(Measuring::ask_to_stop);
         }
     }
+}
+
+/// What this program begins its sentences with.
+const NAME: &str = "hostmark: ";
+
+/// A run under way.
+pub struct Measuring {
+    process: Supervised,
+    /// Where it writes.
+    file: PathBuf,
+}
+
+/// How one ended.
+pub enum Ended {
+    /// It says that there is a run.
+    WithRun,
+    /// It says why there is none.
+    Without(HostState, String),
+}
+
+/// How long a run that was asked to stop may take: it waits for the far end to put things in order.
+pub fn stops_within() -> Duration {
+    timing().stop + timing().end
+}
+
+impl Measuring {
+    /// Starts it behind these words.
+    pub fn start(program: &Path, way: &[String], request: &FleetRequest, file: PathBuf) -> Result<Measuring> {
+        let place = quoted(way)?;
+        let lang = if language::current() == Lang::Zh { "zh" } else { "en" };
+        let mut command = command(program);
+        command.args(["--quiet", "--color=never", "--lang", lang, "run", "--on", &place, "--out"]).arg(&file);
+        command.args(words_of(request));
+        let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Asked(stops_within()));
+        let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop: None };
+        let process = Supervised::start(command, terms)
+            .map_err(|error| lost(said!("hostmark cannot be started ({error}); look at ulimit -a")))?;
+        Ok(Measuring { process, file })
+    }
+
+    /// Its process, whose group it leads.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether it has ended; what it prints meanwhile is not wanted, and must not hold it up.
+    pub fn has_ended(&mut self) -> bool {
+        while let Ok(ReadOutcome::Line(_)) = self.process.read_line_within(Duration::ZERO) {}
+        self.process.has_ended().unwrap_or(true)
+    }
+
+    /// Asks it to stop. Unlike an interrupt, this is never ignored.
+    pub fn ask_to_stop(&self) {
+        let _ = self.process.signal(Signal::TERM);
+    }
+
+    /// How it ended, which it has, or is made to.
+    pub fn end(mut self) -> Ended {
+        let word = self.process.last_word().unwrap_or_default();
+        let status = match self.process.kill() {
+            Ok(status) => status,
+            Err(error) => return Ended::Without(HostState::Lost, error.to_string()),
+        };
+        let Some(code) = status.code() else {
+            return Ended::Without(HostState::Lost, said!("the run was killed ({status})"));
+        };
+        if [Exit::Fine.code(), Exit::CaseFailed.code()].contains(&u8::try_from(code).unwrap_or(u8::MAX)) {
+            return Ended::WithRun;
+        }
+        let state = if code == i32::from(Exit::ResourceLost.code()) { HostState::Lost } else { HostState::Failed };
+        let sentence = without_rounds(word.strip_prefix(NAME).unwrap_or(&word)).to_owned();
+        let silent = || said!("it ended with code {code} and said nothing");
+        Ended::Without(state, if sentence.is_empty() { silent() } else { sentence })
+    }
+}
+
+/// The words of a command as one word for `--on`.
+pub fn quoted(way: &[String]) -> Result<String> {
+    let quoted: Option<Vec<String>> = way.iter().map(|word| words::quoted(word)).collect();
+    quoted
+        .map(|words| words.join(" "))
+        .ok_or_else(|| lost(said!("the command that leads there has a control character; write it without")))
+}
+
+/// The time between two looks at a way that is being made.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// Measures all pairs of these hosts that are not measured yet, so many hosts at once; fewer where the person asked to stop. Each host
+/// is given by its number among the places and its row.
+pub fn measure(
+    directory: &mut Directory,
+    hosts: &[(usize, usize)],
+    places: &mut dyn Places,
+    at_once: usize,
+    stop: &StopRequest,
+) -> Result<()> {
+    let name = |directory: &Directory, host: usize| directory.hosts()[hosts[host].1].host.clone();
+    let mut runs = Pairs::new(directory.request().seed, stop)?;
+    let rounds = tournament(hosts.len());
+    let all = rounds.iter().map(Vec::len).sum::<usize>();
+    let mut over = 0;
+    for (turn, pairs) in (0..).zip(rounds) {
+        for together in pairs.chunks((at_once / 2).max(1)) {
+            let mut begun = Vec::new();
+            for &(from, to) in together {
+                let (from_name, to_name) = (name(directory, from), name(directory, to));
+                if directory.has_pair(&from_name, &to_name) {
+                    over += 1;
+                    continue;
+                }
+                let (since, ends) = (SinceStart::now(), [from, to].map(|host| hosts[host].0));
+                begun.push((from_name, to_name, since, begin(&mut runs, ends, places, stop)));
+            }
+            for (from, to, since, process) in begun {
+                let Some(outcome) = runs.collect(process) else { continue };
+                over += 1;
+                let why = outcome.as_ref().err().map(|why| said!(" failed: {why}")).unwrap_or_default();
+                let seconds = (since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+                output::remark(&said!("pair {over} of {all}: {from} → {to}{why} after {seconds} s"));
+                directory.add_pair(pair_record(from, to, turn, outcome));
+            }
+            directory.save()?;
+            if stop.signal().is_some() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts the run between two hosts once there are ways to both.
+fn begin(
+    runs: &mut Pairs,
+    ends: [usize; 2],
+    places: &mut dyn Places,
+    stop: &StopRequest,
+) -> Result<Supervised, String> {
+    let [from, to] = ends.map(|host| open(places, host, stop));
+    runs.begin(Some(&from?), Some(&to?), None)
+}
+
+/// The command that leads to a host, as one word for `--on`.
+fn open(places: &mut dyn Places, host: usize, stop: &StopRequest) -> Result<String, String> {
+    let readable = stop.readable();
+    loop {
+        if stop.signal().is_some() {
+            return Err(said!("stopped by a signal"));
+        }
+        match places.way(host) {
+            HostAccess::Open(words) => return quoted(&words).map_err(|error| crate::command::sentence(&error)),
+            HostAccess::Closed(why) => return Err(why),
+            HostAccess::NotYet => {
+                let _ = poll(&mut [PollFd::new(&*readable, PollFlags::IN)], Some(&LOOK));
+            }
+        }
+    }
+}
+
+fn pair_record(from: String, to: String, turn: u32, outcome: Result<Vec<CaseRecord>, String>) -> FleetPair {
+    let (cases, failed) = match outcome {
+        Ok(cases) => (cases, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let of = |probe: &str| -> Vec<Estimate> {
+        let cases = cases.iter().filter(|case| case.probe == probe);
+        cases.filter_map(|case| Some(case.measured()?.estimate.clone())).collect()
+    };
+    let bandwidth = of("net.tcp_bandwidth").into_iter().max_by(|one, other| one.value().total_cmp(&other.value()));
+    let round_trip = of("net.tcp").into_iter().next();
+    let is_empty = bandwidth.is_none() && round_trip.is_none();
+    let failed = failed.or_else(|| is_empty.then(|| said!("its run has no value")));
+    FleetPair { from, to, turn, bandwidth, round_trip, failed }
 }

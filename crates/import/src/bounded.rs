@@ -1,0 +1,473 @@
+//! Reads text, JSON and XML within bounds: no file of whatever size or form is held in memory, and what is not asked for is passed over.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+
+use hostmark_model::Text;
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::Event;
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::ImportError;
+
+/// Longest line, bytes: far longer than any that these tools write.
+pub(super) const LONGEST_LINE: usize = 64 << 10;
+/// Most lines: a whole result file has some thousand.
+pub(super) const MOST_LINES: u64 = 200_000;
+
+/// Calls `each` with every line, from 1, without the space at its end; returns the number of lines. `what` is what the file
+/// should be, for errors.
+pub(super) fn each_line(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(u64, &str) -> Result<(), ImportError>,
+) -> Result<u64, ImportError> {
+    past_mark(input)?;
+    let mut line = Vec::new();
+    let mut count = 0;
+    loop {
+        let at = count + 1;
+        let error = |problem: String| ImportError { line: at, what: problem };
+        line.clear();
+        // One byte more than may be, so that a longer line is noticed and never held.
+        let mut limited = Read::take(&mut *input, LONGEST_LINE as u64 + 1);
+        match limited.read_until(b'\n', &mut line) {
+            Err(failure) => return Err(error(format!("it cannot be read ({failure}); try again"))),
+            Ok(0) => return Ok(count),
+            Ok(length) if length > LONGEST_LINE => {
+                return Err(error(format!("it is longer than {LONGEST_LINE} bytes; give {what}")));
+            }
+            Ok(_) if at > MOST_LINES => {
+                return Err(error(format!("there are more than {MOST_LINES} lines; give {what}")));
+            }
+            Ok(_) => count = at,
+        }
+        each(at, String::from_utf8_lossy(&line).trim_end())?;
+    }
+}
+
+/// Passes over a byte order mark; one of another encoding is told.
+fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
+    let error = |what: String| Err(ImportError { line: 1, what });
+    let length = match input.fill_buf() {
+        Err(failure) => return error(format!("it cannot be read ({failure}); try again")),
+        Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+            return error("the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8".into());
+        }
+        Ok([0xef, 0xbb, 0xbf, ..]) => 3,
+        Ok(_) => 0,
+    };
+    input.consume(length);
+    Ok(())
+}
+
+/// What stands behind a result and is none of it.
+#[derive(Debug)]
+pub(super) struct TrailingText {
+    /// Where it begins.
+    pub line: u64,
+    /// Its first words.
+    pub text: String,
+}
+
+impl TrailingText {
+    /// For who reads the run.
+    pub(super) fn passed_over(&self) -> Text<String> {
+        let TrailingText { line, text } = self;
+        crate::texts::foreign::text_passed_over!(line, text)
+    }
+}
+
+/// The number that `word` is, not negative, or why it is none; `what` is where it should stand.
+pub(super) fn amount(word: &str, what: &str) -> Result<f64, String> {
+    let number = word.parse::<f64>().ok().filter(|number| (0.0..LARGEST).contains(number));
+    number.ok_or_else(|| {
+        let (word, what) = (shortened(word), shortened(what));
+        format!("'{word}' is no amount, where {what} should be; correct the line or remove it")
+    })
+}
+
+/// Larger than anything that is measured in a base unit.
+pub(super) const LARGEST: f64 = 1e18;
+
+/// The beginning of a text, for an error or a note.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    text.chars().take(MOST).collect()
+}
+
+/// Longest text that is kept, characters.
+const LONGEST_TEXT: usize = 300;
+/// What may stand before a document, bytes: warnings of the tool.
+const MOST_TEXT: usize = 1 << 20;
+
+/// The documents of a file, one after the other, each given to `each`; text before, between and behind them is passed over.
+/// Returns the line where the last ended, and the text behind the first. `what` is what the file should be, for errors.
+pub(super) fn each_document<T: DeserializeOwned>(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(T) -> Result<(), String>,
+) -> Result<(u64, Option<TrailingText>), ImportError> {
+    past_mark(input)?;
+    let (mut lines, mut rest, mut is_first) = (0, None, true);
+    loop {
+        let (text, is_end) = pass_text(input, &mut lines)?;
+        let error = |what| ImportError { line: lines + 1, what };
+        match (is_first, is_end) {
+            (true, true) => return Err(error(format!("the file has no JSON object; give {what}"))),
+            (true, false) => {}
+            (false, _) => rest = rest.or(text),
+        }
+        if is_end {
+            return Ok((lines + 1, rest));
+        }
+        let counted = Cell::new(lines);
+        let mut document = serde_json::Deserializer::from_reader(Counted { input: &mut *input, lines: &counted });
+        let document = T::deserialize(&mut document).map_err(|error| problem(&error, lines, what))?;
+        (lines, is_first) = (counted.get(), false);
+        each(document).map_err(|what| ImportError { line: lines + 1, what })?;
+    }
+}
+
+/// What is wrong with a document, and where.
+fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let place = format!("column {}", error.column());
+    let what = match error.classify() {
+        serde_json::error::Category::Eof => format!("{place}: the file ends here in the middle; give {what}"),
+        serde_json::error::Category::Io => format!("{place}: it cannot be read ({text}); try again"),
+        _ => {
+            let text: String = text.chars().take(LONGEST_TEXT).collect();
+            format!("{place}: {text}; give {what}")
+        }
+    };
+    ImportError { line: before + error.line() as u64, what }
+}
+
+/// Passes over text until a line goes on with a brace, counting its lines: what it begins with, and whether there is no brace.
+fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<TrailingText>, bool), ImportError> {
+    let (mut bytes, mut begin, mut text, mut is_blank) = (0, 0, Vec::new(), true);
+    let is_end = loop {
+        let line = *lines + 1;
+        let buffer = input
+            .fill_buf()
+            .map_err(|failure| ImportError { line, what: format!("it cannot be read ({failure}); try again") })?;
+        let byte = match buffer.first() {
+            Some(b'{') if is_blank => break false,
+            Some(&byte) if bytes < MOST_TEXT => byte,
+            _ => break true,
+        };
+        // Documents may be the elements of a list.
+        let is_between = byte.is_ascii_whitespace() || matches!(byte, b'[' | b',' | b']');
+        (bytes, is_blank) = (bytes + 1, byte == b'\n' || (is_blank && is_between));
+        *lines += u64::from(byte == b'\n');
+        if text.is_empty() && !is_blank {
+            begin = line;
+        }
+        if begin == line && text.len() < LONGEST_TEXT {
+            text.push(byte);
+        }
+        input.consume(1);
+    };
+    let rest = TrailingText { line: begin, text: shortened(String::from_utf8_lossy(&text).trim_end()) };
+    Ok(((begin > 0).then_some(rest), is_end))
+}
+
+/// Counts the lines that were read.
+struct Counted<'a> {
+    input: &'a mut dyn BufRead,
+    lines: &'a Cell<u64>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        let more = buffer[..read].iter().filter(|byte| **byte == b'\n').count();
+        self.lines.set(self.lines.get() + more as u64);
+        Ok(read)
+    }
+}
+
+/// A number that is not negative and not absurd.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Amount(pub f64);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        match (0.0..LARGEST).contains(&number) {
+            true => Ok(Amount(number)),
+            false => Err(D::Error::custom(format!("{number} is no amount"))),
+        }
+    }
+}
+
+/// A text, cut off where it is too long; a number or a truth is taken as its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Short(pub String);
+
+impl<'de> Deserialize<'de> for Short {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Short, D::Error> {
+        deserializer.deserialize_any(AnyText { with_lists: false }).map(Short)
+    }
+}
+
+/// The same, which a list or an object may be as well: of those the texts of the values, one after the other.
+#[derive(Debug)]
+pub(super) struct Plain(pub String);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Plain, D::Error> {
+        deserializer.deserialize_any(AnyText { with_lists: true }).map(Plain)
+    }
+}
+
+struct AnyText {
+    with_lists: bool,
+}
+
+impl<'de> Visitor<'de> for AnyText {
+    type Value = String;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a text")
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.chars().take(LONGEST_TEXT).collect())
+    }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_f64<E: Error>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<String, E> {
+        Ok(truth.to_string())
+    }
+    fn visit_unit<E: Error>(self) -> Result<String, E> {
+        Ok(String::new())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
+        if !self.with_lists {
+            return Err(A::Error::invalid_type(de::Unexpected::Seq, &self));
+        }
+        let mut texts = Vec::new();
+        while let Some(Plain(text)) = list.next_element()? {
+            add_text(&mut texts, text);
+        }
+        self.visit_str(&format!("[{}]", texts.join(", ")))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
+        if !self.with_lists {
+            return Err(A::Error::invalid_type(de::Unexpected::Map, &self));
+        }
+        let mut texts = Vec::new();
+        while let Some((Short(name), Plain(text))) = map.next_entry()? {
+            add_text(&mut texts, format!("{name}: {text}"));
+        }
+        self.visit_str(&format!("{{{}}}", texts.join(", ")))
+    }
+}
+
+/// Adds a text to others unless they are long enough.
+fn add_text(texts: &mut Vec<String>, text: String) {
+    if texts.len() < LONGEST_TEXT {
+        texts.push(text);
+    }
+}
+
+/// A list that is refused when it is longer than `MOST`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AtMost<T, const MOST: usize>(pub Vec<T>);
+
+impl<T, const MOST: usize> Default for AtMost<T, MOST> {
+    fn default() -> Self {
+        AtMost(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List<T, const MOST: usize>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST> {
+            type Value = AtMost<T, MOST>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    if values.len() == MOST {
+                        return Err(A::Error::custom(format!("there are more than {MOST}")));
+                    }
+                    values.push(value);
+                }
+                Ok(AtMost(values))
+            }
+        }
+        deserializer.deserialize_seq(List(std::marker::PhantomData))
+    }
+}
+
+/// An object of names and plain values, of which the first hundred are kept; what is no plain value is an error.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct NameMap<T>(pub BTreeMap<String, T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameMap<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Map<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+            type Value = NameMap<T>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                const MOST: usize = 100;
+                let mut names = BTreeMap::new();
+                while names.len() < MOST {
+                    match map.next_entry::<Short, T>()? {
+                        Some((name, value)) => names.insert(name.0, value),
+                        None => return Ok(NameMap(names)),
+                    };
+                }
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(NameMap(names))
+            }
+        }
+        deserializer.deserialize_map(Map(std::marker::PhantomData))
+    }
+}
+
+/// For a field that may be null or absent.
+pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: de::Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Deepest nesting: these tools write six levels.
+const DEEPEST: usize = 64;
+/// Longest name of an element, bytes.
+const LONGEST_NAME: usize = 100;
+/// Longest part between two tags and longest text of an element, bytes: images stand in some.
+const LONGEST_ELEMENT_TEXT: usize = 4 << 20;
+/// Longest text of a problem, characters: it may quote the file.
+const LONGEST_PROBLEM: usize = 300;
+
+/// Calls `each` at the end of every element with its path (`a/b/c`) and the text right in it; texts outside of all elements are
+/// passed over, further documents read as well. Returns the number of lines. `what` is what the file should be, for errors.
+pub(super) fn each_element(
+    input: &mut dyn BufRead,
+    what: &str,
+    mut each: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<u64, ImportError> {
+    past_mark(input)?;
+    let mut reader = Reader::from_reader(Bounded { input, lines: 0, left: LONGEST_ELEMENT_TEXT });
+    // An element without contents ends as all do.
+    reader.config_mut().expand_empty_elements = true;
+    let (mut buffer, mut path, mut texts) = (Vec::new(), String::new(), Vec::<String>::new());
+    loop {
+        buffer.clear();
+        reader.get_mut().left = LONGEST_ELEMENT_TEXT;
+        let event = reader.read_event_into(&mut buffer);
+        let line = reader.get_ref().lines + 1;
+        let error = |what: String| ImportError { line, what };
+        let problem = |problem: quick_xml::Error| {
+            let text: String = problem.to_string().chars().take(LONGEST_PROBLEM).collect();
+            error(format!("{text}; give {what}"))
+        };
+        let is_end = match event.map_err(problem)? {
+            Event::Eof if texts.is_empty() => return Ok(line),
+            Event::Eof => return Err(error(format!("the file ends here in the middle; give {what}"))),
+            Event::DocType(_) => return Err(error(format!("it declares a document type; give {what}"))),
+            Event::Start(tag) => {
+                begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;
+                false
+            }
+            Event::End(_) => true,
+            Event::Text(text) => add(&mut texts, &text).map_err(error)?,
+            Event::CData(text) => add(&mut texts, &text).map_err(error)?,
+            Event::GeneralRef(name) => {
+                let sign = name.resolve_char_ref().ok().flatten().map(String::from);
+                let sign = sign.or_else(|| resolve_predefined_entity(&name).map(str::to_owned));
+                let sign =
+                    sign.ok_or_else(|| error(format!("it uses an entity that XML does not have; give {what}")))?;
+                add(&mut texts, &sign).map_err(error)?
+            }
+            Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => false,
+        };
+        if is_end && let Some(text) = texts.pop() {
+            each(&path, text.trim()).map_err(error)?;
+            path.truncate(path.rfind('/').unwrap_or(0));
+        }
+    }
+}
+
+fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), &'static str> {
+    if texts.len() == DEEPEST || name.len() > LONGEST_NAME {
+        return Err("its elements are nested too deep or have names that are too long; give another file");
+    }
+    if !path.is_empty() {
+        path.push('/');
+    }
+    path.push_str(name);
+    texts.push(String::new());
+    Ok(())
+}
+
+/// Adds to the text of the innermost element; it does not end it.
+fn add(texts: &mut [String], more: &str) -> Result<bool, String> {
+    if let Some(text) = texts.last_mut() {
+        text.push_str(more);
+        if text.len() > LONGEST_ELEMENT_TEXT {
+            return Err(format!(
+                "the text of an element is longer than {LONGEST_ELEMENT_TEXT} bytes; give another file"
+            ));
+        }
+    }
+    Ok(false)
+}
+
+/// Counts lines, and gives `left` bytes.
+struct Bounded<'a> {
+    input: &'a mut dyn BufRead,
+    lines: u64,
+    left: usize,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let given = self.fill_buf()?;
+        let length = given.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&given[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for Bounded<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.left == 0 {
+            return Err(io::Error::other(format!("a part is longer than {LONGEST_ELEMENT_TEXT} bytes")));
+        }
+        let given = self.input.fill_buf()?;
+        Ok(&given[..given.len().min(self.left)])
+    }
+
+    fn consume(&mut self, length: usize) {
+        let lines =
+            self.input.fill_buf().map_or(0, |given| given[..length].iter().filter(|byte| **byte == b'\n').count());
+        self.lines += lines as u64;
+        self.left -= length;
+        self.input.consume(length);
+    }
+}
