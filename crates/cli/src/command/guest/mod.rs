@@ -16,6 +16,7 @@ use hostmark_launch::monitor::Monitor;
 use hostmark_launch::{guest, guest_session};
 use hostmark_model::Exit;
 
+use crate::language::said;
 use crate::output;
 pub use init::{begin, is_first};
 pub use root::{NAME as WITHIN, within};
@@ -31,13 +32,13 @@ const NOT_FOUND: u8 = 127;
 pub fn machine(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = words.next().and_then(|word| word.to_str()?.parse::<u32>().ok());
     let (Some(parent), Some(program)) = (parent, words.next()) else {
-        return complain("a guest is started by hostmark vm run, not by hand", Exit::BadInput);
+        return complain(&said!("a guest is started by hostmark vm run, not by hand"), Exit::BadInput);
     };
     if !die_with_parent(parent) {
         return ExitCode::from(Exit::ResourceLost.code());
     }
     let error = Command::new(&program).args(words).exec();
-    output::complain(&format!("cannot start {}: {error}", program.to_string_lossy()));
+    output::complain(&said!("cannot start {program}: {error}", program = program.to_string_lossy()));
     ExitCode::from(NOT_FOUND)
 }
 
@@ -45,7 +46,7 @@ pub fn machine(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 pub fn session(words: impl Iterator<Item = OsString>) -> ExitCode {
     let numbers: Option<Vec<i32>> = words.map(|word| word.to_str()?.parse().ok()).collect();
     let Some([channel, monitor]) = numbers.as_deref().and_then(|numbers| <[i32; 2]>::try_from(numbers).ok()) else {
-        return complain("a session is started by hostmark vm run, not by hand", Exit::BadInput);
+        return complain(&said!("a session is started by hostmark vm run, not by hand"), Exit::BadInput);
     };
     let streams = || -> io::Result<_> {
         let (input, output) = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);

@@ -78,8 +78,8 @@ fn with_room_above() -> io::Result<()> {
 /// Becomes this program with these words, in the filesystem that stands before them.
 pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(root) = words.next() else {
-        output::complain("this is started in a guest, not by hand; use hostmark vm run");
-        return ExitCode::from(Exit::BadInput.code());
+        let why = crate::language::said!("this is started in a guest, not by hand; use hostmark vm run");
+        return super::complain(&why, Exit::BadInput);
     };
     let entered = rustix::process::chroot(Path::new(&root)).and_then(|()| rustix::process::chdir("/"));
     let error = match entered {

@@ -9,6 +9,7 @@ pub mod worker;
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -18,10 +19,18 @@ use hostmark_engine::sys::descendants;
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
 use hostmark_launch::timing::timing;
 use hostmark_launch::{ServiceLink, WorkerLink};
-use hostmark_model::{Job, JsonLine, ServiceJob};
+use hostmark_model::{Exit, Job, JsonLine, ServiceJob, Text};
 use rustix::fd::OwnedFd;
 
 use self::janitor::Janitor;
+use crate::language::said;
+
+/// The end of a process that a run starts: an error says that a person started it.
+fn ended(served: io::Result<()>, process: Text) -> ExitCode {
+    let Err(error) = served else { return ExitCode::SUCCESS };
+    crate::output::complain(&said!("{process} is started by a run, not by hand ({error}); use hostmark run"));
+    ExitCode::from(Exit::BadInput.code())
+}
 
 /// How long who cleans up after a killed worker may take.
 const GRACE: Duration = Duration::from_secs(1);

@@ -10,11 +10,6 @@ pub const NAME: &str = "worker";
 
 /// Does one job from standard input.
 pub fn serve() -> ExitCode {
-    match hostmark_engine::worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            crate::output::complain(&format!("a worker is started by a run, not by hand ({error}); use hostmark run"));
-            ExitCode::from(hostmark_model::Exit::BadInput.code())
-        }
-    }
+    let served = hostmark_engine::worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock());
+    super::ended(served, term!("a worker"))
 }

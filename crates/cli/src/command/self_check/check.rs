@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::SEMICOLON;
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::bilingual::{SEMICOLON, Words};
 use hostmark_analysis::spoken;
 use hostmark_model::{Lang, Message, Text};
 use hostmark_say::say;
