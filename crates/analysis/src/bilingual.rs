@@ -24,10 +24,6 @@ pub fn each(of: impl Fn(Lang) -> String) -> Words {
     Text { en: of(Lang::En), zh: of(Lang::Zh) }
 }
 
-pub fn fixed(text: Text) -> Words {
-    text.to_owned_text()
-}
-
 /// Several texts behind each other, with `between` in the gaps.
 pub fn joined(parts: &[Words], between: Text) -> Words {
     each(|lang| {

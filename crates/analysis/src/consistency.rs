@@ -87,7 +87,7 @@ fn is_within(low: f64, number: f64, high: f64) -> bool {
 /// Numbers as the tables show them; with every digit where different ones would look the same.
 fn shown<const N: usize>(numbers: [f64; N], unit: Option<Unit>, lang: Lang) -> [String; N] {
     let plain = |number: f64| match unit {
-        Some(unit) => format!("{number} {}", unit_name(unit, lang)),
+        Some(unit) => format!("{number} {}", unit_name(unit).get(lang)),
         None => number.to_string(),
     };
     let Some(known) = unit else { return numbers.map(plain) };

@@ -10,7 +10,7 @@ use crate::bilingual::{COMMA, each};
 use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
-use crate::spoken;
+use crate::reasons::Spoken;
 
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;
@@ -325,7 +325,7 @@ impl ConstantValue<'_> {
         let in_brackets = |text: String| if lang == Lang::Zh { format!("（{text}）") } else { format!("({text})") };
         let range = || match estimate.shown_range().filter(|_| !names_unsteady) {
             Some([low, high]) => Some(in_brackets(between((low, high), estimate.value(), *unit))),
-            None => low_high(estimate, *unit, lang).map(in_brackets),
+            None => low_high(estimate, *unit).map(|ends| in_brackets(ends.get(lang))),
         };
         let half = estimate.relative_half_width();
         let sure = match (estimate.shown_range(), half) {
@@ -333,7 +333,7 @@ impl ConstantValue<'_> {
             (None, Some(half)) if half <= WIDEST => plus_minus(estimate),
             _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.get(lang).to_owned())),
         };
-        let other = other_value(estimate, *unit, lang).filter(|_| with_other);
+        let other = other_value(estimate, *unit).filter(|_| with_other).map(|other| other.get(lang));
         let parts: Vec<String> = sure.into_iter().chain(other).collect();
         (!parts.is_empty()).then(|| parts.join(COMMA.get(lang)))
     }
@@ -441,11 +441,11 @@ pub fn not_measured(run: &Run) -> Vec<Text<String>> {
     let sentence = |(reason, names): (&Reason, Vec<[Text; 2]>)| {
         let named = names.iter().map(|[kind, name]| say!("{kind} · {name}"));
         let named = Message::joined(named, term!(", ", "list"));
+        let why = reasons::brief(reason);
         // As plain texts, whose spaces stay.
-        let sentence = |lang: Lang| {
-            say!("{named} not measured: {why}", named = spoken(&named, lang), why = reasons::brief(reason, lang))
-        };
-        each(|lang| spoken(&sentence(lang), lang))
+        let sentence =
+            |lang| say!("{named} not measured: {why}", named = named.get(lang), why = why.get(lang)).get(lang);
+        each(sentence)
     };
     by_reason.into_iter().map(sentence).collect()
 }

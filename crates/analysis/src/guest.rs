@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{Guest, Run, Text, Unit, size_text};
+use hostmark_model::{Guest, Message, Run, Text, Unit, size_text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, Words, each, joined, same};
-use crate::format::{number, percent, value};
-use crate::words;
+use crate::bilingual::COMMA;
+use crate::format::{amount, number, percent};
 
 /// Digits of a digest that tell two files apart; the run's file has all.
 const DIGITS: usize = 12;
@@ -15,41 +14,41 @@ const DIGITS: usize = 12;
 const MOST: usize = 12;
 
 /// What is shown of it: a label and what it says. `all` adds command lines and whole digests.
-pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
-    let mut facts: Vec<(Words, Words)> = Vec::new();
-    let mut add = |label: Text, says: Words| {
-        if !says.en.is_empty() {
-            facts.push((label.to_owned_text(), says));
+pub fn facts(guest: &Guest, all: bool) -> Vec<(Text, Message)> {
+    let mut facts: Vec<(Text, Message)> = Vec::new();
+    let mut add = |label: Text, says: Message| {
+        if !says.is_empty() {
+            facts.push((label, says));
         }
     };
-    let plain = |text: &Option<String>| same(text.clone().unwrap_or_default());
+    let plain = |text: &Option<String>| text.clone().unwrap_or_default().into();
     add(term!("accelerator"), accelerator(guest));
-    add(term!("monitor"), same(&guest.vmm));
-    add(term!("machine"), same(&guest.machine));
-    add(term!("CPU model"), same(&guest.cpu));
+    add(term!("monitor"), Message::plain(&guest.vmm));
+    add(term!("machine"), Message::plain(&guest.machine));
+    add(term!("CPU model"), Message::plain(&guest.cpu));
     add(term!("virtual CPUs"), cpus(guest));
     add(term!("memory"), memory(guest));
     add(term!("disk"), plain(&guest.disk));
     add(term!("network"), plain(&guest.net));
-    add(term!("channel"), same(&guest.channel));
-    add(term!("boot", "duration"), each(|lang| value(guest.boot_ns as f64, Unit::Nanoseconds, lang)));
+    add(term!("channel"), Message::plain(&guest.channel));
+    add(term!("boot", "duration"), amount(guest.boot_ns as f64, Unit::Nanoseconds));
     let idle = guest.idle_cpus.filter(|cpus| cpus.is_finite());
     add(term!("idle"), idle.map(idle_text).unwrap_or_default());
     add(term!("exits"), exits_text(&guest.exits));
-    add(term!("of the host"), same(pairs(&guest.host, |text| text.clone())));
+    add(term!("of the host"), pairs(&guest.host, |text| text.clone()).into());
     let digits = |digest: &String| digest.chars().take(if all { usize::MAX } else { DIGITS }).collect();
-    add(Text::name("SHA-256"), same(pairs(&guest.digests, digits)));
+    add(Text::name("SHA-256"), pairs(&guest.digests, digits).into());
     if all {
-        add(term!("kernel's command line"), same(&guest.append));
-        add(term!("command"), same(guest.command.join(" ")));
+        add(term!("kernel's command line"), Message::plain(&guest.append));
+        add(term!("command"), guest.command.join(" ").into());
     }
     facts
 }
 
 /// What a reader must know before any figure of the run.
-pub fn warning(run: &Run) -> Option<Words> {
+pub fn warning(run: &Run) -> Option<Text> {
     const EMULATED: Text = term!("measured under QEMU's software emulation: the figures tell nothing about KVM");
-    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| EMULATED.to_owned_text())
+    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then_some(EMULATED)
 }
 
 /// How often a guest left guest mode, the most frequent reasons first, with each one's share.
@@ -73,44 +72,44 @@ pub(crate) fn shares(all: u64, reasons: &[(&str, u64)], most: usize) -> String {
     shown.join(", ")
 }
 
-fn exits_text(of: &BTreeMap<String, u64>) -> Words {
+fn exits_text(of: &BTreeMap<String, u64>) -> Message {
     let (all, reasons) = exits(of);
     match reasons.is_empty() {
-        true => Words::default(),
+        true => Message::default(),
         false => {
             let (count, shown) = (number(all as f64), shares(all, &reasons, MOST));
-            words(say!("{count}: {shown}"))
+            say!("{count}: {shown}")
         }
     }
 }
 
-fn accelerator(guest: &Guest) -> Words {
+fn accelerator(guest: &Guest) -> Message {
     match guest.is_emulated() {
-        true => words(say!("{accel}, software emulation", accel = guest.accel)),
-        false => same(&guest.accel),
+        true => say!("{accel}, software emulation", accel = guest.accel),
+        false => Message::plain(&guest.accel),
     }
 }
 
-fn cpus(guest: &Guest) -> Words {
+fn cpus(guest: &Guest) -> Message {
     let list: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
     let list = list.join(" ");
-    let count = words(say!("{cpus}", cpus = guest.cpus));
-    let nodes = (guest.nodes > 1).then(|| words(say!("{nodes} memory nodes", nodes = guest.nodes)));
+    let count = say!("{cpus}", cpus = guest.cpus);
+    let nodes = (guest.nodes > 1).then(|| say!("{nodes} memory nodes", nodes = guest.nodes));
     let pinned = match list.is_empty() {
-        true => term!("not pinned").to_owned_text(),
-        false => words(say!("pinned to {list}")),
+        true => term!("not pinned").into(),
+        false => say!("pinned to {list}"),
     };
-    joined(&[count].into_iter().chain(nodes).chain([pinned]).collect::<Vec<_>>(), COMMA)
+    Message::joined([count].into_iter().chain(nodes).chain([pinned]), COMMA)
 }
 
-fn memory(guest: &Guest) -> Words {
+fn memory(guest: &Guest) -> Message {
     let (size, backing) = (size_text(guest.memory), &guest.backing);
-    words(say!("{size} in {backing} pages"))
+    say!("{size} in {backing} pages")
 }
 
-fn idle_text(cpus: f64) -> Words {
+fn idle_text(cpus: f64) -> Message {
     let cpus = percent(cpus);
-    words(say!("takes {cpus} of a CPU"))
+    say!("takes {cpus} of a CPU")
 }
 
 fn pairs<V>(map: &BTreeMap<String, V>, shown: impl Fn(&V) -> String) -> String {

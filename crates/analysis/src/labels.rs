@@ -1,14 +1,13 @@
-//! What a run's cases are called: probes by their titles, points by their axes. Built once, in both languages, for the
+//! What a run's cases are called: probes by their titles, points by their axes. For the
 //! console, the page and comparisons.
 
 use std::collections::HashMap;
 
-use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Params, ProbeInfo, Run, Text, size_text};
+use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Message, Params, ProbeInfo, Run, Text, size_text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, Words, each, joined, same};
+use crate::bilingual::COMMA;
 use crate::texts::{AXES, AXIS_VALUES};
-use crate::words;
 
 /// A point of an axis: the axis' name, and the value in a case id.
 pub(crate) type Point<'a> = (&'a str, &'a str);
@@ -48,7 +47,7 @@ impl<'a> Labels<'a> {
     }
 
     /// A case: its probe's title, with the axes behind it that are not at their default.
-    pub(crate) fn case(&self, case: &CaseRecord) -> Words {
+    pub(crate) fn case(&self, case: &CaseRecord) -> Message {
         let probe = self.probe(&case.probe);
         probe.title(&probe.off_default(&case.params))
     }
@@ -104,44 +103,41 @@ impl<'a> ProbeLabels<'a> {
     }
 
     /// Its title, with points behind it: `memory read, kernel nt`.
-    pub fn title(&self, points: &[Point]) -> Words {
-        let title = self.info.map_or_else(|| same(self.id), |info| info.title.clone());
-        joined(&[title, self.points(points)], COMMA)
+    pub fn title(&self, points: &[Point]) -> Message {
+        let title = self.info.map_or_else(|| self.id.into(), |info| Message::from(&info.title));
+        Message::joined([title, self.points(points)], COMMA)
     }
 
     /// A value of an axis: `64 KiB`, `same CPU`, `nt`.
-    pub fn value(&self, axis: &str, at: &str) -> Words {
+    pub fn value(&self, axis: &str, at: &str) -> Message {
         match self.kind(axis) {
-            AxisKind::Size => same(at.parse().map_or_else(|_| at.to_owned(), size_text)),
-            AxisKind::Placement => placement(at).map_or_else(|| same(at), |text| text.to_owned_text()),
+            AxisKind::Size => at.parse().map_or_else(|_| at.into(), |bytes| size_text(bytes).into()),
+            AxisKind::Placement => placement(at).map_or_else(|| at.into(), Message::from),
             AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => {
-                Text { en: at.to_owned(), zh: chinese_value(axis, at).unwrap_or(at).to_owned() }
+                Text { en: at, zh: chinese_value(axis, at).unwrap_or(at) }.into()
             }
         }
     }
 
     /// A value with its axis' name: `size 64 KiB`, `copies 4`, `same CPU`.
-    pub fn point(&self, axis: &str, at: &str) -> Words {
+    pub fn point(&self, axis: &str, at: &str) -> Message {
         let value = self.value(axis, at);
         match self.kind(axis) {
             AxisKind::Placement if placement(at).is_some() => value,
-            _ => {
-                let name = axis_name(axis);
-                each(|lang| format!("{} {}", name.get(lang), value.get(lang)))
-            }
+            _ => Message::joined([axis_name(axis), value], " "),
         }
     }
 
     /// Several points: `kernel nt, page pmd`.
-    pub fn points(&self, points: &[Point]) -> Words {
-        joined(&points.iter().map(|(axis, at)| self.point(axis, at)).collect::<Vec<_>>(), COMMA)
+    pub fn points(&self, points: &[Point]) -> Message {
+        Message::joined(points.iter().map(|(axis, at)| self.point(axis, at)), COMMA)
     }
 }
 
 /// What an axis is called: in English as in case ids.
-pub fn axis_name(axis: &str) -> Words {
+pub fn axis_name(axis: &str) -> Message {
     let chinese = AXES.iter().find(|(name, _)| *name == axis).map_or(axis, |(_, chinese)| chinese);
-    Text { en: axis.to_owned(), zh: chinese.to_owned() }
+    Text { en: axis, zh: chinese }.into()
 }
 
 /// A value of an axis in Chinese, where it is a word.
@@ -150,8 +146,8 @@ fn chinese_value(axis: &str, at: &str) -> Option<&'static str> {
 }
 
 /// The axis by which cases are listed: `by size`.
-pub fn by_axis(axis: &str) -> Words {
-    words(say!("by {axis}", axis = axis_name(axis)))
+pub fn by_axis(axis: &str) -> Message {
+    say!("by {axis}", axis = axis_name(axis))
 }
 
 /// The words for values of a placement axis.

@@ -43,4 +43,4 @@ pub mod trust;
 pub mod typography;
 
 pub use findings::findings;
-pub use reasons::{spoken, words};
+pub use reasons::{Spoken, spoken, words};

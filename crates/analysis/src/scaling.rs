@@ -7,11 +7,10 @@ use hostmark_stats::scalability::{
 };
 use hostmark_stats::{descriptive, trend};
 
-use crate::bilingual::{SEMICOLON, Words};
+use crate::bilingual::SEMICOLON;
 use crate::curve::{CurvePoint, curve};
 use crate::findings::copies;
 use crate::format::{number, percent_number};
-use crate::words;
 
 /// Probes of which each thread of one process has a time, and of processes that do the same.
 const PARALLEL: &[&str] = &["paging.parallel_fault", "syscall.parallel"];
@@ -131,23 +130,23 @@ impl Scaling {
     }
 
     /// What did the work.
-    pub fn label(&self) -> Words {
+    pub fn label(&self) -> Message {
         let source = &self.source;
-        words(match self.parties {
+        match self.parties {
             Parties::Processes => say!("{source}, processes"),
             Parties::Threads => say!("{source}, threads of one process"),
             Parties::Requests => say!("{source}, requests in flight"),
-        })
+        }
     }
 
     /// The law, the peak and the first fall; of too few numbers of CPUs, how many there are.
-    pub fn in_words(&self) -> Words {
+    pub fn in_words(&self) -> Message {
         if !self.is_enough() {
             let (some, least) = (self.points.len(), LEAST_POINTS);
-            return words(match self.parties {
+            return match self.parties {
                 Parties::Requests => say!("too few queue depths for a law ({some} of {least})"),
                 _ => say!("too few numbers of CPUs for a law ({some} of {least})"),
-            });
+            };
         }
         let mut parts: Vec<Message> = self.slows.map(slowing).into_iter().collect();
         match &self.growth {
@@ -167,7 +166,7 @@ impl Scaling {
         if self.parties == Parties::Requests {
             parts.extend(self.knee());
         }
-        words(Message::joined(parts, SEMICOLON))
+        Message::joined(parts, SEMICOLON)
     }
 }
 

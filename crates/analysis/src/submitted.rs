@@ -1,13 +1,11 @@
 //! What a run must be to be taken in as a reference: redacted, checked on its host, repeated, and one that its own samples bear out.
 
-use hostmark_model::{Grade, Message, Run, SelfChecked};
+use hostmark_model::{Grade, Message, Run, SelfChecked, Text};
 use hostmark_say::say;
 
-use crate::bilingual::Words;
 use crate::consistency;
 use crate::redact::unredacted;
 use crate::trust::{trust, with_self_check};
-use crate::words;
 
 /// So many runs of the host a reference stands on, the one that is sent in among them: five values have an interval.
 pub const LEAST_RUNS: u32 = 5;
@@ -17,15 +15,14 @@ const WORST: Grade = Grade::B;
 const MOST_FIELDS: usize = 3;
 
 /// Why a run cannot be a reference: the first thing that is wrong, and what to do. None where it can.
-pub fn refusal(run: &Run) -> Option<Words> {
+pub fn refusal(run: &Run) -> Option<Message> {
     // What was cut short has another grade, and is no forgery.
-    let first = not_of_hostmark(run)
+    not_of_hostmark(run)
         .or_else(|| contradiction(run))
         .or_else(|| not_redacted(run))
         .or_else(|| unchecked(run))
         .or_else(|| too_few(run))
-        .or_else(|| too_scattered(run));
-    first.map(words)
+        .or_else(|| too_scattered(run))
 }
 
 /// A value that its own samples do not give, and a grade that its values do not give.
@@ -84,7 +81,7 @@ fn unchecked(run: &Run) -> Option<Message> {
         None => say!("no self-check of this program has passed on its host"),
         Some(found) if found.has_passed() => say!("its self-check is later than the run"),
         Some(SelfChecked { failed, .. }) => {
-            say!("its self-check failed{of}", of = Words { en: String::new(), zh: failed.to_string() })
+            say!("its self-check failed{of}", of = Text { en: String::new(), zh: failed.to_string() })
         }
     };
     Some(say!("{why}; run hostmark self-check, then hostmark run, and send that run"))

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::findings::RULES;
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{ProbeLabels, axis_name};
@@ -444,16 +445,16 @@ fn every_axis_and_every_value_that_is_a_word_has_a_chinese_name() {
     let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     for entry in entries(CATALOGUE) {
         for axis in entry.axes() {
-            let name = axis_name(axis.name).zh;
+            let name = axis_name(axis.name).get(Lang::Zh);
             assert!(is_chinese(&name) || ["CPU", "MTU"].contains(&name.as_str()), "{}: {name}", axis.name);
         }
     }
     let labels = ProbeLabels::new("memory.latency", None, None);
     assert_eq!(
-        labels.points(&[("pattern", "in_page"), ("op", "mod"), ("op", "xor")]).zh,
+        labels.points(&[("pattern", "in_page"), ("op", "mod"), ("op", "xor")]).get(Lang::Zh),
         "模式 页内随机，运算 取模，运算 xor"
     );
-    assert_eq!(labels.point("pattern", "in_page").en, "pattern in_page");
+    assert_eq!(labels.point("pattern", "in_page").to_string(), "pattern in_page");
 }
 
 /// The document of all probes, made from the catalogue.
@@ -468,8 +469,7 @@ fn document() -> String {
             let probe = entry.probe;
             let axes: Vec<String> = probe.axes.iter().map(axis_cell).collect();
             let page = format!("../crates/probes/src/{}/{}.md", group.name, entry.name);
-            let cells =
-                [format!("[`{}`]({page})", entry.id()), probe.title.en.into(), unit_name(probe.unit, Lang::En).into()];
+            let cells = [format!("[`{}`]({page})", entry.id()), probe.title.en.into(), unit_name(probe.unit).en.into()];
             let _ = writeln!(text, "| {} | {} |", cells.join(" | "), dash(axes));
         }
     }

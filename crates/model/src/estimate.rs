@@ -249,16 +249,11 @@ impl Estimate {
         half_width(self.interval()?, self.value())
     }
 
-    /// The same of this run alone.
-    fn relative_half_width_of_this_run(&self) -> Option<f64> {
-        half_width(self.of_this_run()?, self.value())
-    }
-
     /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
     /// interval. None of what rounds voted on.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTEADY;
-        let is_unsteady = self.relative_half_width_of_this_run().is_none_or(is_apart);
+        let is_unsteady = self.of_this_run().and_then(|ends| half_width(ends, self.value())).is_none_or(is_apart);
         self.stated().range.filter(|[low, high]| is_unsteady && self.agreement.is_none() && low < high)
     }
 

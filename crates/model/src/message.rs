@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::{Lang, Text, append_in_chinese, counted};
 
-/// A sentence, made by `hostmark_say::say!`. It displays in English.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A sentence or label, made by `hostmark_say::say!`. It displays in English.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Message {
     /// The English sentence with `{name}` in the place of each argument; `{name:noun}` is a count with its noun.
@@ -71,6 +71,11 @@ impl Message {
     pub fn joined<M: Into<Message>>(list: impl IntoIterator<Item = M>, between: impl Into<Message>) -> Message {
         let list = list.into_iter().map(Into::into).collect();
         Message::new("{list}", vec![("list", MessageArgument::List { list, between: between.into() })])
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.to_string().is_empty()
     }
 
     /// The sentence, and behind a colon what a process said last.

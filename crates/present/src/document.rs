@@ -1,8 +1,8 @@
 //! What a view says, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::bars::Bars;
-use hostmark_analysis::bilingual::{Words, fixed};
-use hostmark_model::{Lang, Text};
+use hostmark_model::{Lang, Message, Text};
 
 use crate::chart::{Chart as Picture, Rows};
 
@@ -11,31 +11,31 @@ pub(crate) type Document = Vec<Block>;
 
 pub(crate) enum Block {
     /// What it is about; a terminal leaves it out, as the command stands above.
-    Title(Words),
+    Title(Message),
     /// What it comes to: first on paper; in a terminal last, where the eye is, above the method.
-    Conclusion(Words),
+    Conclusion(Message),
     /// What the verdicts stand on.
-    Method(Vec<Words>),
+    Method(Vec<Message>),
     /// A part, and a remark in its line.
-    Heading(Words, Words),
+    Heading(Message, Message),
     /// The same, where the title is a sentence.
-    Part(Words),
-    Sentence(Words, Style),
+    Part(Message),
+    Sentence(Message, Style),
     /// What else is known of what stands above.
     Remarks(Vec<Remark>),
     List(List),
-    Warnings(Vec<Words>),
+    Warnings(Vec<Message>),
     /// Who takes part.
     Named(Vec<NamedParty>),
     Table(Table),
     Tally(Tally),
     Charts(Vec<Chart>),
     /// Lines whose columns stand under each other.
-    Drawn(Vec<Words>),
+    Drawn(Vec<Message>),
     /// Claims under a title, and what became of them; in their order where nothing is said of that.
-    Judged(Words, Vec<Judged>),
+    Judged(Message, Vec<Judged>),
     /// What few readers look for, under a title.
-    Folded(Words, Document),
+    Folded(Message, Document),
 }
 
 /// How a text stands out where a medium can show it; nothing depends on it.
@@ -59,8 +59,8 @@ pub(crate) enum Style {
 
 /// Sentences under a title.
 pub(crate) struct List {
-    pub(crate) title: Words,
-    pub(crate) lines: Vec<Words>,
+    pub(crate) title: Message,
+    pub(crate) lines: Vec<Message>,
     /// How many a terminal shows, unless everything is asked for.
     pub(crate) few: usize,
 }
@@ -69,11 +69,11 @@ pub(crate) struct List {
 #[derive(Default)]
 pub(crate) struct Judged {
     pub(crate) sign: &'static str,
-    pub(crate) verdict: Words,
-    pub(crate) text: Words,
+    pub(crate) verdict: Message,
+    pub(crate) text: Message,
     /// The letter of the run that it is of, where there are several.
     pub(crate) run: String,
-    pub(crate) cure: Option<Words>,
+    pub(crate) cure: Option<Message>,
     pub(crate) command: Option<String>,
     /// Where a page shows what the command does; empty where it does not.
     pub(crate) anchor: String,
@@ -84,23 +84,23 @@ pub(crate) struct Judged {
 /// Somebody or something, and what is known of it.
 #[derive(Default)]
 pub(crate) struct NamedParty {
-    pub(crate) role: Words,
+    pub(crate) role: Message,
     pub(crate) name: String,
-    pub(crate) facts: Vec<Words>,
-    pub(crate) warnings: Vec<Words>,
+    pub(crate) facts: Vec<Message>,
+    pub(crate) warnings: Vec<Message>,
 }
 
 /// Rows under columns, of which the first has the labels where the layout does not say otherwise.
 #[derive(Default)]
 pub(crate) struct Table {
-    pub(crate) title: Words,
+    pub(crate) title: Message,
     /// What its values are.
-    pub(crate) caption: Words,
+    pub(crate) caption: Message,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
     pub(crate) rest: Option<FoldedRows>,
     /// What is said below it.
-    pub(crate) notes: Vec<Words>,
+    pub(crate) notes: Vec<Message>,
     pub(crate) layout: TableLayout,
 }
 
@@ -131,7 +131,7 @@ pub(crate) enum TableLayout {
 
 #[derive(Default)]
 pub(crate) struct Column {
-    pub(crate) head: Words,
+    pub(crate) head: Message,
     /// That of its head.
     pub(crate) style: Style,
     pub(crate) align: Align,
@@ -167,10 +167,10 @@ pub(crate) struct Row {
     /// Where others find it on a page.
     pub(crate) anchor: String,
     /// The part of the table that it belongs to.
-    pub(crate) section: Words,
+    pub(crate) section: Message,
     pub(crate) cells: Vec<Cell>,
     /// In the place of the values: why there are none.
-    pub(crate) instead: Option<Words>,
+    pub(crate) instead: Option<Message>,
     pub(crate) remarks: Vec<Remark>,
     /// Whether its labels are those of the row above.
     pub(crate) is_further: bool,
@@ -192,9 +192,9 @@ pub(crate) enum RowKind {
 
 #[derive(Default)]
 pub(crate) struct Cell {
-    pub(crate) text: Words,
+    pub(crate) text: Message,
     /// In the place of the text: a line each.
-    pub(crate) lines: Vec<Words>,
+    pub(crate) lines: Vec<Message>,
     pub(crate) style: Style,
     /// By what its row is sorted; of a verdict, how many times better it is.
     pub(crate) key: Option<f64>,
@@ -205,7 +205,7 @@ pub(crate) struct Cell {
 }
 
 pub(crate) struct Remark {
-    pub(crate) text: Words,
+    pub(crate) text: Message,
     pub(crate) style: Style,
     /// Whether it is for readers who ask for everything.
     pub(crate) is_detail: bool,
@@ -213,29 +213,29 @@ pub(crate) struct Remark {
 
 /// Rows that a reader does not look for: folded or left out where there are more than a few rows.
 pub(crate) struct FoldedRows {
-    pub(crate) title: Words,
+    pub(crate) title: Message,
     /// How many are left out, without the mark at a sentence's end.
-    pub(crate) left_out: Words,
+    pub(crate) left_out: Message,
     pub(crate) few: usize,
 }
 
 /// Rows by what they have in common, with their number.
 pub(crate) struct Tally {
-    pub(crate) title: Words,
+    pub(crate) title: Message,
     pub(crate) columns: Vec<Column>,
     pub(crate) reasons: Vec<TallyReason>,
 }
 
 pub(crate) struct TallyReason {
-    pub(crate) text: Words,
+    pub(crate) text: Message,
     /// Whether each row is named, however many there are.
     pub(crate) is_open: bool,
     pub(crate) rows: Vec<Row>,
 }
 
 pub(crate) struct Chart {
-    pub(crate) title: Words,
-    pub(crate) note: Option<Words>,
+    pub(crate) title: Message,
+    pub(crate) note: Option<Message>,
     pub(crate) drawing: Drawing,
 }
 
@@ -248,13 +248,8 @@ pub(crate) enum Drawing {
 }
 
 impl Column {
-    pub(crate) fn new(head: Words, align: Align) -> Column {
-        Column { head, align, ..Column::default() }
-    }
-
-    /// One with a heading that is always the same.
-    pub(crate) fn named(head: Text, align: Align) -> Column {
-        Column::new(fixed(head), align)
+    pub(crate) fn new(head: impl Into<Message>, align: Align) -> Column {
+        Column { head: head.into(), align, ..Column::default() }
     }
 }
 
@@ -265,15 +260,21 @@ impl Table {
     }
 }
 
-impl From<Words> for Cell {
-    fn from(text: Words) -> Cell {
+impl From<&Text<String>> for Cell {
+    fn from(text: &Text<String>) -> Cell {
+        Message::from(text).into()
+    }
+}
+
+impl From<Message> for Cell {
+    fn from(text: Message) -> Cell {
         Cell { text, ..Cell::default() }
     }
 }
 
 impl Remark {
-    pub(crate) fn new(text: Words, style: Style) -> Remark {
-        Remark { text, style, is_detail: false }
+    pub(crate) fn new(text: impl Into<Message>, style: Style) -> Remark {
+        Remark { text: text.into(), style, is_detail: false }
     }
 }
 
@@ -292,14 +293,14 @@ impl Row {
 
     /// Whether both sides have a value.
     pub(crate) fn has_values(&self) -> bool {
-        self.cells.last().is_some_and(|change| change.text.en != "–")
+        self.cells.last().is_some_and(|change| change.text.as_plain() != Some("–"))
     }
 
     /// Its name, or what to type for it, and its values where it has both.
     pub(crate) fn in_a_line(&self, is_typed: bool, lang: Lang) -> String {
         let mut texts = self.cells.iter().map(|cell| cell.text.get(lang));
         let label = texts.next().unwrap_or_default();
-        let name = if is_typed { &self.id } else { label };
+        let name = if is_typed { &self.id } else { &label };
         let remarks = self.remarks.iter().map(|remark| format!("  {}", remark.text.get(lang)));
         match texts.collect::<Vec<_>>().as_slice() {
             [base, new, change] if self.has_values() => {

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use hostmark_analysis::format::{estimator, other_value, value};
-use hostmark_analysis::spoken;
-use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Estimate, Lang, Leading, Measured, Run, Unit};
+use hostmark_analysis::format::{amount, estimator, other_value};
+use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Estimate, Leading, Measured, Message, Run, Unit};
 use hostmark_say::say;
 
 /// A case's value as a row of its own begins with it: in cycles where the core alone decides, since these repeat where its clock does
@@ -17,27 +16,24 @@ pub(crate) fn first(measured: &Measured, unit: Unit) -> (Cow<'_, Estimate>, Unit
 /// What stands beside a value: the other estimator's where the two differ, and however near they are where the same on more or fewer
 /// CPUs, or what it scales, leads with the other one. What has one value alone is there called the value of its estimator, never by
 /// a name that a number would have to follow.
-pub(crate) fn other_estimator(
-    run: &Run,
-    case: &CaseRecord,
-    estimate: &Estimate,
-    unit: Unit,
-    lang: Lang,
-) -> Option<String> {
+pub(crate) fn other_estimator(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Option<Message> {
     let (by, other) = (estimate.estimator(), estimate.estimator().other());
     if !is_compared_with(run, case, other) {
-        return other_value(estimate, unit, lang);
+        return other_value(estimate, unit);
     }
     Some(match estimate.by(other) {
-        Some(stated) => format!("{} {}", estimator(other).get(lang), value(stated.value, unit, lang)),
-        None => spoken(&say!("the {estimator} value", estimator = estimator(by)), lang),
+        Some(stated) => Message::joined([estimator(other).into(), amount(stated.value, unit)], " "),
+        None => say!("the {estimator} value", estimator = estimator(by)),
     })
 }
 
 /// The value, and what stands beside it: `1.36 k/s (typical 1.37 k/s)`.
-pub(crate) fn both(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit, lang: Lang) -> String {
-    let shown = value(estimate.value(), unit, lang);
-    other_estimator(run, case, estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
+pub(crate) fn both(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Message {
+    let shown = amount(estimate.value(), unit);
+    match other_estimator(run, case, estimate, unit) {
+        Some(other) => say!("{shown} ({other})"),
+        None => shown,
+    }
 }
 
 /// Whether a case that is read beside this one leads with this estimator.

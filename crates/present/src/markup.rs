@@ -1,12 +1,9 @@
 //! Texts of two languages as markup, in which the page shows one of them.
 
-use hostmark_analysis::bilingual::Words;
-#[cfg(test)]
-use hostmark_analysis::bilingual::same;
+use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
-use hostmark_model::{Lang, Text};
-
 use hostmark_analysis::typography::typeset;
+use hostmark_model::{Lang, Message};
 
 /// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
 /// its neighbours is written out.
@@ -28,16 +25,15 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// Markup that shows `text` in the page's language: as it is where both say the same, else an element for each, of which
 /// the style sheet hides one.
-pub(crate) fn markup(text: &Words) -> String {
-    match text {
-        Text { en, zh } if en == zh => coded(en),
-        Text { en, zh } => {
-            format!(
-                "<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>",
-                coded(en),
-                coded(&typeset(zh, Lang::Zh))
-            )
-        }
+pub(crate) fn markup(text: &Message) -> String {
+    let (en, zh) = (text.to_string(), text.get(Lang::Zh));
+    match en == zh {
+        true => coded(&en),
+        false => format!(
+            "<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>",
+            coded(&en),
+            coded(&typeset(&zh, Lang::Zh))
+        ),
     }
 }
 
@@ -69,14 +65,14 @@ mod tests {
 
     #[test]
     fn what_a_person_types_is_code_where_it_ends() {
-        assert_eq!(markup(&same("try `a < b` now")), "try <code>a &lt; b</code> now");
-        assert_eq!(markup(&same("a ` alone")), "a ` alone");
+        assert_eq!(markup(&"try `a < b` now".into()), "try <code>a &lt; b</code> now");
+        assert_eq!(markup(&"a ` alone".into()), "a ` alone");
     }
 
     #[test]
     fn a_text_that_is_the_same_in_both_languages_stands_there_once() {
-        assert_eq!(markup(&same("3 < 4")), "3 &lt; 4");
-        let both = Text { en: "size".to_owned(), zh: "容量".to_owned() };
-        assert_eq!(markup(&both), "<span lang=\"en\">size</span><span lang=\"zh-CN\">容量</span>");
+        assert_eq!(markup(&"3 < 4".into()), "3 &lt; 4");
+        let both = hostmark_model::Text { en: "size".to_owned(), zh: "容量".to_owned() };
+        assert_eq!(markup(&both.into()), "<span lang=\"en\">size</span><span lang=\"zh-CN\">容量</span>");
     }
 }

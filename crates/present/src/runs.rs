@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hostmark_analysis::bilingual::{Words, each, same};
 use hostmark_analysis::format::{agreement, both, low_high, plus_minus_of};
 use hostmark_analysis::labels::{ProbeLabels, run_letter};
 use hostmark_analysis::references::{NearestReference, beside};
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Params, ProbeInfo, Run, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Message, Params, ProbeInfo, Run, Unit};
+use hostmark_say::say;
 
 use crate::flags::Flags;
 use crate::words;
@@ -71,12 +71,8 @@ impl<'a> Runs<'a> {
     }
 
     /// `label` of one run's series: its letter before it where there are several runs.
-    pub(crate) fn of_run(&self, index: usize, label: Words) -> Words {
-        match (self.are_many(), label.en.is_empty()) {
-            (false, _) => label,
-            (true, true) => same(run_letter(index)),
-            (true, false) => each(|lang| format!("{} {}", run_letter(index), label.get(lang))),
-        }
+    pub(crate) fn of_run(&self, index: usize, label: Message) -> Message {
+        if self.are_many() { Message::joined([run_letter(index).into(), label], " ") } else { label }
     }
 }
 
@@ -133,7 +129,7 @@ impl<'a> Probe<'a> {
         self.info.map_or(Unit::Ratio, |info| info.unit)
     }
 
-    pub(crate) fn title(&self) -> Words {
+    pub(crate) fn title(&self) -> Message {
         self.labels.title(&[])
     }
 
@@ -164,7 +160,7 @@ impl<'a> Probe<'a> {
     }
 
     /// All of `params` that stands on `axes`, named.
-    pub(crate) fn all_named(&self, params: &Params, axes: &[&str]) -> Words {
+    pub(crate) fn all_named(&self, params: &Params, axes: &[&str]) -> Message {
         let points = params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
         self.labels.points(&points.filter(|(axis, _)| axes.contains(axis)).collect::<Vec<_>>())
     }
@@ -174,8 +170,8 @@ impl<'a> Probe<'a> {
     }
 
     /// Section of the report.
-    pub(crate) fn section(&self) -> Words {
-        self.info.map_or_else(|| words::OTHER.to_owned_text(), |info| info.section.clone())
+    pub(crate) fn section(&self) -> Message {
+        self.info.map_or_else(|| words::OTHER.into(), |info| Message::from(&info.section))
     }
 
     /// Percentiles that it gives, as shares with their names.
@@ -213,20 +209,18 @@ impl<'a> Case<'a> {
 
 /// A value and its interval: `24.1 GB/s [95 %: 23.9 … 24.3]`. It is the same in both languages wherever the unit is, so
 /// that a page of thousands of marks has it once.
-pub(crate) fn value_and_interval(estimate: &Estimate, unit: Unit) -> Words {
-    each(|lang| {
-        let shown = both(estimate, unit, lang);
-        match (low_high(estimate, unit, lang), agreement(estimate, lang)) {
-            (Some(interval), _) => format!("{shown} [95 %: {interval}]"),
-            (None, Some(agreement)) => format!("{shown} [{agreement}]"),
-            (None, None) => shown,
-        }
-    })
+pub(crate) fn value_and_interval(estimate: &Estimate, unit: Unit) -> Message {
+    let shown = both(estimate, unit);
+    match (low_high(estimate, unit), agreement(estimate)) {
+        (Some(interval), _) => say!("{shown} [95 %: {interval}]"),
+        (None, Some(agreement)) => say!("{shown} [{agreement}]"),
+        (None, None) => shown,
+    }
 }
 
-/// `before`, then what is told of it.
-pub(crate) fn reading(before: &Words, after: &Words) -> Words {
-    each(|lang| format!("{}: {}", before.get(lang), after.get(lang)))
+/// A point and its value.
+pub(crate) fn reading(point: impl Into<Message>, value: Message) -> Message {
+    Message::joined([point.into(), value], ": ")
 }
 
 /// The ends of an interval, where there is one.

@@ -1,22 +1,9 @@
 //! The fixed words of the tables, in both languages side by side.
 
 pub(crate) use hostmark_analysis::bilingual::COMMA;
-use hostmark_analysis::bilingual::{Words, each};
 use hostmark_analysis::findings::is_unusual;
-use hostmark_analysis::format::value;
 pub(crate) use hostmark_analysis::reasons::in_both;
-use hostmark_model::{Finding, FlagKind, Lang, Text, Unit};
-
-/// A sentence in both languages, as a document has it: `said!("{count} more")`, whose Chinese is in `zh.po` of `hostmark-analysis`.
-macro_rules! said {
-    ($($sentence:tt)*) => { hostmark_analysis::words(hostmark_say::say!($($sentence)*)) };
-}
-pub(crate) use said;
-
-/// A value in its base unit with the unit that suits it.
-pub(crate) fn amount(number: f64, unit: Unit) -> Words {
-    each(|lang| value(number, unit, lang))
-}
+use hostmark_model::{Finding, FlagKind, Lang, Text};
 
 /// Declares a word in both languages.
 macro_rules! words {

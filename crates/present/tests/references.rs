@@ -213,14 +213,14 @@ fn a_guest_stands_beside_servers_with_about_as_many_cpus() {
     let cpu = run.host.cpus[0].clone();
     let mut beside_what = |cpus: usize| {
         run.host.cpus = (0..cpus).map(|id| hostmark_model::CpuFact { id, online: true, ..cpu.clone() }).collect();
-        beside(&run).unwrap().source(Lang::En)
+        beside(&run).unwrap().source().to_string()
     };
     assert_eq!(beside_what(2), "usual: 32 Ice Lake-SP cloud servers with 1 to 2 CPUs (Spare Cores, 2026)");
     assert_eq!(beside_what(300), "usual: 65 Ice Lake-SP cloud servers with 32 CPUs or more (Spare Cores, 2026)");
     // Of a class with few servers nothing is told: all of the kind stand there.
     run.host.cpu.microarchitecture = Some("Haswell-EP".into());
     run.host.cpus.truncate(2);
-    assert_eq!(beside(&run).unwrap().source(Lang::En), "usual: 29 Haswell-EP cloud servers (Spare Cores, 2026)");
+    assert_eq!(beside(&run).unwrap().source().to_string(), "usual: 29 Haswell-EP cloud servers (Spare Cores, 2026)");
 }
 
 /// What of the large run the constants are made of: the rest takes long to go through.

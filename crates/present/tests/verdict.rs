@@ -186,7 +186,7 @@ fn nothing_of_a_row_is_lost_at_80_and_120_columns_in_either_language() {
             let lines = of_run(&run);
             assert!(lines.iter().map(|(_, constants)| constants.len()).sum::<usize>() >= 17, "{lines:?}");
             for constant in lines.iter().flat_map(|(_, constants)| constants) {
-                let range = nearest.and_then(|nearest| nearest.range(constant, lang));
+                let range = nearest.and_then(|one| Some(hostmark_analysis::spoken(&one.range(constant)?, lang)));
                 let words = nearest
                     .and_then(|nearest| nearest.verdict(constant))
                     .map(|verdict| verdict.words.get(lang).to_owned());
@@ -333,7 +333,7 @@ fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() 
     (unknown.host.hostname, unknown.id) = ("unknown".to_owned(), "unknown".to_owned());
     gathering.read("unknown", serde_json::to_string(&unknown).unwrap().as_bytes());
     let all = Fleet::of(&gathering);
-    let known: Vec<_> = all.kinds.iter().flat_map(|kind| &kind.usual).filter(|case| case.name.en == "DRAM").collect();
+    let known: Vec<_> = all.kinds.iter().flat_map(|of| &of.usual).filter(|of| of.name.to_string() == "DRAM").collect();
     let [dram] = known[..] else { panic!("{known:?}") };
     assert_eq!((dram.better, dram.within), (1, 1));
     let worse: Vec<(&str, f64)> = dram.worse.iter().map(|(host, times)| (host.as_str(), times.round())).collect();
@@ -453,7 +453,7 @@ fn ten_hosts_with_slow_memory_are_told_so_however_few_rounds_they_had() {
         })
         .collect();
     let all = hosts(&slow);
-    let dram = all.kinds[0].usual.iter().find(|case| case.name.en == "DRAM").unwrap();
+    let dram = all.kinds[0].usual.iter().find(|case| case.name.to_string() == "DRAM").unwrap();
     assert!(dram.worse.len() == 10 && dram.is_slow_as_a_whole() && dram.unknown.is_empty(), "{dram:?}");
     let mut text = String::new();
     (fleet::format_named("table").unwrap().write)(&all, &RenderOptions::default(), &mut |part| text += part);
@@ -463,6 +463,6 @@ fn ten_hosts_with_slow_memory_are_told_so_however_few_rounds_they_had() {
     let mut lacking = slow[0].clone();
     lacking.cases.retain(|case| case.params.get("level") != Some("l3"));
     let all = hosts(&[lacking]);
-    let third = all.kinds[0].usual.iter().find(|case| case.name.en == "L3").unwrap();
-    assert_eq!((third.judged(), third.unknown[0].1.en.as_str()), (0, "not measured"));
+    let third = all.kinds[0].usual.iter().find(|case| case.name.to_string() == "L3").unwrap();
+    assert_eq!((third.judged(), third.unknown[0].1.to_string().as_str()), (0, "not measured"));
 }

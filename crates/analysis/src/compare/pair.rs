@@ -83,7 +83,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         let in_cycles = side::in_cycles(old, new);
         let [old, new] = in_cycles.as_ref().map_or([old, new], |sides| sides.each_ref().map(Vec::as_slice));
         let (mut case, known) = paired(first, old, new, &looked);
-        case.label = label.map(|(_, labels)| labels.case(first.record)).unwrap_or_default();
+        case.label = label.map(|(_, labels)| crate::words(labels.case(first.record))).unwrap_or_default();
         if in_cycles.is_some() {
             told_in_cycles(&mut case);
             clocked[0].extend(old);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{AxisKind, CacheFact, Measured, Message, ProbeInfo, Unit, is_of_small_buffer, typed_value};
+use hostmark_model::{AxisKind, CacheFact, Measured, Message, ProbeInfo, is_of_small_buffer, typed_value};
 use hostmark_say::say;
 
 use super::side::{RunCase, is_implausible, round_medians, without_value};
@@ -80,8 +80,7 @@ pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictR
             )
         })
         .or_else(|| {
-            let unit = |unit: Unit, lang| unit_name(unit, lang).to_owned();
-            let (old, new) = differing(base, new, |probe| unit(probe.unit, hostmark_model::Lang::En))?;
+            let (old, new) = differing(base, new, |probe| unit_name(probe.unit).en.to_owned())?;
             let text = say!("the unit differs: {old}, {new}");
             reason(ReasonKind::Unit, On::Both, text)
         })

@@ -10,11 +10,11 @@ use crate::bilingual::{COMMA, SEMICOLON, each};
 use crate::constants::{self, ConstantValue};
 use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
+use crate::reasons::Spoken;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
-use crate::spoken;
 use crate::texts::findings::slower_than_usual as texts;
-use crate::words;
+use crate::{spoken, words};
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
@@ -61,7 +61,7 @@ impl Slow<'_> {
         let Slow { constant, verdict } = self;
         let name = constant.name.get(lang);
         let here = self.here_and_near(usual, lang).map(|(here, _)| here).unwrap_or_default();
-        let range = usual.range(constant, lang).unwrap_or_default();
+        let range = usual.range(constant).map(|range| range.get(lang)).unwrap_or_default();
         let words = verdict.unmarked(lang);
         spoken(&say!("{name} {here}: {words} than the slow end of what is usual ({range})"), lang)
     }
@@ -87,7 +87,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let sentences = |lang| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>();
     let values = each(|lang| sentences(lang).join(COMMA.get(lang)));
     let why = cause.as_ref().map_or_else(|| texts::why_unknown!(), Explanation::sentence);
-    let text = texts::text!(values, source = each(|lang| usual.source(lang)), why);
+    let text = texts::text!(values, source = crate::words(usual.source()), why);
     let short =
         short(Text { en: worst.line(&usual, Lang::En)? + &words.en, zh: worst.line(&usual, Lang::Zh)? + &words.zh });
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();

@@ -106,7 +106,7 @@ fn rate(case: &CaseRecord) -> Option<String> {
     let estimate = &believed(case)?.estimate;
     Proven::of(estimate)?;
     let rate = value(estimate.value(), Unit::BytesPerSecond, Lang::En);
-    Some(match low_high(estimate, Unit::BytesPerSecond, Lang::En) {
+    Some(match low_high(estimate, Unit::BytesPerSecond) {
         Some(interval) => format!("{rate} ({interval})"),
         None => rate,
     })

@@ -1,10 +1,9 @@
 //! Where hosts lie in what is usual for servers of their design, whatever the other hosts of the fleet are like.
 
-use hostmark_model::{Better, CaseId, Run};
+use hostmark_model::{Better, CaseId, Message, Run};
 use serde::Serialize;
 
 use super::slim::{SlimCase, SlimOutcome, SlimProbe};
-use crate::bilingual::{Words, each, same};
 use crate::constants;
 use crate::references::{Counterpart, Reference, ReferenceValue, Standing, usual};
 
@@ -20,32 +19,32 @@ pub struct BesideUsual {
     known: UsualRange,
     /// What it comes to, in words.
     #[serde(skip)]
-    words: Words,
+    words: Message,
 }
 
 /// What is usual.
 #[derive(Debug, Clone, PartialEq)]
 struct UsualRange {
-    name: Words,
-    range: Words,
-    machine: Words,
+    name: Message,
+    range: Message,
+    machine: Message,
 }
 
 /// A case of a kind of hosts beside what is usual.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseBesideUsual {
-    pub name: Words,
+    pub name: Message,
     /// `87.7 … 119 ns`.
-    pub range: Words,
+    pub range: Message,
     /// Of which servers.
-    pub machine: Words,
+    pub machine: Message,
     pub better: usize,
     /// As usual.
     pub within: usize,
     /// Those that deliver less, and how many times less, the worst first.
     pub worse: Vec<(String, f64)>,
     /// Those of which that is not known, and why.
-    pub unknown: Vec<(String, Words)>,
+    pub unknown: Vec<(String, Message)>,
 }
 
 impl CaseBesideUsual {
@@ -90,17 +89,17 @@ fn of_value(
     let (standing, over, words) = match (found, measured) {
         (Some(found), _) => {
             let verdict = value.verdict(&found, true);
-            let why = verdict.standing.why_none().map(|why| why.to_owned_text());
-            (verdict.standing, if why.is_some() { 1.0 } else { verdict.better }, why.unwrap_or(verdict.words))
+            let why = verdict.standing.why_none().map(Message::from);
+            (verdict.standing, if why.is_some() { 1.0 } else { verdict.better }, why.unwrap_or(verdict.words.into()))
         }
         (None, measured) => {
             let standing = if measured.is_some() { Standing::NoCycles } else { Standing::NotMeasured };
-            (standing, 1.0, standing.why_none().unwrap_or_default().to_owned_text())
+            (standing, 1.0, standing.why_none().unwrap_or_default().into())
         }
     };
-    let name = constants::name_of(&value.id).map_or_else(|| same(&value.id), |name| name.to_owned_text());
-    let range = each(|lang| value.range(unit, lang).unwrap_or_default());
-    let machine = each(|lang| reference.machine_and_source(reference.machine_for(&run.host), lang));
+    let name = constants::name_of(&value.id).map_or_else(|| Message::plain(&value.id), Message::from);
+    let range = value.range(unit).unwrap_or_default();
+    let machine = reference.machine_and_source(reference.machine_for(&run.host));
     let known = UsualRange { name, range, machine };
     Some(BesideUsual { id: value.id.clone(), standing, over, known, words })
 }

@@ -1,12 +1,11 @@
 //! How sure a value is: its interval as ± or as low … high.
 
-use hostmark_model::{Estimate, Lang, Leading, Profile, Text, Unit};
+use hostmark_model::{Estimate, Leading, Message, Profile, Text, Unit};
 use hostmark_say::say;
 
-use super::scale::{in_scale, scale_for, value, with_digits};
+use super::scale::{amount, in_scale, scale_for, with_digits};
 use super::{DIGITS, number};
 use crate::bilingual::COMMA;
-use crate::spoken;
 
 /// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
 /// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
@@ -52,14 +51,14 @@ pub const WIDEST: f64 = 1.0;
 
 /// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
 /// are too few, what they lie between: `61.0 … 140, unsteady`. None without either.
-pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+pub fn low_high(estimate: &Estimate, unit: Unit) -> Option<Message> {
+    let range = |ends| Message::plain(between(ends, estimate.value(), unit));
     match estimate.shown_range() {
         Some([low, high]) if estimate.is_unsteady() => {
-            let range = between((low, high), estimate.value(), unit);
-            Some(format!("{range}{}{}", COMMA.get(lang), UNSTEADY.get(lang)))
+            Some(Message::joined([range((low, high)), UNSTEADY.into()], COMMA))
         }
-        Some([low, high]) => Some(between((low, high), estimate.value(), unit)),
-        None => Some(between(estimate.interval()?, estimate.value(), unit)),
+        Some([low, high]) => Some(range((low, high))),
+        None => Some(range(estimate.interval()?)),
     }
 }
 
@@ -103,39 +102,39 @@ pub const fn estimator(by: Leading) -> Text {
     }
 }
 
-/// What has a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
-pub fn called(what: &str, by: Leading, lang: Lang) -> String {
+/// The name of a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+pub fn called(what: impl Into<Message>, by: Leading) -> Message {
+    let what = what.into();
     match by {
-        Leading::Typical => what.to_owned(),
-        Leading::Quiet => spoken(&say!("{what} ({quiet})", quiet = QUIET), lang),
+        Leading::Typical => what,
+        Leading::Quiet => say!("{what} ({quiet})", quiet = QUIET),
     }
 }
 
 /// The value beside the leading one, as people read it: `typical 1.72 ns`.
-pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
-    other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), value(other, unit, lang)))
+pub fn other_value(estimate: &Estimate, unit: Unit) -> Option<Message> {
+    other(estimate).map(|(name, other)| Message::joined([name.into(), amount(other, unit)], " "))
 }
 
 /// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
-pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
-    let shown = value(estimate.value(), unit, lang);
-    match other_value(estimate, unit, lang) {
-        Some(other) => spoken(&say!("{shown} ({other})"), lang),
+pub fn both(estimate: &Estimate, unit: Unit) -> Message {
+    let shown = amount(estimate.value(), unit);
+    match other_value(estimate, unit) {
+        Some(other) => say!("{shown} ({other})"),
         None => shown,
     }
 }
 
-/// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
-pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
-    let share = estimate.agreement?;
+/// The share of a voted value's rounds that agree; none of a value that was not voted on.
+pub fn agreement(estimate: &Estimate) -> Option<Message> {
     // Rounds that abstained are in the share alone.
-    Some(spoken(&say!("{share} of rounds agree", share = percent(share)), lang))
+    estimate.agreement.map(|share| say!("{share} of rounds agree", share = percent(share)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::{IntervalMethod, Quiet, Repetition};
+    use hostmark_model::{IntervalMethod, Lang, Quiet, Repetition};
 
     fn estimate(median: f64, low: Option<f64>, high: Option<f64>) -> Estimate {
         Estimate {
@@ -163,28 +162,28 @@ mod tests {
     #[test]
     fn an_interval_stands_in_the_scale_of_its_value() {
         let fork = estimate(68_200.0, Some(66_000.0), Some(70_900.0));
-        assert_eq!(low_high(&fork, Unit::Nanoseconds, Lang::En).unwrap(), "66.0 … 70.9");
+        assert_eq!(low_high(&fork, Unit::Nanoseconds).unwrap().to_string(), "66.0 … 70.9");
         assert_eq!(plus_minus(&fork).unwrap(), "±3.6 %");
         let narrow = estimate(88.1, Some(88.11), Some(88.14));
-        assert_eq!(low_high(&narrow, Unit::Nanoseconds, Lang::En).unwrap(), "88.11 … 88.14");
+        assert_eq!(low_high(&narrow, Unit::Nanoseconds).unwrap().to_string(), "88.11 … 88.14");
         assert_eq!(plus_minus(&narrow).unwrap(), "±<0.1 %");
         assert_eq!((plus_minus_of(1.0), plus_minus_of(21.96)), ("±100 %".into(), "±>100 %".into()));
     }
 
     #[test]
     fn no_interval_is_made_up() {
-        assert_eq!(low_high(&estimate(1.0, None, Some(2.0)), Unit::Ratio, Lang::En), None);
+        assert_eq!(low_high(&estimate(1.0, None, Some(2.0)), Unit::Ratio), None);
         assert_eq!(plus_minus(&estimate(0.0, Some(0.0), Some(1.0))), None);
     }
 
     #[test]
     fn rounds_that_disagree_too_far_or_are_too_few_are_reported_by_their_range() {
         let apart = Estimate { range: Some([60.0, 140.0]), ..estimate(100.0, Some(61.0), Some(140.0)) };
-        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unsteady");
-        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::Zh).unwrap(), "60.0 … 140，不稳定");
+        assert_eq!(low_high(&apart, Unit::Nanoseconds).unwrap().to_string(), "60.0 … 140, unsteady");
+        assert_eq!(crate::spoken(&low_high(&apart, Unit::Nanoseconds).unwrap(), Lang::Zh), "60.0 … 140，不稳定");
         assert_eq!(plus_minus(&apart), None);
         let few = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, None, None) };
-        assert_eq!(low_high(&few, Unit::Nanoseconds, Lang::En).unwrap(), "98.0 … 103");
+        assert_eq!(low_high(&few, Unit::Nanoseconds).unwrap().to_string(), "98.0 … 103");
         let near = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, Some(98.0), Some(103.0)) };
         assert_eq!(plus_minus(&near).unwrap(), "±2.5 %");
     }
@@ -202,7 +201,7 @@ mod tests {
         };
         // That the typical values of its rounds lie far apart is not what is asked of the quiet one.
         assert_eq!((led.value(), plus_minus(&led).unwrap()), (95.0, "±1.0 %".into()));
-        assert_eq!(low_high(&led, Unit::Nanoseconds, Lang::En).unwrap(), "94.0 … 96.0");
+        assert_eq!(low_high(&led, Unit::Nanoseconds).unwrap().to_string(), "94.0 … 96.0");
     }
 
     #[test]
@@ -210,11 +209,11 @@ mod tests {
         let quiet = |value: f64| Quiet { value, low: None, high: None, range: None, at_hz: None };
         let of = |value: f64, leading: Leading| {
             let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };
-            other_value(&led, Unit::Nanoseconds, Lang::En)
+            other_value(&led, Unit::Nanoseconds)
         };
-        assert_eq!(of(90.0, Leading::Quiet).unwrap(), "typical 100 ns");
-        assert_eq!(of(90.0, Leading::Typical).unwrap(), "quiet 90.0 ns");
+        assert_eq!(of(90.0, Leading::Quiet).unwrap().to_string(), "typical 100 ns");
+        assert_eq!(of(90.0, Leading::Typical).unwrap().to_string(), "quiet 90.0 ns");
         assert_eq!(of(96.0, Leading::Quiet), None);
-        assert_eq!(other_value(&estimate(100.0, None, None), Unit::Nanoseconds, Lang::Zh), None);
+        assert_eq!(other_value(&estimate(100.0, None, None), Unit::Nanoseconds), None);
     }
 }

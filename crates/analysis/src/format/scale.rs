@@ -1,6 +1,6 @@
 //! Scales of each unit and the digits of a number.
 
-use hostmark_model::{Lang, Text, Unit};
+use hostmark_model::{Lang, Message, Text, Unit};
 
 use super::DIGITS;
 
@@ -13,6 +13,13 @@ pub struct Scale {
     pub suffix: Text,
     /// Whether a whole number is written without decimals (bytes, counts), as it is exact.
     pub exact: bool,
+}
+
+impl Scale {
+    /// A number and the scale's suffix.
+    pub fn with_suffix(self, number: String) -> Message {
+        Message::joined([number.into(), Message::from(self.suffix)], " ")
+    }
 }
 
 const fn same(size: f64, name: &'static str) -> Scale {
@@ -64,18 +71,14 @@ fn scales(unit: Unit) -> &'static [Scale] {
 }
 
 /// The name of the unit in which values are stored.
-pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
-    const THINGS: Text = term!("count");
-    const QUOTIENT: Text = term!("ratio");
-    const OPERATIONS: Text = term!("ops/s");
+pub fn unit_name(unit: Unit) -> Text {
     match unit {
-        Unit::Count => THINGS.say(lang),
-        Unit::Ratio => QUOTIENT.say(lang),
-        Unit::OperationsPerSecond => OPERATIONS.say(lang),
+        Unit::Count => term!("count"),
+        Unit::Ratio => term!("ratio"),
+        Unit::OperationsPerSecond => term!("ops/s"),
         _ => {
             let all = scales(unit);
-            let name = all.iter().find(|scale| scale.size == 1.0).unwrap_or(&all[0]).suffix;
-            name.say(lang)
+            all.iter().find(|scale| scale.size == 1.0).unwrap_or(&all[0]).suffix
         }
     }
 }
@@ -107,6 +110,12 @@ pub fn value(value: f64, unit: Unit, lang: Lang) -> String {
         "" => number,
         suffix => format!("{number} {suffix}"),
     }
+}
+
+/// The same as an argument of a sentence.
+pub fn amount(value: f64, unit: Unit) -> Message {
+    let scale = scale_for(value, unit);
+    scale.with_suffix(in_scale(value, scale))
 }
 
 /// A number with three significant digits, all digits before the point kept; never `0.00`.
@@ -172,7 +181,7 @@ mod tests {
     fn a_unit_has_the_name_of_one_of_it() {
         let units = [(Unit::Joules, "J"), (Unit::Nanoseconds, "ns"), (Unit::Hertz, "Hz"), (Unit::Ratio, "ratio")];
         for (unit, name) in units {
-            assert_eq!(unit_name(unit, Lang::En), name);
+            assert_eq!(unit_name(unit).en, name);
         }
     }
 

@@ -203,8 +203,7 @@ fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Text<String
         "" => (Cow::Borrowed(&measured.estimate), probe.unit),
         name => (measured.companion(name)?, probe.also.iter().find(|also| also.name == name)?.unit),
     };
-    let shown = |lang: Lang| other_value(&estimate, unit, lang);
-    Some(Text { en: shown(Lang::En)?, zh: shown(Lang::Zh)? })
+    other_value(&estimate, unit).map(words)
 }
 
 /// What a reader must know before the number is believed.
@@ -212,7 +211,7 @@ pub fn remark(measured: &Measured) -> Option<Text<String>> {
     let split = || {
         let estimate =
             Some(&measured.estimate).filter(|estimate| estimate.agreement.is_some_and(|share| share < 1.0))?;
-        Some(Text { en: agreement(estimate, Lang::En)?, zh: agreement(estimate, Lang::Zh)? })
+        agreement(estimate).map(words)
     };
     flagged(measured).or_else(split)
 }

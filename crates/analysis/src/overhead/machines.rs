@@ -7,7 +7,7 @@ use hostmark_say::say;
 
 use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
-use crate::bilingual::{COMMA, Words, fixed, joined, same};
+use crate::bilingual::{COMMA, Words, joined, same};
 use crate::words;
 
 /// Digits of a digest that tell two programs apart.
@@ -19,7 +19,7 @@ pub(super) fn table(environments: &[Environment]) -> Table {
         [term!("runs"), term!("CPUs"), term!("memory"), term!("kernel"), term!("under"), term!("program's SHA-256")];
     Table {
         title: term!("Environments").to_owned_text(),
-        columns: HEADS.into_iter().map(fixed).collect(),
+        columns: HEADS.into_iter().map(|head| head.to_owned_text()).collect(),
         rows: environments.iter().map(row).collect(),
         ..Table::default()
     }

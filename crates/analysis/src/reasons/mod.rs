@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{Lang, Message, Outcome, Text, append_in_chinese, errno_name};
+use hostmark_model::{Lang, Message, Outcome, Text, errno_name};
 
-use crate::bilingual::{COLON, SEMICOLON, Words, cut, each};
+use crate::bilingual::{COLON, SEMICOLON, Words, cut};
 use crate::texts::{CHINESE, REMEDIES};
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
@@ -12,6 +12,18 @@ pub fn spoken(message: &Message, lang: Lang) -> String {
     match lang {
         Lang::En => message.to_string(),
         Lang::Zh => message.filled(lang, &chinese),
+    }
+}
+
+/// A sentence as a printer shows it, like a `Text`.
+pub trait Spoken {
+    /// The sentence in `lang`.
+    fn get(&self, lang: Lang) -> String;
+}
+
+impl Spoken for Message {
+    fn get(&self, lang: Lang) -> String {
+        spoken(self, lang)
     }
 }
 
@@ -35,31 +47,28 @@ pub fn words(message: impl Into<Message>) -> Words {
     Text { en: spoken(&message, Lang::En), zh: spoken(&message, Lang::Zh) }
 }
 
-/// A reason in `lang`. In Chinese, one that ends with an error of the system goes on with what helps.
+/// A reason in `lang`, with what helps.
 pub fn localized(reason: impl Into<Message>, lang: Lang) -> String {
-    let reason = reason.into();
-    let mut text = spoken(&reason, lang);
-    let number = reason.errno_at_end().filter(|_| lang == Lang::Zh);
-    let remedy = number.and_then(|number| REMEDIES.iter().find(|(numbers, _)| numbers.contains(&number)));
-    if let Some((_, remedy)) = remedy {
-        append_in_chinese(&mut text, SEMICOLON.get(lang));
-        append_in_chinese(&mut text, remedy);
-    }
-    text
+    in_both(reason).get(lang)
 }
 
-/// A reason in both languages.
-pub fn in_both(reason: impl Into<Message>) -> Words {
+/// A reason with what helps: in Chinese, one that ends with an error of the system goes on with it.
+pub fn in_both(reason: impl Into<Message>) -> Message {
     let reason = reason.into();
-    each(|lang| localized(&reason, lang))
+    let remedy = |number| REMEDIES.iter().find(|(numbers, _)| numbers.contains(&number));
+    match reason.errno_at_end().and_then(remedy) {
+        Some((_, zh)) => Message::joined([reason, Text { en: "", zh: *zh }.into()], SEMICOLON),
+        None => reason,
+    }
 }
 
 /// Characters of a reason in the answer: with the case's name, three lines of a terminal of 80 columns.
 const BRIEF: usize = 180;
 
-/// A reason in that language, without what goes beyond three lines: what a worker said last may be a page.
-pub fn brief(reason: impl Into<Message>, lang: Lang) -> String {
-    cut(&localized(reason, lang), BRIEF)
+/// A reason without what goes beyond three lines: what a worker said last may be a page.
+pub fn brief(reason: impl Into<Message>) -> Message {
+    let Text { en, zh } = words(in_both(reason));
+    Text { en: cut(&en, BRIEF), zh: cut(&zh, BRIEF) }.into()
 }
 
 /// What stands before the reason of a case that was not measured.
@@ -68,8 +77,7 @@ const FAILED: Text = term!("failed");
 
 /// A word, and the reason behind its colon.
 pub fn because(word: Text, reason: impl Into<Message>) -> Words {
-    let reason = in_both(reason);
-    each(|lang| format!("{}{}{}", word.get(lang), COLON.get(lang), reason.get(lang)))
+    words(Message::joined([word.into(), in_both(reason)], COLON))
 }
 
 /// Why an outcome has no value; none where it has one.

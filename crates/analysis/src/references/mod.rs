@@ -9,16 +9,16 @@ mod verdict;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Lang, Measured, Outcome, Run, Text, Unit};
+use hostmark_model::{
+    Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Measured, Message, Outcome, Run, Text, Unit,
+};
 use hostmark_say::say;
 use serde::Deserialize;
 
-use crate::bilingual::each;
 use crate::constants::ConstantValue;
 use crate::escape::visible;
 use crate::lmbench::case_at;
 use crate::reasons;
-use crate::spoken;
 use verdict::NOT_MEASURED;
 
 pub use built_in::built_in;
@@ -196,13 +196,13 @@ impl ReferenceValue {
     }
 
     /// Why a run has nothing of it, also in words.
-    pub fn why_missing(&self, run: &Run) -> (Standing, Text<String>) {
+    pub fn why_missing(&self, run: &Run) -> (Standing, Message) {
         match self.case_in(run).map(|case| &case.outcome) {
-            Some(Outcome::Measured(_)) => (Standing::NoCycles, verdict::NO_CYCLES.to_owned_text()),
+            Some(Outcome::Measured(_)) => (Standing::NoCycles, verdict::NO_CYCLES.into()),
             Some(Outcome::Skipped { reason } | Outcome::Failed { reason }) => {
-                (Standing::NotMeasured, each(|lang| reasons::brief(reason, lang)))
+                (Standing::NotMeasured, reasons::brief(reason))
             }
-            None => (Standing::NotMeasured, NOT_MEASURED.to_owned_text()),
+            None => (Standing::NotMeasured, NOT_MEASURED.into()),
         }
     }
 }
@@ -322,14 +322,13 @@ impl Reference {
     }
 
     /// Machines in words, who measured them, and when.
-    pub(crate) fn machine_and_source(&self, machine: &Text<String>, lang: Lang) -> String {
-        let machine = visible(machine.get(lang));
+    pub(crate) fn machine_and_source(&self, machine: &Text<String>) -> Message {
+        let machine = Text { en: visible(&machine.en), zh: visible(&machine.zh) };
         let year = visible(self.date.split('-').next().unwrap_or_default());
-        let sentence = match &self.by {
+        match &self.by {
             Some(by) => say!("{machine} ({by}, {year})", by = visible(by)),
             None => say!("{machine} ({year})"),
-        };
-        spoken(&sentence, lang)
+        }
     }
 
     /// Its values that a host stands beside.

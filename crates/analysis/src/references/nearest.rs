@@ -1,12 +1,11 @@
 //! The reference that is the nearest kind of machine, and the constants of a run beside it.
 
-use hostmark_model::{HostFacts, Lang, Measured, Run, Text};
+use hostmark_model::{HostFacts, Measured, Message, Run, Text};
 use hostmark_say::say;
 
 use super::{Counterpart, Reference, ReferenceValue, all, built_in};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
-use crate::spoken;
 
 /// A reference with fewer constants of a run tells too little of it; what is usual has two at least.
 const LEAST_COMMON: usize = 3;
@@ -125,21 +124,19 @@ impl<'a> NearestReference<'a> {
     }
 
     /// Beside what the constants stand, and where its values come from.
-    pub fn source(&self, lang: Lang) -> String {
+    pub fn source(&self) -> Message {
         let name = visible(&self.reference.name);
-        let source = match self.is_usual() {
-            true => say!("usual: {machine}", machine = self.reference.machine_and_source(self.machine, lang)),
+        match self.is_usual() {
+            true => say!("usual: {machine}", machine = self.reference.machine_and_source(self.machine)),
             false => say!("beside {name}, one machine"),
-        };
-        spoken(&source, lang)
+        }
     }
 
     /// The same, with the machine and with what a mark means, of those words that stand there.
-    pub fn legend(&self, words: &[String], lang: Lang) -> String {
-        let name = visible(&self.reference.name);
-        let about = if words.iter().any(|words| is_about(words)) { OTHERWISE.get(lang) } else { "" };
-        let source = self.source(lang);
-        spoken(&say!("{source}; hostmark explain {name}{about}"), lang)
+    pub fn legend(&self, words: &[String]) -> Message {
+        let (source, name) = (self.source(), visible(&self.reference.name));
+        let about = if words.iter().any(|words| is_about(words)) { OTHERWISE } else { Text::default() };
+        say!("{source}; hostmark explain {name}{about}")
     }
 }
 

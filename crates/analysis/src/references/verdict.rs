@@ -1,6 +1,6 @@
 //! What a value comes to beside a reference's, in words and by how much: the one judgement of what is usual, on every screen and page.
 
-use hostmark_model::{Better, Estimate, Lang, Measured, Text, Unit, is_of_disturbed, is_of_small_buffer};
+use hostmark_model::{Better, Estimate, Lang, Measured, Message, Text, Unit, is_of_disturbed, is_of_small_buffer};
 use hostmark_say::say;
 use serde::Serialize;
 
@@ -168,9 +168,9 @@ impl ReferenceVerdict {
 
 impl ReferenceValue {
     /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
-    pub fn range(&self, unit: Unit, lang: Lang) -> Option<String> {
+    pub fn range(&self, unit: Unit) -> Option<Message> {
         let [low, high] = self.interval?;
-        Some(format!("{} {}", between((low, high), self.value, unit), scale_for(self.value, unit).suffix.get(lang)))
+        Some(scale_for(self.value, unit).with_suffix(between((low, high), self.value, unit)))
     }
 
     /// Why what was found beside it gets no verdict.
@@ -253,9 +253,9 @@ impl NearestReference<'_> {
     }
 
     /// What is usual of a constant: `12.7 … 15.1 ns`; none beside one machine.
-    pub fn range(&self, constant: &ConstantValue, lang: Lang) -> Option<String> {
+    pub fn range(&self, constant: &ConstantValue) -> Option<Message> {
         let known = self.value_of(constant).filter(|_| self.is_usual())?;
-        known.range(known.unit_beside(constant.unit), lang)
+        known.range(known.unit_beside(constant.unit))
     }
 
     /// What the column beside the values is called.

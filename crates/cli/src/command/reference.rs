@@ -37,7 +37,7 @@ pub fn reference(arguments: &ReferenceArguments, lang: Lang) -> Result<Exit> {
     let run = store::load(file)?;
     let shown = file.display();
     let (text, exit) = match submitted::refusal(&run) {
-        Some(why) => (said!("refused: {shown}: {why}", why = why.get(lang)), Exit::Found),
+        Some(why) => (said!("refused: {shown}: {why}"), Exit::Found),
         None => (said!("accepted: {shown}: {run}", run = accepted(&run, lang)), Exit::Fine),
     };
     output::print(&format!("{text}\n"));

@@ -1,13 +1,13 @@
 //! Bars from zero on, so that lengths can be compared: groups of a bar for each name, one under the other.
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::bars::{Bars, Scale};
-use hostmark_model::Unit;
+use hostmark_model::{Message, Unit};
 
 use super::rows::{WIDTH, cut};
 use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Svg, num};
 use super::{COLOURS, Chart};
-use hostmark_analysis::bilingual::{Words, each};
 
 const LEFT: f64 = 2.0;
 const RIGHT: f64 = WIDTH - 12.0;
@@ -31,11 +31,11 @@ pub(crate) fn draw(bars: &Bars) -> Option<Chart> {
     let mut top = 4.0;
     for group in &bars.groups {
         for (index, name) in bars.names.iter().enumerate() {
-            let label = each(|lang| format!("{} · {name}", group.label.get(lang)));
+            let label = Message::joined([Message::from(&group.label), name.into()], " · ");
             let known = group.bars.get(index).and_then(Option::as_ref);
-            let shown = known.map_or_else(|| each(|_| "–".to_owned()), |(_, text)| text.clone());
-            let fitting = Words { en: cut(&label.en, &shown.en), zh: cut(&label.zh, &shown.zh) };
-            svg.text("label", (LEFT, top + 10.0), Anchor::Start, &fitting);
+            let shown = known.map_or_else(|| Message::plain("–"), |(_, text)| text.into());
+            let fitting = |lang| cut(&label.get(lang), &shown.get(lang));
+            svg.text_by("label", (LEFT, top + 10.0), Anchor::Start, fitting);
             svg.text("label", (RIGHT, top + 10.0), Anchor::End, &shown);
             if let Some((value, _)) = known.filter(|(value, _)| value.is_finite()) {
                 svg.open_series(&format!("c{}", index % COLOURS), &label);

@@ -2,20 +2,21 @@
 
 use std::fmt::Write;
 
+use hostmark_model::Message;
+
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, LegendEntry};
-use hostmark_analysis::bilingual::{Words, same};
 
 /// A heat map.
 pub(crate) struct Heat {
     /// What the columns and the rows are called.
-    pub(crate) columns: Words,
-    pub(crate) rows: Words,
+    pub(crate) columns: Message,
+    pub(crate) rows: Message,
     /// The names along both sides, ascending.
     pub(crate) names: Vec<usize>,
     pub(crate) cells: Vec<HeatCell>,
     /// How a value is written in a cell, where there is room, and in the legend.
-    pub(crate) short: fn(f64) -> Words,
+    pub(crate) short: fn(f64) -> Message,
 }
 
 /// One value, at indexes of the names.
@@ -23,7 +24,7 @@ pub(crate) struct HeatCell {
     pub(crate) row: usize,
     pub(crate) column: usize,
     pub(crate) value: f64,
-    pub(crate) reading: Words,
+    pub(crate) reading: Message,
 }
 
 const WIDTH: f64 = 400.0;
@@ -53,8 +54,8 @@ impl Heat {
         let every = if every > 1 { every.next_multiple_of(4) } else { 1 };
         for (index, name) in self.names.iter().enumerate().filter(|(index, _)| index % every == 0) {
             let middle = (index as f64 + 0.5) * size;
-            svg.text("", (LEFT + middle, TOP - 4.0), Anchor::Middle, &same(name.to_string()));
-            svg.text("", (LEFT - 4.0, TOP + middle + 3.5), Anchor::End, &same(name.to_string()));
+            svg.text("", (LEFT + middle, TOP - 4.0), Anchor::Middle, &name.to_string().into());
+            svg.text("", (LEFT - 4.0, TOP + middle + 3.5), Anchor::End, &name.to_string().into());
         }
         svg.path("blank", &format!("M{} {}h{s}v{s}h-{s}z", num(LEFT), num(TOP), s = num(span)));
         svg.open("heat");

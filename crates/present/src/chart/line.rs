@@ -2,17 +2,18 @@
 
 use std::fmt::Write;
 
+use hostmark_model::Message;
+use hostmark_say::say;
+
 use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry, MOST_SERIES, classes, shape, sign};
-use crate::words::said;
-use hostmark_analysis::bilingual::Words;
 
 /// A chart of lines.
 pub(crate) struct LineChart {
     /// What the axes are called; the names of their ticks have the unit.
-    pub(crate) x_title: Words,
-    pub(crate) y_title: Words,
+    pub(crate) x_title: Message,
+    pub(crate) y_title: Message,
     pub(crate) x: ScaleKind,
     pub(crate) y: ScaleKind,
     /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
@@ -20,14 +21,14 @@ pub(crate) struct LineChart {
     /// Ascending.
     pub(crate) borders: Vec<Border>,
     /// What lies behind the last border; before each lies what it ends.
-    pub(crate) beyond: Option<Words>,
+    pub(crate) beyond: Option<Message>,
     /// Another machine's line, drawn behind all others.
     pub(crate) behind: Option<Series>,
 }
 
 /// One line.
 pub(crate) struct Series {
-    pub(crate) label: Words,
+    pub(crate) label: Message,
     /// In the order in which they are joined.
     pub(crate) points: Vec<LinePoint>,
     /// Where the line runs, if more is known of it than its points.
@@ -36,7 +37,7 @@ pub(crate) struct Series {
 
 impl Series {
     /// A line that joins its points.
-    pub(crate) fn joining(label: Words, points: Vec<LinePoint>) -> Series {
+    pub(crate) fn joining(label: Message, points: Vec<LinePoint>) -> Series {
         Series { label, points, course: Vec::new() }
     }
 }
@@ -47,15 +48,15 @@ pub(crate) struct LinePoint {
     pub(crate) y: f64,
     pub(crate) interval: Option<(f64, f64)>,
     /// What is said of it: where it stands, its value and its interval.
-    pub(crate) reading: Words,
+    pub(crate) reading: Message,
 }
 
 /// A line across, where one region ends.
 pub(crate) struct Border {
     pub(crate) at: f64,
     /// What ends here; none for a border that is only claimed.
-    pub(crate) name: Option<Words>,
-    pub(crate) reading: Words,
+    pub(crate) name: Option<Message>,
+    pub(crate) reading: Message,
 }
 
 /// The sign of another machine's line in a legend.
@@ -77,7 +78,7 @@ const HEIGHT: f64 = 250.0;
 
 impl LineChart {
     /// Lines alone.
-    pub(crate) fn of(x: (Words, ScaleKind), y: (Words, ScaleKind), series: Vec<Series>) -> LineChart {
+    pub(crate) fn of(x: (Message, ScaleKind), y: (Message, ScaleKind), series: Vec<Series>) -> LineChart {
         let ((x_title, x), (y_title, y)) = (x, y);
         LineChart { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
     }
@@ -136,11 +137,11 @@ impl LineChart {
         if let Some(other) = self.behind.as_ref().filter(|_| !behind.is_empty()) {
             legend.push(LegendEntry { sign: BEHIND.to_owned(), label: other.label.clone() });
         }
-        if legend.len() == 1 && legend[0].label.en.is_empty() {
+        if legend.len() == 1 && legend[0].label.is_empty() {
             legend.clear();
         }
         if left_out > 0 {
-            let label = said!("{left_out} more in the tables below");
+            let label = say!("{left_out} more in the tables below");
             legend.push(LegendEntry { sign: String::new(), label });
         }
         Some(Chart { svg: svg.finish("chart"), legend })

@@ -3,6 +3,7 @@
 //! Each mark carries its reading as a `<title>`, so that it shows without a script, and class `m`, by which the page's
 //! script finds it. Series differ by colour, by the shape of their marks and by the dashes of their lines.
 
+use hostmark_model::Message;
 pub(crate) mod bars;
 mod heat;
 mod line;
@@ -15,8 +16,6 @@ pub(crate) use heat::{Heat, HeatCell};
 pub(crate) use line::{Border, LineChart, LinePoint, Series};
 pub(crate) use rows::{Rows, ValueRow};
 pub(crate) use strip::{Round, Strip};
-
-use hostmark_analysis::bilingual::Words;
 
 /// A chart and what its series are called.
 #[derive(Debug, Clone)]
@@ -31,7 +30,7 @@ pub(crate) struct Chart {
 #[derive(Debug, Clone)]
 pub(crate) struct LegendEntry {
     pub(crate) sign: String,
-    pub(crate) label: Words,
+    pub(crate) label: Message,
 }
 
 /// Series that a chart shows at most: as many colours, shapes and dashes together can be told apart.

@@ -1,30 +1,31 @@
 //! Rows: a value with its interval on each, one under the other on a common axis; a comparison's forest plot.
 
+use hostmark_analysis::Spoken;
+use hostmark_model::Message;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, LegendEntry, classes, shape, sign};
-use hostmark_analysis::bilingual::Words;
 
 /// A chart of rows.
 pub(crate) struct Rows {
-    pub(crate) x_title: Words,
+    pub(crate) x_title: Message,
     pub(crate) x: ScaleKind,
     pub(crate) rows: Vec<ValueRow>,
     /// What the marks stand for, in the order of [`ValueRow::style`]; empty where there is nothing to tell apart.
-    pub(crate) styles: Vec<Words>,
+    pub(crate) styles: Vec<Message>,
 }
 
 pub(crate) struct ValueRow {
-    pub(crate) label: Words,
+    pub(crate) label: Message,
     /// Written at the row's end.
-    pub(crate) remark: Words,
+    pub(crate) remark: Message,
     pub(crate) value: f64,
     pub(crate) interval: Option<(f64, f64)>,
     /// Which colour and shape.
     pub(crate) style: usize,
-    pub(crate) reading: Words,
+    pub(crate) reading: Message,
 }
 
 pub(super) const WIDTH: f64 = 400.0;
@@ -74,8 +75,8 @@ impl Rows {
         svg.text("title", (RIGHT, bottom + 29.0), Anchor::End, &self.x_title);
         for (index, row) in rows.iter().enumerate() {
             let top = 4.0 + ROW * index as f64;
-            let label = Words { en: cut(&row.label.en, &row.remark.en), zh: cut(&row.label.zh, &row.remark.zh) };
-            svg.text("label", (LEFT - 6.0, top + 10.0), Anchor::Start, &label);
+            let label = |lang| cut(&row.label.get(lang), &row.remark.get(lang));
+            svg.text_by("label", (LEFT - 6.0, top + 10.0), Anchor::Start, label);
             svg.text("label", (WIDTH - 2.0, top + 10.0), Anchor::End, &row.remark);
             svg.open_series(&classes(row.style), &row.label);
             let y = top + 18.0;
@@ -87,7 +88,7 @@ impl Rows {
             svg.mark(&shape(row.style), (at(row.value), y), &row.reading);
             svg.close();
         }
-        let is_shown = |(style, _): &(usize, &Words)| rows.iter().any(|row| row.style == *style);
+        let is_shown = |(style, _): &(usize, &Message)| rows.iter().any(|row| row.style == *style);
         let known = self.styles.iter().enumerate().filter(is_shown);
         let legend = known.map(|(style, label)| LegendEntry { sign: sign(style), label: label.clone() }).collect();
         Some(Chart { svg: svg.finish("chart rows"), legend })

@@ -1,9 +1,7 @@
 //! Axes: where a value stands between two ends, and which values are written beside the line.
 
 use hostmark_analysis::format::scale_for;
-use hostmark_model::{Lang, Unit, size_text};
-
-use hostmark_analysis::bilingual::{Words, each, same};
+use hostmark_model::{Message, Unit, size_text};
 
 /// How values are spread along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +37,7 @@ pub(crate) struct Axis {
     low: f64,
     high: f64,
     /// What is written, and where.
-    pub(crate) ticks: Vec<(f64, Words)>,
+    pub(crate) ticks: Vec<(f64, Message)>,
 }
 
 /// Points up to this many are all named on an axis of whole numbers.
@@ -92,11 +90,11 @@ impl Axis {
         let ticks = (0..=count as usize).map(|index| (first + index as f64) * step);
         let name = |at: f64| match kind {
             // As many digits as tell neighbours apart.
-            ScaleKind::Value(unit) => each(|lang| {
+            ScaleKind::Value(unit) => {
                 let scale = scale_for(high, unit);
                 let digits = (-(step / scale.size).log10().floor()).clamp(0.0, 9.0) as usize;
-                format!("{:.digits$} {}", at / scale.size, scale.suffix.get(lang)).trim_end().to_owned()
-            }),
+                scale.with_suffix(format!("{:.digits$}", at / scale.size))
+            }
             _ => tick(kind, at, high),
         };
         Axis { spread: Spread::Linear, low, high, ticks: ticks.map(|at| (at, name(at))).collect() }
@@ -140,7 +138,7 @@ impl Axis {
     fn nines(known: &[f64]) -> Axis {
         let most = known.iter().copied().filter(|share| *share < 1.0).fold(0.99, f64::max);
         let named = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %")];
-        let ticks = named.into_iter().filter(|(share, _)| *share <= most + 1e-9).map(|(at, name)| (at, same(name)));
+        let ticks = named.into_iter().filter(|(share, _)| *share <= most + 1e-9).map(|(at, name)| (at, name.into()));
         Axis { spread: Spread::Nines, low: 0.44, high: 1.0 - (1.0 - most) / 1.12, ticks: ticks.collect() }
     }
 
@@ -192,17 +190,17 @@ fn nice_step(least: f64, kind: ScaleKind) -> f64 {
 }
 
 /// What is written at `at`: on a linear axis all in the unit that suits the `largest`.
-fn tick(kind: ScaleKind, at: f64, largest: f64) -> Words {
+fn tick(kind: ScaleKind, at: f64, largest: f64) -> Message {
     match kind {
-        ScaleKind::Size => same(size_text(at as u64)),
-        ScaleKind::Intensity if at > 0.0 && at < 1.0 => same(format!("1/{}", short(1.0 / at))),
-        ScaleKind::Count | ScaleKind::Intensity => same(short(at)),
-        ScaleKind::Share => same(format!("{} %", short(at * 100.0))),
-        ScaleKind::Change => same(change(at)),
-        ScaleKind::Value(unit) => each(|lang: Lang| {
+        ScaleKind::Size => size_text(at as u64).into(),
+        ScaleKind::Intensity if at > 0.0 && at < 1.0 => format!("1/{}", short(1.0 / at)).into(),
+        ScaleKind::Count | ScaleKind::Intensity => short(at).into(),
+        ScaleKind::Share => format!("{} %", short(at * 100.0)).into(),
+        ScaleKind::Change => change(at).into(),
+        ScaleKind::Value(unit) => {
             let scale = scale_for(largest * (1.0 + 1e-9), unit);
-            format!("{} {}", short(at / scale.size), scale.suffix.get(lang)).trim_end().to_owned()
-        }),
+            scale.with_suffix(short(at / scale.size))
+        }
     }
 }
 
@@ -241,8 +239,8 @@ fn short(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn names(axis: &Axis) -> Vec<&str> {
-        axis.ticks.iter().map(|(_, name)| name.en.as_str()).collect()
+    fn names(axis: &Axis) -> Vec<String> {
+        axis.ticks.iter().map(|(_, name)| name.to_string()).collect()
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! Samples in the order in which they were taken, round beside round, the disturbed ones with a mark of their own.
 
-use hostmark_model::Text;
 use std::fmt::Write;
+
+use hostmark_model::{Message, Text};
 
 use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry};
-use hostmark_analysis::bilingual::{Words, same};
 
 /// The samples of one case.
 pub(crate) struct Strip {
-    pub(crate) y_title: Words,
+    pub(crate) y_title: Message,
     pub(crate) y: ScaleKind,
     pub(crate) rounds: Vec<Round>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Round {
     pub(crate) samples: Vec<(f64, bool)>,
     /// The middle of all its samples.
     pub(crate) median: f64,
-    pub(crate) reading: Words,
+    pub(crate) reading: Message,
 }
 
 const WIDTH: f64 = 400.0;
@@ -37,7 +37,7 @@ impl Strip {
         let plot = Plot { left: 52.0, right: WIDTH - 8.0, top: 20.0, bottom: HEIGHT - 30.0, x: &x, y: &y };
         let mut svg = Svg::new(WIDTH, HEIGHT);
         let title = term!("samples in order, by round").to_owned_text();
-        plot.draw(&mut svg, &title, &self.y_title);
+        plot.draw(&mut svg, &title.into(), &self.y_title);
         let room = (plot.right - plot.left) / self.rounds.len().max(1) as f64;
         let (mut good, mut disturbed, mut walls) = (String::new(), String::new(), String::new());
         for (index, round) in self.rounds.iter().enumerate() {
@@ -63,7 +63,7 @@ impl Strip {
             let d = format!("M{} {}h{}", num(from + 2.0), num(plot.y(round.median)), num(room - 4.0));
             svg.area("median", &d, &round.reading);
             if self.rounds.len() <= 12 {
-                let name = same((index + 1).to_string());
+                let name = Message::plain((index + 1).to_string());
                 svg.text("", (from + room / 2.0, plot.bottom + 12.0), Anchor::Middle, &name);
             }
         }
@@ -72,8 +72,10 @@ impl Strip {
                 "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{d}\"/></svg>"
             )
         };
-        let entry =
-            |class: &str, d: &str, label: Text| LegendEntry { sign: sign(class, d), label: label.to_owned_text() };
+        let entry = |class: &str, d: &str, label: Text| LegendEntry {
+            sign: sign(class, d),
+            label: label.to_owned_text().into(),
+        };
         let mut legend = vec![
             entry("dots", "M7 4h0M14 7h0M21 5h0", term!("sample")),
             entry("median", "M2 6h24", term!("median of the round")),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::Words;
-use hostmark_model::Lang;
+use hostmark_analysis::Spoken;
+use hostmark_analysis::typography::typeset;
+use hostmark_model::{Lang, Message};
+use hostmark_say::say;
 
 use super::scale::Axis;
 use crate::markup::escaped;
-use crate::words::said;
-use hostmark_analysis::typography::typeset;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
 pub(super) struct Svg {
@@ -35,8 +35,8 @@ impl Svg {
     }
 
     /// A group of marks that belong to what `label` says.
-    pub(super) fn open_series(&mut self, class: &str, label: &Words) {
-        let (en, zh) = (escaped(&label.en), escaped(&label.zh));
+    pub(super) fn open_series(&mut self, class: &str, label: &Message) {
+        let [en, zh] = [Lang::En, Lang::Zh].map(|lang| escaped(&label.get(lang)));
         let other = if en == zh { String::new() } else { format!(" data-zh=\"{zh}\"") };
         let _ = write!(self.body, "<g class=\"{class}\" data-en=\"{en}\"{other}>");
     }
@@ -52,7 +52,12 @@ impl Svg {
     }
 
     /// A text, in both languages where they differ.
-    pub(super) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &Words) {
+    pub(super) fn text(&mut self, class: &str, place: (f64, f64), anchor: Anchor, text: &Message) {
+        self.text_by(class, place, anchor, |lang| text.get(lang));
+    }
+
+    /// A text that is cut to its place in each language.
+    pub(super) fn text_by(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: impl Fn(Lang) -> String) {
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -60,34 +65,36 @@ impl Svg {
         };
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let place = format!("x=\"{}\" y=\"{}\"{anchor}{class}", num(x), num(y));
-        if text.en == text.zh {
-            let _ = write!(self.body, "<text {place}>{}</text>", escaped(&text.en));
+        let (en, zh) = (text(Lang::En), text(Lang::Zh));
+        if en == zh {
+            let _ = write!(self.body, "<text {place}>{}</text>", escaped(&en));
         } else {
-            let _ = write!(self.body, "<text {place} lang=\"en\">{}</text>", escaped(&text.en));
-            let _ = write!(self.body, "<text {place} lang=\"zh-CN\">{}</text>", escaped(&typeset(&text.zh, Lang::Zh)));
+            let _ = write!(self.body, "<text {place} lang=\"en\">{}</text>", escaped(&en));
+            let _ = write!(self.body, "<text {place} lang=\"zh-CN\">{}</text>", escaped(&typeset(&zh, Lang::Zh)));
         }
     }
 
     /// A mark at a point, with its reading.
-    pub(super) fn mark(&mut self, shape: &str, (x, y): (f64, f64), reading: &Words) {
+    pub(super) fn mark(&mut self, shape: &str, (x, y): (f64, f64), reading: &Message) {
         let _ = write!(self.body, "<use class=\"m\" href=\"{shape}\" x=\"{}\" y=\"{}\"", num(x), num(y));
         self.reading(reading);
         self.body += "</use>";
     }
 
     /// A mark of any outline, with its reading.
-    pub(super) fn area(&mut self, class: &str, d: &str, reading: &Words) {
+    pub(super) fn area(&mut self, class: &str, d: &str, reading: &Message) {
         let _ = write!(self.body, "<path class=\"m {class}\" d=\"{d}\"");
         self.reading(reading);
         self.body += "</path>";
     }
 
     /// The rest of an element's tag and its title.
-    fn reading(&mut self, reading: &Words) {
-        if reading.en != reading.zh {
-            let _ = write!(self.body, " data-zh=\"{}\"", escaped(&typeset(&reading.zh, Lang::Zh)));
+    fn reading(&mut self, reading: &Message) {
+        let (en, zh) = (reading.to_string(), reading.get(Lang::Zh));
+        if en != zh {
+            let _ = write!(self.body, " data-zh=\"{}\"", escaped(&typeset(&zh, Lang::Zh)));
         }
-        let _ = write!(self.body, "><title>{}</title>", escaped(&reading.en));
+        let _ = write!(self.body, "><title>{}</title>", escaped(&en));
     }
 
     /// The lines of an axis of values from left to right, from the top to `bottom`, with the names of its ticks below; and
@@ -154,7 +161,7 @@ impl Plot<'_> {
     }
 
     /// Lines at the ticks and what is written beside them, and the axes' titles.
-    pub(super) fn draw(&self, svg: &mut Svg, x_title: &Words, y_title: &Words) {
+    pub(super) fn draw(&self, svg: &mut Svg, x_title: &Message, y_title: &Message) {
         let (mut grid, mut short) = (String::new(), String::new());
         for (at, _) in &self.y.ticks {
             let _ = write!(grid, "M{} {}H{}", num(self.left), num(self.y(*at)), num(self.right));
@@ -181,11 +188,11 @@ impl Plot<'_> {
     }
 }
 
-fn titled(title: &Words, axis: &Axis) -> Words {
+fn titled(title: &Message, axis: &Axis) -> Message {
     if !axis.is_log() {
         return title.clone();
     }
-    said!("{title} (log)")
+    say!("{title} (log)")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! lmbench's summary of one or several runs: its twelve tables with a row for each run, and under each table why a cell
 //! has no value.
 
-use hostmark_analysis::bilingual::same;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cell, interval};
@@ -178,7 +177,7 @@ impl Notes {
         let mut text = String::new();
         for (number, note) in (1..).zip(&self.notes) {
             let (lead, run, filters) = (format!("({number}) "), &note.run, note.filters.join(" "));
-            let columns = Message::joined(note.columns.iter().map(same), term!(", ", "list"));
+            let columns = Message::joined(note.columns.iter().map(Message::plain), term!(", ", "list"));
             let mut said = say!("{run}: {columns}: {text}", text = note.text);
             if !filters.is_empty() {
                 said = say!("{said}; to measure: hostmark run {filters}");

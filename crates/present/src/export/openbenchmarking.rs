@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hostmark_analysis::escape::xml;
 use hostmark_analysis::format::unit_name;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Leading, Measured, Run, Unit, size_text};
+use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Leading, Measured, Run, Unit, size_text};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -152,7 +152,7 @@ fn scale(unit: Unit) -> &'static str {
         Unit::OperationsPerSecond => "Operations/s",
         Unit::Bytes => "Bytes",
         Unit::Hertz => "Hertz",
-        _ => unit_name(unit, Lang::En),
+        _ => unit_name(unit).en,
     }
 }
 

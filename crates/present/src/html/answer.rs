@@ -1,6 +1,5 @@
 //! What stands first: how far each run can be trusted, the constants, what costs most, and two charts.
 
-use hostmark_analysis::bilingual::fixed;
 use hostmark_analysis::constants::MOST_FINDINGS;
 use hostmark_analysis::findings::is_everywhere;
 use hostmark_analysis::trust::{doubted, promise};
@@ -31,7 +30,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
             let first: Vec<Judged> = here.take(MOST_FINDINGS).map(|one| short(runs, one)).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
-                let (first, all) = (write(Block::Judged(fixed(MAIN), first)), say(ALL));
+                let (first, all) = (write(Block::Judged(MAIN.into(), first)), say(ALL));
                 let all = format!("<p><a href=\"#findings\">{all} ({})</a></p>", findings.len());
                 text += &format!("<div class=\"costly\">\n{first}{all}\n</div>\n");
             }
@@ -61,9 +60,9 @@ fn verdict(letter: &str, trust: &Trust) -> String {
     let (grade, letter, name) = (trust.grade.letter(), html::letter(letter), say(TRUST));
     let mut text = format!(
         "<div class=\"verdict grade-{grade}\">\n<b class=\"grade\">{grade}</b>\n<div><p>{letter}<b>{name} {grade}</b> {}</p>\n",
-        markup(&promise(trust))
+        markup(&promise(trust).into())
     );
-    let reasons: Vec<_> = trust.doubts.iter().map(doubted).collect();
+    let reasons: Vec<_> = trust.doubts.iter().map(|doubt| doubted(doubt).into()).collect();
     if let [first, others @ ..] = reasons.as_slice() {
         let more = match others.len() {
             0 => String::new(),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use hostmark_analysis::escape;
 use hostmark_analysis::fleet::{Deviation, Fleet, KindOfHosts};
 use hostmark_model::Text;
+use hostmark_say::say;
 use serde::Serialize;
 
 use super::{Frame, say};
@@ -14,7 +15,6 @@ use crate::markup::{escaped, markup};
 use crate::print::html;
 use crate::texts;
 use crate::views::fleet as views;
-use crate::words::said;
 
 /// Room for the cases behind a click, characters of all hosts together, so that a page of a thousand hosts stays under 3 MB.
 const MOST_DETAILS: usize = 1_200_000;
@@ -77,7 +77,7 @@ fn map(number: usize, kind: &KindOfHosts, details: &Details) -> String {
         0 => String::new(),
         count => format!(
             "<p class=\"note\">{}</p>\n",
-            markup(&said!("{count} nearer hosts are left out; --format jsonl has all"))
+            markup(&say!("{count} nearer hosts are left out; --format jsonl has all"))
         ),
     };
     format!(

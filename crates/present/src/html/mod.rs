@@ -8,7 +8,6 @@ mod figures;
 mod fleet;
 mod page;
 
-use hostmark_analysis::bilingual;
 use hostmark_model::{Lang, Text};
 
 pub use figures::{FIGURES, FigureKind};
@@ -73,5 +72,5 @@ pub(crate) fn over_time(document: &[Block], options: &RenderOptions) -> String {
 
 /// A fixed text as markup.
 fn say(text: Text) -> String {
-    markup(&text.to_owned_text())
+    markup(&text.into())
 }

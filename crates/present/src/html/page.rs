@@ -7,10 +7,10 @@ use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::overhead::{environments, is_wanted, overhead};
-use hostmark_model::{Finding, Run, Text};
+use hostmark_model::{Finding, Message, Run, Text};
+use hostmark_say::say;
 
 use super::answer::answer;
-use super::bilingual::{Words, joined};
 use super::facts::facts;
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::{Frame, SCRIPT, say};
@@ -25,7 +25,6 @@ use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::probe::{anchor, probe};
 use crate::views::scaling::scaling;
-use crate::words::said;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -66,9 +65,9 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let found = match views::findings::findings(runs, &findings) {
         none if none.is_empty() => {
             let is_measured = all.iter().any(|run| run.cases.iter().any(|case| case.measured().is_some()));
-            Block::Sentence((if is_measured { NONE } else { NOT_SOUGHT }).to_owned_text(), Style::Plain)
+            Block::Sentence((if is_measured { NONE } else { NOT_SOUGHT }).into(), Style::Plain)
         }
-        all => Block::Judged(Words::default(), all),
+        all => Block::Judged(Message::default(), all),
     };
     let found = html::write(&[found], 2, number);
     let first = format!("<h2 class=\"unseen\">{}</h2>\n", say(ANSWER));
@@ -86,15 +85,15 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     ];
     let machine = |(index, run): (usize, &Run)| {
         let host = if runs.are_many() { format!("{} · ", escaped(&run.host.hostname)) } else { String::new() };
-        let machine = markup(&joined(&views::run::machine(run), Text::name(" · ")));
+        let machine = markup(&Message::joined(views::run::machine(run), Text::name(" · ")));
         let (letter, name) = (html::letter(&runs.letter(index)), escaped(&run.name));
         format!("<p class=\"machine\">{letter}{host}{machine}<br><small>{name}</small></p>\n")
     };
     let machines: String = all.iter().enumerate().map(machine).collect();
-    let samples = said!(
+    let samples = say!(
         "Samples are drawn of a probe's default case and of the one whose interval is widest, of as many as this page has room for: {most_strips} charts at most, with at most {MOST_SAMPLES} samples each, evenly picked. The run file has every one."
     );
-    framed((&title(all), &hosts(all)), &machines, &sections, &[texts::METHOD.to_owned_text(), samples], options)
+    framed((&title(all), &hosts(all)), &machines, &sections, &[texts::METHOD.into(), samples], options)
 }
 
 /// A comparison as a page that stands alone.
@@ -103,7 +102,7 @@ pub fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> String
     let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
     let title = names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – ");
     let compared = compared(comparison, &|| numbers.replace(numbers.get() + 1));
-    framed((&title, &title), "", &[("comparison", COMPARISON, compared)], &[texts::METHOD.to_owned_text()], options)
+    framed((&title, &title), "", &[("comparison", COMPARISON, compared)], &[texts::METHOD.into()], options)
 }
 
 /// A page with this title of its window, and this heading.
@@ -111,7 +110,7 @@ fn framed(
     (title, heading): (&str, &str),
     machines: &str,
     sections: &[Section],
-    method: &[Words],
+    method: &[Message],
     options: &RenderOptions,
 ) -> String {
     let shown = || sections.iter().filter(|(.., inside)| !inside.is_empty());
@@ -171,7 +170,7 @@ fn drawn(figures: Vec<Figure>, number: Number) -> String {
 /// The sections of the report with their probes.
 fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Number) -> String {
     let mut strips = 0;
-    let mut groups: Vec<(Words, usize, String)> = Vec::new();
+    let mut groups: Vec<(Message, usize, String)> = Vec::new();
     for (index, one) in runs.probes.iter().enumerate() {
         let mut samples = of_samples(runs, one);
         let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
@@ -191,7 +190,7 @@ fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Numb
             None => groups.push((section, one.cases.len(), article)),
         }
     }
-    let group = |(index, (title, cases, articles)): (usize, &(Words, usize, String))| {
+    let group = |(index, (title, cases, articles)): (usize, &(Message, usize, String))| {
         let (title, word) = (markup(title), say(CASES));
         format!(
             "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title}</h3> <small>{cases} {word}</small></summary>\n{articles}</details>\n"

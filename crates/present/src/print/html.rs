@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use hostmark_analysis::bilingual::{SEMICOLON, Words, joined};
-use hostmark_model::Text;
+use hostmark_analysis::bilingual::SEMICOLON;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 
 use crate::chart::{self, Chart};
 use crate::document::{
@@ -11,7 +12,6 @@ use crate::document::{
     TallyReason,
 };
 use crate::markup::{escaped, markup};
-use crate::words::said;
 
 const REMARKS: Text = term!("remarks");
 const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
@@ -39,7 +39,7 @@ fn write_block(block: &Block, level: usize, number: Number) -> String {
         Block::List(one) => format!("<h{part}>{}</h{part}>\n{}", markup(&one.title), list("<ul>", &one.lines)),
         Block::Conclusion(text) => format!("<p class=\"summary\">{}</p>\n", markup(text)),
         Block::Method(all) => list("<ul class=\"note\">", all),
-        Block::Heading(title, remark) if remark.en.is_empty() => format!("<h{part}>{}</h{part}>\n", markup(title)),
+        Block::Heading(title, remark) if remark.is_empty() => format!("<h{part}>{}</h{part}>\n", markup(title)),
         Block::Heading(title, remark) => {
             format!("<h{part}>{} <small>{}</small></h{part}>\n", markup(title), markup(remark))
         }
@@ -66,13 +66,13 @@ fn write_block(block: &Block, level: usize, number: Number) -> String {
         }
         Block::Drawn(all) => format!("<pre>{}</pre>\n", all.iter().map(markup).collect::<Vec<_>>().join("\n")),
         Block::Judged(title, all) => {
-            let (begin, end) = match all.iter().any(|one| !one.verdict.en.is_empty()) {
+            let (begin, end) = match all.iter().any(|one| !one.verdict.is_empty()) {
                 true => ("<ul>", "</ul>"),
                 false => ("<ol class=\"findings\">", "</ol>"),
             };
             let all = all.iter().map(judged).collect::<String>();
             let title =
-                if title.en.is_empty() { String::new() } else { format!("<h{part}>{}</h{part}>\n", markup(title)) };
+                if title.is_empty() { String::new() } else { format!("<h{part}>{}</h{part}>\n", markup(title)) };
             format!("{title}{begin}\n{all}{end}\n")
         }
         Block::Folded(title, blocks) => {
@@ -84,7 +84,7 @@ fn write_block(block: &Block, level: usize, number: Number) -> String {
 
 fn judged(one: &Judged) -> String {
     let gap = if one.sign.is_empty() { "" } else { " " };
-    let verdict = match one.verdict.en.is_empty() {
+    let verdict = match one.verdict.is_empty() {
         true => String::new(),
         false => format!("<b>{}{gap}{}</b> ", one.sign, markup(&one.verdict)),
     };
@@ -119,7 +119,7 @@ fn drawn(drawing: &Drawing) -> Option<Cow<'_, Chart>> {
 }
 
 /// A chart with what stands around it.
-fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number: usize) -> String {
+fn figure(title: &Message, note: Option<&Message>, chart: &Chart, number: usize) -> String {
     let entries = chart.legend.iter().map(|entry| format!("<li>{}{}</li>\n", entry.sign, markup(&entry.label)));
     let legend = match chart.legend.is_empty() {
         true => String::new(),
@@ -131,12 +131,12 @@ fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number: usize) -> 
     format!("<figure>\n<figcaption id=\"f{number}\">{title}</figcaption>\n{svg}\n{legend}{note}</figure>\n")
 }
 
-pub(crate) fn list(open: &str, all: &[Words]) -> String {
+pub(crate) fn list(open: &str, all: &[Message]) -> String {
     if all.is_empty() {
         return String::new();
     }
     let left_out = all.len().saturating_sub(MOST_ROWS);
-    let more = (left_out > 0).then(|| said!("{left_out} more"));
+    let more = (left_out > 0).then(|| say!("{left_out} more"));
     let lines = all.iter().take(MOST_ROWS).chain(&more).map(|text| format!("<li>{}</li>\n", markup(text)));
     format!("{open}\n{}</ul>\n", lines.collect::<String>())
 }
@@ -158,16 +158,16 @@ fn write_table(table: &Table, part: usize) -> String {
     let most = if are_cases { usize::MAX } else { MOST_ROWS };
     let (rest, rows): (Vec<&Row>, Vec<&Row>) =
         table.rows.iter().take(most).partition(|row| row.is_rest && table.rest.is_some());
-    let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
-    let name = if table.title.en.is_empty() { &table.caption } else { &table.title };
+    let caption = if table.caption.is_empty() { &table.title } else { &table.caption };
+    let name = if table.title.is_empty() { &table.caption } else { &table.title };
     let mut text = String::new();
     if table.layout == TableLayout::Constants {
         text = constants(&rows, &table.columns, part);
-    } else if table.layout == TableLayout::Runs && !table.title.en.is_empty() {
+    } else if table.layout == TableLayout::Runs && !table.title.is_empty() {
         text = format!(
             "<h{part}>{}</h{part}>\n{}",
             markup(name),
-            sheet.scroll(name, &Words::default(), &sheet.rows(&rows))
+            sheet.scroll(name, &Message::default(), &sheet.rows(&rows))
         );
     } else if !rows.is_empty() {
         text = sheet.scroll(name, caption, &sheet.rows(&rows));
@@ -175,19 +175,19 @@ fn write_table(table: &Table, part: usize) -> String {
     if let Some(words) = table.rest.as_ref().filter(|_| !rest.is_empty()) {
         let sheet = Sheet { layout: TableLayout::Grid, ..sheet };
         let sections = by_section(&rest).into_iter().map(|(title, rows)| sheet.section(title) + &sheet.rows(&rows));
-        let inside = sheet.scroll(&words.title, &Words::default(), &sections.collect::<String>());
+        let inside = sheet.scroll(&words.title, &Message::default(), &sections.collect::<String>());
         text += &folded(&words.title, rest.len(), &inside);
     }
     let mut notes: Vec<String> = table.notes.iter().map(markup).collect();
     let has_bars = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[2].key.is_some());
     // The last says what the verdicts are beside.
-    notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.to_owned_text()));
+    notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.into()));
     text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
 }
 
 /// The rows of each section, in the order of the first.
-fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Words, Vec<&'a Row>)> {
-    let mut sections: Vec<(&Words, Vec<&Row>)> = Vec::new();
+fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Message, Vec<&'a Row>)> {
+    let mut sections: Vec<(&Message, Vec<&Row>)> = Vec::new();
     for row in rows {
         match sections.iter_mut().find(|(section, _)| **section == row.section) {
             Some((_, rows)) => rows.push(row),
@@ -198,7 +198,7 @@ fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Words, Vec<&'a Row>)> {
 }
 
 fn constants(rows: &[&Row], columns: &[Column], part: usize) -> String {
-    let block = |(title, rows): (&Words, Vec<&Row>)| {
+    let block = |(title, rows): (&Message, Vec<&Row>)| {
         let rows: String = rows.iter().map(|row| constant(row, columns)).collect();
         let title = markup(title);
         format!("<div class=\"block\">\n<h{part}>{title}</h{part}>\n<dl>\n{rows}</dl>\n</div>\n")
@@ -216,10 +216,10 @@ fn constant(row: &Row, columns: &[Column]) -> String {
         _ => "",
     };
     let mut text = format!("<div><dt>{}</dt><dd>{}{}", markup(&name.text), markup(&value.text), small(value));
-    if !verdict.text.en.is_empty() {
+    if !verdict.text.is_empty() {
         text += &format!(" <small class=\"said{tone}\">{}</small>", markup(&verdict.text));
     }
-    if !usual.text.en.is_empty() {
+    if !usual.text.is_empty() {
         text += &format!(" <small class=\"usual\">{} {}</small>", markup(&columns[3].head), markup(&usual.text));
     }
     let at = verdict.key.map_or(f64::NAN, |better| (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0);
@@ -246,10 +246,10 @@ fn write_tally(tally: &Tally) -> String {
     let reason =
         |reason: &TallyReason| sheet.section(&reason.text) + &sheet.rows(&reason.rows.iter().collect::<Vec<_>>());
     let rows = tally.reasons.iter().map(reason).collect::<String>();
-    folded(&tally.title, count, &sheet.scroll(&tally.title, &Words::default(), &rows))
+    folded(&tally.title, count, &sheet.scroll(&tally.title, &Message::default(), &rows))
 }
 
-fn folded(title: &Words, count: usize, inside: &str) -> String {
+fn folded(title: &Message, count: usize, inside: &str) -> String {
     let title = markup(title);
     format!(
         "<details class=\"group\">\n<summary><h4>{title}</h4> <small>{count}</small></summary>\n{inside}</details>\n"
@@ -268,13 +268,13 @@ impl Sheet<'_> {
         self.columns.len() + usize::from(self.has_remarks)
     }
 
-    fn section(&self, title: &Words) -> String {
+    fn section(&self, title: &Message) -> String {
         let (width, title) = (self.width(), markup(title));
         format!("<tr class=\"section\"><th scope=\"rowgroup\" colspan=\"{width}\">{title}</th></tr>\n")
     }
 
     /// A table that can be scrolled sideways, by a keyboard as well.
-    fn scroll(&self, name: &Words, caption: &Words, rows: &str) -> String {
+    fn scroll(&self, name: &Message, caption: &Message, rows: &str) -> String {
         let class = match self.layout {
             TableLayout::Cards(_) => " class=\"values cards\"",
             TableLayout::Plain => " class=\"values layers\"",
@@ -282,17 +282,17 @@ impl Sheet<'_> {
             TableLayout::Runs => "",
             _ => " class=\"values\"",
         };
-        let caption = match caption.en.is_empty() {
+        let caption = match caption.is_empty() {
             true => String::new(),
             false => format!("<caption>{}</caption>\n", markup(caption)),
         };
-        let remarks = self.has_remarks.then(|| Column::new(REMARKS.to_owned_text(), Align::Left));
+        let remarks = self.has_remarks.then(|| Column::new(REMARKS, Align::Left));
         let heads = self.columns.iter().chain(&remarks).map(head).collect::<String>();
-        let heads = match self.columns.iter().all(|column| column.head.en.is_empty()) {
+        let heads = match self.columns.iter().all(|column| column.head.is_empty()) {
             true => String::new(),
             false => format!("<thead><tr>{heads}</tr></thead>\n"),
         };
-        let name = escaped(&name.en);
+        let name = escaped(&name.to_string());
         format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table{class}>\n{caption}{heads}<tbody>\n{rows}</tbody></table></div>\n"
         )
@@ -351,7 +351,7 @@ impl Sheet<'_> {
 
     fn text(&self, cell: &Cell, column: &Column) -> String {
         if cell.style == Style::Run {
-            return letter(&cell.text.en).trim_end().to_owned();
+            return letter(&cell.text.to_string()).trim_end().to_owned();
         }
         let text = link(&cell.link, &markup(&cell.text));
         if self.layout == TableLayout::Runs {
@@ -386,14 +386,14 @@ impl Sheet<'_> {
         }
         // What is for those who ask for everything would make the rest longer than all that is looked for.
         let shown = row.remarks.iter().filter(|remark| !(remark.is_detail && row.is_rest));
-        let remarks: Vec<Words> = shown.map(|remark| remark.text.clone()).collect();
-        markup(&joined(&remarks, SEMICOLON))
+        let remarks: Vec<Message> = shown.map(|remark| remark.text.clone()).collect();
+        markup(&Message::joined(remarks, SEMICOLON))
     }
 }
 
 fn head(column: &Column) -> String {
     let text = match column.style {
-        Style::Run => letter(&column.head.en).trim_end().to_owned(),
+        Style::Run => letter(&column.head.to_string()).trim_end().to_owned(),
         _ => markup(&column.head),
     };
     let class = if is_number(column) { " class=\"n\"" } else { "" };

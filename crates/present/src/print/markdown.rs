@@ -1,14 +1,15 @@
 //! A document as markdown, for a report, a ticket or a pull request.
 
-use hostmark_analysis::bilingual::{COLON, SEMICOLON, Words};
+use hostmark_analysis::Spoken;
+use hostmark_analysis::bilingual::{COLON, SEMICOLON};
 use hostmark_analysis::escape;
-use hostmark_model::{Lang, Text};
+use hostmark_analysis::{spoken, typography::typeset};
+use hostmark_model::{Lang, Message, Text};
+use hostmark_say::say;
 
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, RowKind, Style, Table, Tally};
-use hostmark_analysis::{spoken, typography::typeset};
-use hostmark_say::say;
 
 const DISTURBED: Text = term!("disturbed: ");
 const STOP: Text = term!(".");
@@ -36,13 +37,13 @@ impl Printer {
             Block::Title(text) => format!("{} {}\n", self.level, self.say(text)),
             Block::Conclusion(text) => format!("**{}**\n", self.say(text)),
             Block::Heading(title, remark) => self.heading(title, remark),
-            Block::Part(title) => self.heading(title, &Words::default()),
+            Block::Part(title) => self.heading(title, &Message::default()),
             Block::Remarks(all) => {
                 all.iter().map(|one| format!("{}\n", self.say(&one.text))).collect::<Vec<_>>().join("\n")
             }
             Block::List(list) => {
                 let lines = list.lines.iter().map(|line| format!("- {}\n", self.say(line)));
-                format!("{}\n{}", self.heading(&list.title, &Words::default()), lines.collect::<String>())
+                format!("{}\n{}", self.heading(&list.title, &Message::default()), lines.collect::<String>())
             }
             Block::Sentence(text, _) => format!("{}\n", self.say(text)),
             Block::Method(all) | Block::Warnings(all) => {
@@ -58,20 +59,20 @@ impl Printer {
             Block::Drawn(all) => as_it_is(&plain::columns(all, &self.options)),
             Block::Folded(title, blocks) => {
                 let blocks = blocks.iter().map(|block| self.block(block));
-                std::iter::once(self.heading(title, &Words::default())).chain(blocks).collect::<Vec<_>>().join("\n")
+                std::iter::once(self.heading(title, &Message::default())).chain(blocks).collect::<Vec<_>>().join("\n")
             }
             Block::Judged(title, all) => {
                 let each = all.iter().map(|one| format!("- **{}** {}\n", self.say(&one.verdict), self.say(&one.text)));
-                format!("{}\n{}", self.heading(title, &Words::default()), each.collect::<String>())
+                format!("{}\n{}", self.heading(title, &Message::default()), each.collect::<String>())
             }
         }
     }
 
-    fn say(&self, text: &Words) -> String {
-        plain(text.get(self.lang))
+    fn say(&self, text: &Message) -> String {
+        plain(&text.get(self.lang))
     }
 
-    fn heading(&self, title: &Words, remark: &Words) -> String {
+    fn heading(&self, title: &Message, remark: &Message) -> String {
         let (title, remark) = (self.say(title), self.say(remark));
         match remark.is_empty() {
             true => format!("{}# {title}\n", self.level),
@@ -96,10 +97,10 @@ impl Printer {
         let is_whole = table.is_whole(self.verbose);
         let rows: Vec<&Row> = table.rows.iter().filter(|row| is_whole || !row.is_rest).collect();
         let mut text = String::new();
-        if !table.title.en.is_empty() {
-            text = format!("{}\n", self.heading(&table.title, &Words::default()));
+        if !table.title.is_empty() {
+            text = format!("{}\n", self.heading(&table.title, &Message::default()));
         }
-        if !table.caption.en.is_empty() {
+        if !table.caption.is_empty() {
             text += &format!("**{}**\n\n", self.say(&table.caption));
         }
         if !rows.is_empty() {
@@ -144,7 +145,7 @@ impl Printer {
     }
 
     fn tally(&self, tally: &Tally) -> String {
-        let mut text = format!("{}\n", self.heading(&tally.title, &Words::default()));
+        let mut text = format!("{}\n", self.heading(&tally.title, &Message::default()));
         for reason in &tally.reasons {
             text += &format!("- {}{}{}\n", reason.rows.len(), COLON.say(self.lang), self.say(&reason.text));
             let is_all = self.verbose || reason.is_open;

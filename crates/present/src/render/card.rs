@@ -3,17 +3,18 @@
 
 use std::fmt::Write;
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::findings::leading;
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use hostmark_analysis::trust;
-use hostmark_model::{Lang, Run, Text};
+use hostmark_analysis::typography::typeset;
+use hostmark_model::{Lang, Message, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::RenderOptions;
 use crate::views::run;
-use hostmark_analysis::typography::typeset;
 
 /// The picture, in pixels: what services that show links ask for.
 const WIDTH: f64 = 1200.0;
@@ -63,7 +64,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     line(&mut out, MARGIN, 62.0, (34.0, 700), INK, first, room);
     line(&mut out, MARGIN, 94.0, (21.0, 400), FAINT, &others.join(" · "), room);
     let (colour, says) = believed(run);
-    line(&mut out, MARGIN, 126.0, (19.0, 600), colour, &visible(says.get(lang)), room);
+    line(&mut out, MARGIN, 126.0, (19.0, 600), colour, &visible(&says.get(lang)), room);
     let beside = beside(run);
     let groups = constants::of_run(run);
     let all: Vec<(&Text, &ConstantValue)> = groups
@@ -93,15 +94,15 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
 }
 
 /// How far the figures are to be believed: what forbids it stands before the grade.
-fn believed(run: &Run) -> (&'static str, Text<String>) {
+fn believed(run: &Run) -> (&'static str, Message) {
     let forbids = run::contradictions(run).into_iter().next();
-    let grade = || run.trust.as_ref().map(|trust| trust::line(trust, 0)).unwrap_or_default();
+    let grade = || run.trust.as_ref().map(|trust| trust::line(trust, 0).into()).unwrap_or_default();
     forbids.map_or_else(|| (INK, grade()), |warning| (BAD, warning))
 }
 
 /// What machine it is: the model first; no name of a host.
 fn parts(run: &Run, lang: Lang) -> Vec<String> {
-    let mut parts: Vec<String> = run::machine(run).iter().map(|part| visible(part.get(lang))).collect();
+    let mut parts: Vec<String> = run::machine(run).iter().map(|part| visible(&part.get(lang))).collect();
     if parts.is_empty() {
         parts.push(visible(&run.host.cpu.architecture));
     }
@@ -171,7 +172,7 @@ fn foot(out: &mut String, run: &Run, beside: Option<&NearestReference>, has_cons
     );
     if has_constants {
         let legend = match beside {
-            Some(beside) => format!("{}{}", LEGEND.say(lang), beside.source(lang)),
+            Some(beside) => format!("{}{}", LEGEND.say(lang), beside.source().get(lang)),
             None => NO_REFERENCE.say(lang).to_owned(),
         };
         line(out, MARGIN, y, (16.0, 400), FAINT, &legend, WIDTH - 2.0 * MARGIN - kept);

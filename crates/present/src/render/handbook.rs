@@ -22,7 +22,7 @@ const WIDEST_PROSE: usize = 100;
 pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
     let lang = options.lang;
     let cells = |probe: &ProbeInfo| {
-        [probe.id.clone(), probe.title.get(lang).to_owned(), unit_name(probe.unit, lang).to_owned()]
+        [probe.id.clone(), probe.title.get(lang).to_owned(), unit_name(probe.unit).get(lang).to_owned()]
     };
     let rows: Vec<[String; 3]> = probes.iter().map(cells).collect();
     let columns: [usize; 3] = std::array::from_fn(|index| {
@@ -110,7 +110,7 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     ];
     // Lines of prose are read best when they are not long.
     let width = options.width.min(WIDEST_PROSE);
-    let head = format!("{}   {}   [{}]", probe.id, probe.title.get(lang), unit_name(probe.unit, lang));
+    let head = format!("{}   {}   [{}]", probe.id, probe.title.get(lang), unit_name(probe.unit).get(lang));
     let mut page = hanging("", &head, width);
     for (title, text) in sections.into_iter().filter(|(_, text)| !text.is_empty()) {
         page += &format!("\n{}", hanging("", title.get(lang), width));

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::{COMMA, same};
+use hostmark_analysis::Spoken;
+use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::{findings_and_kept, leading, parted};
@@ -13,7 +14,10 @@ use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
 use hostmark_analysis::references::beside;
 use hostmark_analysis::trust;
-use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, ProbeInfo, Run, Text, Unit, size_text};
+use hostmark_analysis::typography::typeset;
+use hostmark_model::{
+    AxisKind, CaseRecord, Finding, Lang, Measured, Message, Outcome, ProbeInfo, Run, Text, Unit, size_text,
+};
 
 use super::RenderOptions;
 use crate::estimators;
@@ -23,7 +27,6 @@ use crate::views::network::network;
 use crate::views::run::{self, Reasons};
 use crate::views::scaling::scaling;
 use crate::words::shows;
-use hostmark_analysis::typography::typeset;
 
 const CASE: Text = term!("case");
 const VALUE: Text = term!("value");
@@ -49,7 +52,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let all = findings_and_kept(run);
     for text in run::contradictions(run) {
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
+        let _ = writeln!(out, "> ! {}\n", safe(&text.get(lang)));
     }
     if let Some((grade, reasons)) = run.trust.as_ref().map(trust::lines).as_deref().and_then(<[_]>::split_first) {
         let _ = writeln!(out, "> ! {}", safe(grade.get(lang)));
@@ -64,7 +67,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     findings(FINDINGS, 1, here.iter().take(MOST_FINDINGS), lang, &mut out);
     virtual_machine(run, options, &mut out);
     for text in run::ended(run, Reasons::Below).into_iter().chain(run::disturbed(run)) {
-        let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
+        let _ = writeln!(out, "\n> ! {}", safe(&text.get(lang)));
     }
     if let Some(document) = network(run, &all, 1, "") {
         let _ = write!(out, "\n{}", write_document(&[document], 1, options));
@@ -126,7 +129,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut out = format!("**{}**\n\n", safe(&machine(run, lang)));
     for text in run::contradictions(run) {
-        let _ = writeln!(out, "! {}\n", safe(text.get(lang)));
+        let _ = writeln!(out, "! {}\n", safe(&text.get(lang)));
     }
     if let Some(trust) = &run.trust {
         let _ = writeln!(out, "{}\n", safe(trust::line(trust, 0).get(lang)));
@@ -165,15 +168,15 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
         let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
     }
     if let Some(beside) = beside.filter(|_| !words.is_empty()) {
-        let _ = writeln!(out, "\n{}", safe(&beside.legend(&words, lang)));
+        let _ = writeln!(out, "\n{}", safe(&beside.legend(&words).get(lang)));
     }
 }
 
 fn head(run: &Run, lang: Lang, out: &mut String) {
     let names = [run::tool(run), run.host.hostname.clone()];
-    let facts = names.into_iter().map(same).chain(run::machine(run)).chain([same(&run.started)]);
-    let facts = facts.chain(run::place(run)).chain(run.note.as_ref().map(same));
-    let facts: Vec<String> = facts.map(|fact| safe(fact.get(lang))).filter(|fact| !fact.is_empty()).collect();
+    let facts = names.into_iter().map(Message::plain).chain(run::machine(run)).chain([Message::plain(&run.started)]);
+    let facts = facts.chain(run::place(run)).chain(run.note.as_ref().map(Message::plain));
+    let facts: Vec<String> = facts.map(|fact| safe(&fact.get(lang))).filter(|fact| !fact.is_empty()).collect();
     let _ = writeln!(out, "{}\n", facts.join(" · "));
 }
 
@@ -182,7 +185,7 @@ fn virtual_machine(run: &Run, options: &RenderOptions, out: &mut String) {
     let Some(guest) = &run.guest else { return };
     let lang = options.lang;
     for (label, says) in guest::facts(guest, options.verbose) {
-        let _ = writeln!(out, "- {}: {}", safe(label.get(lang)), safe(says.get(lang)));
+        let _ = writeln!(out, "- {}: {}", safe(label.get(lang)), safe(&says.get(lang)));
     }
     out.push('\n');
 }
@@ -245,9 +248,10 @@ fn row(
     let own = probe.map_or(Unit::Ratio, |probe| probe.unit);
     let (estimate, unit) = estimators::first(measured, own);
     let estimate = &*estimate;
-    let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
+    let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(lang));
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
-    let mut remarks: Vec<String> = estimators::other_estimator(run, case, estimate, unit, lang).into_iter().collect();
+    let mut remarks: Vec<String> =
+        estimators::other_estimator(run, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
             remarks.insert(0, value(measured.estimate.value(), own, lang));

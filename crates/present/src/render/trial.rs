@@ -1,7 +1,7 @@
 //! What stands around the verdicts of `hostmark try`: what the setting does here, and how to make that permanent. And the list of
 //! settings.
 
-use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, same};
+use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Test, Verdict};
 use hostmark_analysis::format::{number, percent, percent_number};
 use hostmark_analysis::words;
@@ -11,7 +11,6 @@ use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
 use super::console::page::{Page, Style};
-use crate::words::said;
 
 /// Changes that the sentence tells at most.
 const MOST_SHOWN: usize = 3;
@@ -41,7 +40,7 @@ pub fn say(comparison: &mut Comparison, trial: &TrialText) {
     for against in &mut comparison.new {
         let does = words(sentence(against, trial));
         let pays = against.cases.iter().any(|case| PAYS.contains(&case.verdict));
-        let keep = pays.then(|| said!("To make it permanent: {permanent}", permanent = trial.permanent));
+        let keep = pays.then(|| words(say!("To make it permanent: {permanent}", permanent = trial.permanent)));
         against.said = std::iter::once(does).chain(keep).collect();
     }
 }
@@ -52,7 +51,7 @@ const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedS
 /// What the setting does here.
 fn sentence(against: &Against, trial: &TrialText) -> Message {
     let cases = in_order(against, trial);
-    let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, Words)> {
+    let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, Message)> {
         cases.iter().filter(|(case, _)| wanted.contains(&case.verdict)).collect()
     };
     let changed = of(&[Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::ChangedShape]);
@@ -92,12 +91,12 @@ fn listed(mut parts: Vec<Message>) -> Message {
 }
 
 /// The cases with what they are called: those that the setting concerns first, in their order.
-fn in_order<'a>(against: &'a Against, trial: &TrialText) -> Vec<(&'a CaseComparison, Words)> {
+fn in_order<'a>(against: &'a Against, trial: &TrialText) -> Vec<(&'a CaseComparison, Message)> {
     let named = trial.names.iter().filter_map(|(filter, name)| {
         let case = against.cases.iter().find(|case| is_at(case, filter))?;
-        Some((case, fixed(*name)))
+        Some((case, Message::from(*name)))
     });
-    let named: Vec<(&CaseComparison, Words)> = named.collect();
+    let named: Vec<(&CaseComparison, Message)> = named.collect();
     let mut others: Vec<&CaseComparison> = against.cases.iter().collect();
     others.retain(|case| named.iter().all(|(known, _)| known.id != case.id));
     let size = |case: &CaseComparison| case.decisive_test().map_or(0.0, |test| test.ratio.ln().abs());
@@ -105,7 +104,7 @@ fn in_order<'a>(against: &'a Against, trial: &TrialText) -> Vec<(&'a CaseCompari
     // Nothing else is told where the setting's own cases are there.
     match named.is_empty() {
         true => {
-            let quoted = |case: &CaseComparison| each(|lang| format!("'{}'", case.label.get(lang)));
+            let quoted = |case: &CaseComparison| say!("'{name}'", name = case.label);
             others.into_iter().map(|case| (case, quoted(case))).collect()
         }
         false => named,
@@ -131,16 +130,16 @@ fn change(test: &Test) -> Message {
 }
 
 /// The interval of a change: of one that is certain of its direction without signs.
-fn range(test: &Test) -> Words {
+fn range(test: &Test) -> Message {
     let [low, high] = [test.low, test.high].map(|ratio| ratio - 1.0);
     let signed = |fraction: f64| match fraction > 0.0 {
         true => format!("+{}", percent_number(fraction)),
         false => percent_number(fraction),
     };
     match (low >= 0.0, high <= 0.0) {
-        (true, _) => same(format!("{} … {} %", percent_number(low), percent_number(high))),
-        (_, true) => same(format!("{} … {} %", percent_number(-high), percent_number(-low))),
-        _ => said!("between {low} and {high} %", low = signed(low), high = signed(high)),
+        (true, _) => format!("{} … {} %", percent_number(low), percent_number(high)).into(),
+        (_, true) => format!("{} … {} %", percent_number(-high), percent_number(-low)).into(),
+        _ => say!("between {low} and {high} %", low = signed(low), high = signed(high)),
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::Words;
-use hostmark_analysis::format::number;
+use hostmark_analysis::format::{amount, number};
 use hostmark_analysis::levels::{LEVELS, Level, level_of_lines, lines_of};
 use hostmark_analysis::spoken;
-use hostmark_model::{Lang, Message, Run, Unit};
+use hostmark_model::{Lang, Message, Run, Text, Unit};
 use hostmark_say::say;
-
-use crate::words::amount;
 
 /// How many times as high the latency is after a step, at least: a TLB miss that hits its second level, and noise, add less.
 const STEP: f64 = 1.3;
@@ -63,7 +60,7 @@ fn sentence(run: &Run, stride: u64, [last, next]: [TablePoint; 2], level: Option
     let size = |bytes: u64| amount(bytes as f64, Unit::Bytes);
     let (from, to, low, high) = (size(last.bytes), size(next.bytes), number(last.ns), number(next.ns));
     let factor = next.ns / last.ns;
-    let times = Words { en: times(factor), zh: format!("{factor:.1}") };
+    let times = Text { en: times(factor), zh: format!("{factor:.1}") };
     let rise = say!("between {from} and {to} the latency {times}, from {low} to {high} ns");
     let Some((level, cache)) = level.and_then(|level| Some((level, level.reported(run)?))) else { return rise };
     let (name, holds) = (level.name, size(cache.size_bytes));

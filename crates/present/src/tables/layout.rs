@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::amount;
 use hostmark_analysis::labels::Labels;
 use hostmark_analysis::spoken;
 use hostmark_model::{Lang, Message, Run, Text, Unit};
@@ -13,7 +15,6 @@ use super::row::{CaseRow, Note, bytes_per_cycle};
 use super::section::{Form, Section, Sizes};
 use crate::RenderOptions;
 use crate::texts;
-use crate::words::amount;
 use crate::wrap;
 
 /// A table of one row a size.
@@ -83,7 +84,7 @@ fn heading(run: &Run, section: &Section, point: Option<&str>, labels: &Labels, l
     let title = section.title;
     let of_point = section.each.zip(point).map(|(axis, at)| labels.probe(section.probe).point(axis, at));
     let title = match of_point {
-        Some(point) => say!("{title}: {point}", point = visible(point.get(lang))),
+        Some(point) => say!("{title}: {point}", point = visible(&point.get(lang))),
         None if title.en.is_empty() => return "    =====================\n".to_owned(),
         None => around(run, section),
     };

@@ -1,14 +1,14 @@
 //! The changes of hosts' values over the runs that are kept of them.
 
-use hostmark_analysis::bilingual::{Words, each, fixed};
 use hostmark_analysis::fleet::{CaseChange, Changed, HostChange};
-use hostmark_model::Text;
+use hostmark_analysis::format::amount;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 
 use super::comparison::known;
 use super::fleet::change;
 use crate::document::{Block, Document, Remark, Style};
 use crate::texts::views::changes as texts;
-use crate::words::{amount, said};
 
 /// Cases and facts of a change that are told unless everything is asked for.
 const FEW_CASES: usize = 8;
@@ -19,19 +19,19 @@ const NO_FACT: Text = term!("no recorded fact changed with it");
 /// All changes of these many runs.
 pub(crate) fn changes(changes: &[HostChange], runs: usize) -> Document {
     let summary = match changes.len() {
-        0 => said!("{runs:run}: no value changed for good"),
-        count => said!("{runs:run}, {count:change}"),
+        0 => say!("{runs:run}: no value changed for good"),
+        count => say!("{runs:run}, {count:change}"),
     };
     let first = Block::Sentence(summary, Style::Heading);
-    let method = Block::Sentence(fixed(texts::METHOD), Style::Dim);
+    let method = Block::Sentence(texts::METHOD.into(), Style::Dim);
     std::iter::once(first).chain(changes.iter().flat_map(of_host)).chain([method]).collect()
 }
 
 fn of_host(one: &HostChange) -> Document {
     let HostChange { host, started, run, .. } = one;
-    let title = said!("{host}  since {started}  {run}");
+    let title = say!("{host}  since {started}  {run}");
     let facts = match one.facts.is_empty() {
-        true => vec![Remark::new(fixed(NO_FACT), Style::Dim)],
+        true => vec![Remark::new(NO_FACT, Style::Dim)],
         false => one.facts.iter().map(|fact| Remark::new(reported(fact), Style::Plain)).collect(),
     };
     let style = |case: &CaseChange| if case.is_worse() { Style::Warning } else { Style::Plain };
@@ -45,22 +45,21 @@ fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
     Block::Remarks(all)
 }
 
-pub(crate) fn reported(fact: &Changed) -> Words {
-    said!("with it: {fact}", fact = moved(fact))
+pub(crate) fn reported(fact: &Changed) -> Message {
+    say!("with it: {fact}", fact = moved(fact))
 }
 
 /// `CPU quota none → 0.3`.
-pub(crate) fn moved(fact: &Changed) -> Words {
+pub(crate) fn moved(fact: &Changed) -> Message {
     let [from, to] = [&fact.from, &fact.to].map(|text| known(&Some(text.clone()).filter(|text| !text.is_empty())));
-    each(|lang| format!("{} {} → {}", fact.label.get(lang), from.get(lang), to.get(lang)))
+    Message::joined([Message::from(&fact.label), Message::joined([from, to], " → ")], " ")
 }
 
 /// `syscall.null  100 ns → 130 ns  +30 % (+28 … +32), 12 and 12 runs`.
-fn line(case: &CaseChange) -> Words {
+fn line(case: &CaseChange) -> Message {
     let [low, high] = case.interval.map(|end| change(end - 1.0));
     let [before, since] = case.runs;
     let [from, to] = [case.before, case.since].map(|number| amount(number, case.unit));
-    let values =
-        each(|lang| format!("{}  {} → {}  {}", case.case, from.get(lang), to.get(lang), change(case.ratio - 1.0)));
-    said!("{values} ({low} … {high}), {before} and {since} runs")
+    let values = [Message::plain(&case.case), Message::joined([from, to], " → "), change(case.ratio - 1.0).into()];
+    say!("{values} ({low} … {high}), {before} and {since} runs", values = Message::joined(values, "  "))
 }

@@ -3,15 +3,14 @@
 mod forest;
 mod words;
 
-use hostmark_analysis::bilingual::{Words, fixed, same};
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, GroupChange, Side, Verdict};
-use hostmark_model::Text;
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 
 use crate::document::{
     Align, Block, Cell, Column, Document, FoldedRows, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout,
     Tally, TallyReason,
 };
-use crate::words::said;
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
@@ -38,8 +37,8 @@ pub(crate) fn comparison(comparison: &Comparison) -> Vec<Document> {
 }
 
 fn document(base: &Side, against: &Against) -> Document {
-    let title = said!("{new} against {base}", new = against.side.name, base = base.name);
-    let mut said = against.said.iter().cloned();
+    let title = say!("{new} against {base}", new = against.side.name, base = base.name);
+    let mut said = against.said.iter().map(Message::from);
     let first = said.by_ref().take(1).map(|text| Block::Sentence(text, Style::Heading));
     let mut blocks: Document = first.chain([Block::Title(title)]).collect();
     blocks.push(Block::Conclusion(words::summary(against)));
@@ -56,24 +55,24 @@ fn document(base: &Side, against: &Against) -> Document {
 
 fn named(role: Text, side: &Side) -> NamedParty {
     NamedParty {
-        role: fixed(role),
+        role: role.into(),
         name: side.name.clone(),
         facts: words::of_side(side),
-        warnings: side.disturbances.clone(),
+        warnings: side.disturbances.iter().map(Message::from).collect(),
     }
 }
 
 /// What stands above facts that differ: how many are the same.
-pub(super) fn differing(differ: usize, same: usize) -> (Words, Words) {
+pub(super) fn differing(differ: usize, same: usize) -> (Message, Message) {
     let remark = match differ {
-        0 => said!("nothing of {same} facts"),
-        _ => said!("same: {same} other facts"),
+        0 => say!("nothing of {same} facts"),
+        _ => say!("same: {same} other facts"),
     };
-    (fixed(DIFFERS), remark)
+    (DIFFERS.into(), remark)
 }
 
-pub(super) fn known(value: &Option<String>) -> Words {
-    value.as_ref().map_or_else(|| fixed(UNKNOWN), same)
+pub(super) fn known(value: &Option<String>) -> Message {
+    value.as_ref().map_or_else(|| UNKNOWN.into(), Message::plain)
 }
 
 fn differs(against: &Against, blocks: &mut Document) {
@@ -83,8 +82,8 @@ fn differs(against: &Against, blocks: &mut Document) {
     let rows = against
         .differs
         .iter()
-        .map(|one| Row { cells: vec![one.label.clone().into(), known(&one.base), known(&one.new)], ..Row::default() });
-    let columns = [FACT, BASE, NEW].map(|head| Column::new(fixed(head), Align::Left));
+        .map(|one| Row { cells: vec![(&one.label).into(), known(&one.base), known(&one.new)], ..Row::default() });
+    let columns = [FACT, BASE, NEW].map(|head| Column::new(head, Align::Left));
     let table =
         Table {
             columns: columns.into(), rows: rows.collect(), layout: TableLayout::Lines(" → "), ..Table::default()
@@ -93,7 +92,7 @@ fn differs(against: &Against, blocks: &mut Document) {
         blocks.push(Block::Table(table));
     }
     if !against.warnings.is_empty() {
-        blocks.push(Block::Warnings(against.warnings.clone()));
+        blocks.push(Block::Warnings(against.warnings.iter().map(Message::from).collect()));
     }
 }
 
@@ -105,10 +104,10 @@ fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
         Row {
             kind: kind(group.verdict),
             cells: vec![
-                group.title.clone().into(),
-                same(group.cases.to_string()).into(),
-                same(change).into(),
-                same(interval).into(),
+                (&group.title).into(),
+                Message::plain(group.cases.to_string()).into(),
+                Message::plain(change).into(),
+                Message::plain(interval).into(),
                 verdict_cell(verdict, group.verdict),
             ],
             remarks: remarks.map(|text| Remark::new(text, Style::Warning)).collect(),
@@ -116,14 +115,14 @@ fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
         }
     };
     let mut columns = vec![
-        Column::new(fixed(GROUP), Align::Left),
-        Column::new(fixed(COUNT), Align::Right),
-        Column::new(fixed(COST), Align::Right),
-        Column::new(fixed(INTERVAL), Align::Ellipsis),
-        Column::new(fixed(VERDICT), Align::Left),
+        Column::new(GROUP, Align::Left),
+        Column::new(COUNT, Align::Right),
+        Column::new(COST, Align::Right),
+        Column::new(INTERVAL, Align::Ellipsis),
+        Column::new(VERDICT, Align::Left),
     ];
     columns[2].is_value = true;
-    Table { title: fixed(title), columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+    Table { title: title.into(), columns, rows: groups.iter().map(row).collect(), ..Table::default() }
 }
 
 /// Those with a verdict, the greatest changes first; those without a difference in the catalogue's order, where neighbours are related.
@@ -136,30 +135,30 @@ fn cases(against: &Against) -> Option<Table> {
     };
     cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
     let mut columns = Vec::from(columns());
-    columns.push(Column::new(fixed(INTERVAL), Align::Ellipsis));
-    columns.push(Column::new(fixed(VERDICT), Align::Left));
+    columns.push(Column::new(INTERVAL, Align::Ellipsis));
+    columns.push(Column::new(VERDICT, Align::Left));
     let count = |verdict: Verdict| cases.iter().filter(|case| case.verdict == verdict).count();
     let (same, open) = (count(Verdict::Same), count(Verdict::Inconclusive));
-    let left_out = said!("not shown: {same} same, {open} inconclusive");
+    let left_out = say!("not shown: {same} same, {open} inconclusive");
     let clock = against.clock.iter().map(|clock| Row { is_rest: false, ..judged(clock) });
     let rows: Vec<Row> = clock.chain(cases.into_iter().map(judged)).collect();
-    let rest = FoldedRows { title: fixed(REST), left_out, few: FEW_CASES };
-    (!rows.is_empty()).then(|| Table { title: fixed(CASES), columns, rows, rest: Some(rest), ..Table::default() })
+    let rest = FoldedRows { title: REST.into(), left_out, few: FEW_CASES };
+    (!rows.is_empty()).then(|| Table { title: CASES.into(), columns, rows, rest: Some(rest), ..Table::default() })
 }
 
 /// The columns of a case, of both sides and its change.
 fn columns() -> [Column; 4] {
     let mut columns = [(CASE, Align::Left), (BASE, Align::Point), (NEW, Align::Point), (CHANGE, Align::Right)]
-        .map(|(head, align)| Column::new(fixed(head), align));
+        .map(|(head, align)| Column::new(head, align));
     columns[3].is_value = true;
     columns
 }
 
 fn judged(case: &CaseComparison) -> Row {
     let mut row = row(case);
-    row.cells.push(same(words::change(case).1).into());
+    row.cells.push(Message::plain(words::change(case).1).into());
     row.cells.push(verdict_cell(words::verdict_text(case), case.verdict));
-    row.remarks.extend(case.remarks.iter().map(|remark| Remark::new(remark.clone(), Style::Warning)));
+    row.remarks.extend(case.remarks.iter().map(|remark| Remark::new(remark, Style::Warning)));
     row.remarks.extend(words::grounds(case).map(|text| Remark { text, style: Style::Dim, is_detail: true }));
     Row { is_rest: !words::is_change(case.verdict), ..row }
 }
@@ -168,11 +167,11 @@ fn judged(case: &CaseComparison) -> Row {
 fn row(case: &CaseComparison) -> Row {
     let [base, new] = words::values(case).map(Cell::from);
     let key = case.effect.as_ref().map(|effect| (effect.ratio - 1.0) * 100.0);
-    let change = Cell { text: same(words::change(case).0), key, ..Cell::default() };
+    let change = Cell { text: words::change(case).0.into(), key, ..Cell::default() };
     Row {
         kind: kind(case.verdict),
         id: case.typed().to_owned(),
-        section: case.section.clone(),
+        section: case.section.clone().into(),
         cells: vec![words::label(case).into(), base, new, change],
         remarks: words::others(case).map(|text| Remark::new(text, Style::Dim)).into_iter().collect(),
         ..Row::default()
@@ -181,13 +180,13 @@ fn row(case: &CaseComparison) -> Row {
 
 /// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.
 fn not_comparable(against: &Against) -> Option<Tally> {
-    let reason = |(text, cases): (&Words, Vec<&CaseComparison>)| TallyReason {
-        text: text.clone(),
+    let reason = |(text, cases): (&Text<String>, Vec<&CaseComparison>)| TallyReason {
+        text: text.clone().into(),
         is_open: cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open)),
         rows: cases.into_iter().map(row).collect(),
     };
     let reasons: Vec<TallyReason> = words::reasons(against).into_iter().map(reason).collect();
-    (!reasons.is_empty()).then(|| Tally { title: fixed(NOT_COMPARABLE), columns: columns().into(), reasons })
+    (!reasons.is_empty()).then(|| Tally { title: NOT_COMPARABLE.into(), columns: columns().into(), reasons })
 }
 
 fn kind(verdict: Verdict) -> RowKind {
@@ -199,7 +198,7 @@ fn kind(verdict: Verdict) -> RowKind {
     }
 }
 
-fn verdict_cell(text: Words, verdict: Verdict) -> Cell {
+fn verdict_cell(text: Message, verdict: Verdict) -> Cell {
     let style = match kind(verdict) {
         RowKind::Worse | RowKind::Failed => Style::Bad,
         RowKind::Better | RowKind::Changed => Style::Warning,

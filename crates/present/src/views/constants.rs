@@ -1,10 +1,10 @@
 //! The constants that people ask for: of a run alone beside what is usual, of several runs beside each other.
 
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_analysis::bilingual::each;
 use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, not_measured};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::references::{NearestReference, Tone};
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text};
 
 use crate::document::{Align, Cell, Column, Row, Style, Table, TableLayout};
 
@@ -19,13 +19,13 @@ pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> O
     }
 }
 
-type Known<'a> = (Words, Words, ConstantOfRuns<'a>);
+type Known<'a> = (Message, Message, ConstantOfRuns<'a>);
 
 fn known(runs: &[Run]) -> impl Iterator<Item = Known<'_>> {
     let all = LINES.iter().flat_map(|line| line.constants.iter().map(move |constant| (line.name, constant)));
     all.filter_map(|(kind, constant): (Text, &'static Constant)| {
         let beside = constant.beside(runs)?;
-        Some((fixed(kind), fixed(beside.name), beside))
+        Some((kind.into(), beside.name.into(), beside))
     })
 }
 
@@ -36,43 +36,41 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
         let both = reference.zip(constant);
         let verdict = both.and_then(|(reference, constant)| reference.verdict(constant));
         verdicts.extend(verdict.as_ref().map(|verdict| verdict.words.clone()));
-        let usual = |lang| both.and_then(|(reference, constant)| reference.range(constant, lang)).unwrap_or_default();
+        let usual = both.and_then(|(reference, constant)| reference.range(constant)).unwrap_or_default();
         let verdict = verdict.map_or_else(Cell::default, |verdict| Cell {
             style: match verdict.tone {
                 Tone::Good => Style::Good,
                 Tone::Bad => Style::Bad,
                 Tone::Plain | Tone::Doubtful => Style::Plain,
             },
-            text: verdict.words,
+            text: verdict.words.into(),
             key: Some(verdict.better),
             ..Cell::default()
         });
-        let cells = vec![name.into(), cell(run, constant, &beside), verdict, each(usual).into()];
+        let cells = vec![name.into(), cell(run, constant, &beside), verdict, usual.into()];
         Row { section, cells, ..Row::default() }
     };
     let rows: Vec<Row> = known.map(row).collect();
-    let mut notes = not_measured(run);
+    let mut notes: Vec<Message> = not_measured(run).into_iter().map(Message::from).collect();
     notes.extend(reference.filter(|_| !verdicts.is_empty()).map(|reference| {
-        each(|lang| {
-            let words: Vec<String> = verdicts.iter().map(|words| words.get(lang).to_owned()).collect();
-            reference.legend(&words, lang)
-        })
+        let words = verdicts.iter().map(|words| words.en.clone()).collect::<Vec<_>>();
+        reference.legend(&words)
     }));
     let mut columns: Vec<Column> = (0..3).map(|_| Column::default()).collect();
-    columns.push(Column::new(fixed(USUAL), Align::Left));
-    Table { caption: fixed(CAPTION), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
+    columns.push(Column::new(USUAL, Align::Left));
+    Table { caption: CAPTION.into(), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
 }
 
 /// Those of several runs, each in a column of its name.
 pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
     let row = |(kind, name, beside): Known| {
-        let label = each(|lang| format!("{} · {}", kind.get(lang), name.get(lang)));
+        let label = Message::joined([kind, name], " · ");
         let cells = runs.iter().zip(&beside.values).map(|(run, constant)| cell(run, constant.as_ref(), &beside));
         Row { cells: std::iter::once(label.into()).chain(cells).collect(), ..Row::default() }
     };
-    let of_run = |name: &String| Column { style: Style::Run, ..Column::new(same(name), Align::Point) };
+    let of_run = |name: &String| Column { style: Style::Run, ..Column::new(name, Align::Point) };
     let table = Table {
-        caption: fixed(CAPTION),
+        caption: CAPTION.into(),
         columns: std::iter::once(Column::default()).chain(names.iter().map(of_run)).collect(),
         rows: known(runs).map(row).collect(),
         layout: TableLayout::Runs,
@@ -83,10 +81,11 @@ pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
 
 /// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
 fn cell(run: &Run, constant: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
-    let sure = each(|lang| constant.and_then(|constant| constant.how_sure(run, lang)).unwrap_or_default());
+    let sure =
+        Message::from(each(|lang| constant.and_then(|constant| constant.how_sure(run, lang)).unwrap_or_default()));
     Cell {
-        text: constant.map_or_else(|| same("–"), |constant| each(|lang| beside.value(constant, lang))),
-        lines: if sure.en.is_empty() { Vec::new() } else { vec![sure] },
+        text: constant.map_or_else(|| Message::plain("–"), |constant| each(|lang| beside.value(constant, lang)).into()),
+        lines: if sure.is_empty() { Vec::new() } else { vec![sure] },
         ..Cell::default()
     }
 }

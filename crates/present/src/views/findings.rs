@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use hostmark_analysis::bilingual::{fixed, joined};
 use hostmark_analysis::findings::host::host_findings;
 use hostmark_analysis::findings::is_everywhere;
-use hostmark_model::{Disturbed, Finding, HostFinding, HostWeight, Run, Text};
+use hostmark_model::{Disturbed, Finding, HostFinding, HostWeight, Message, Run, Text};
 
 use super::probe::anchor;
 use crate::document::Judged;
@@ -27,10 +26,10 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
     let judged = |(index, finding): (usize, &Finding)| Judged {
         run: runs.letter(index),
         text: match is_everywhere(finding) {
-            true => joined(&[EVERYWHERE.to_owned_text(), finding.text.clone()], term!(": ")),
-            false => finding.text.clone(),
+            true => Message::joined([EVERYWHERE.to_owned_text(), finding.text.clone()], term!(": ")),
+            false => Message::from(&finding.text),
         },
-        cure: finding.cure.clone(),
+        cure: finding.cure.as_ref().map(Into::into),
         command: finding.command.clone(),
         anchor: explained(runs, finding),
         cases: finding.cases.iter().map(link).collect(),
@@ -43,7 +42,7 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
 /// One in short.
 pub(crate) fn short(runs: &Runs, finding: &Finding) -> Judged {
     let (text, command) = (finding.short.clone(), finding.command.clone());
-    Judged { text, command, anchor: explained(runs, finding), ..Judged::default() }
+    Judged { text: text.into(), command, anchor: explained(runs, finding), ..Judged::default() }
 }
 
 /// Where a page has what a finding's command would explain.
@@ -56,12 +55,12 @@ fn explained(runs: &Runs, finding: &Finding) -> String {
 pub(crate) fn conditions(run: &Run) -> Vec<Judged> {
     let disturbed = Disturbed { load: run.host.activity.load, ..Disturbed::default() };
     let judged = |finding: HostFinding| Judged {
-        verdict: fixed(match finding.weight {
+        verdict: Message::from(match finding.weight {
             HostWeight::Disturbs | HostWeight::Unknown => DISTURBS,
             HostWeight::Shifts | HostWeight::Note => SHIFTS,
         }),
-        text: finding.effect,
-        cure: Some(finding.cure),
+        text: finding.effect.into(),
+        cure: Some(finding.cure.into()),
         ..Judged::default()
     };
     let shown = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);

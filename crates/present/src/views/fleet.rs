@@ -2,10 +2,9 @@
 
 mod words;
 
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
 use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts};
 use hostmark_analysis::format::percent;
-use hostmark_model::Text;
+use hostmark_model::{Message, Text};
 
 pub(crate) use self::words::change;
 use crate::document::{Align, Block, Cell, Column, Document, List, Remark, Row, Style, Table, TableLayout};
@@ -25,21 +24,23 @@ pub(crate) fn fleet(fleet: &Fleet) -> Document {
 /// What stands before and behind the kinds of hosts.
 pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
     let summary = Block::Sentence(words::summary(fleet), Style::Heading);
-    let mut first = vec![Block::Title(fixed(words::TITLE)), summary];
+    let mut first = vec![Block::Title(words::TITLE.into()), summary];
     if fleet.odd().next().is_some() {
-        first.extend([Block::Part(fixed(words::ODD)), Block::Table(odd(fleet))]);
+        first.extend([Block::Part(words::ODD.into()), Block::Table(odd(fleet))]);
     }
-    let list = |title: Text, lines: Vec<Words>, few| {
-        (!lines.is_empty()).then(|| Block::List(List { title: fixed(title), lines, few }))
+    let list = |title: Text, lines: Vec<Message>, few| {
+        (!lines.is_empty()).then(|| Block::List(List { title: title.into(), lines, few }))
     };
     let causes = fleet.causes.iter().map(words::cause).collect();
     let drifts = fleet.drifts.iter().map(words::drift).collect();
     let unread = fleet.unread.iter();
-    let unread = unread.map(|unread| each(|lang| format!("{} {}", unread.file, unread.reason.get(lang)))).collect();
+    let unread = unread
+        .map(|unread| Message::joined([Message::plain(&unread.file), Message::from(&unread.reason)], " "))
+        .collect();
     first.extend(list(words::CAUSES, causes, FEW_HOSTS));
     first.extend(list(words::DRIFTS, drifts, FEW_HOSTS));
     first.extend(list(words::BETWEEN_HOSTS, words::pairs(fleet), FEW_HOSTS));
-    let method = (fleet.judged > 0).then(|| Block::Sentence(fixed(words::METHOD), Style::Dim));
+    let method = (fleet.judged > 0).then(|| Block::Sentence(words::METHOD.into(), Style::Dim));
     [first, list(words::UNREAD, unread, FEW_FILES).into_iter().chain(method).collect()]
 }
 
@@ -49,12 +50,12 @@ pub(crate) fn anchor(kind: usize, host: usize) -> String {
 }
 
 fn odd(fleet: &Fleet) -> Table {
-    let column = |head: Text, few| Column { head: fixed(head), few, ..Column::default() };
+    let column = |head: Text, few| Column { head: head.into(), few, ..Column::default() };
     let columns = vec![
         column(words::HOST, 0),
         Column { is_extra: true, ..column(words::KIND, 0) },
         column(words::STANDS_OUT, 0),
-        Column::new(fixed(words::BY_CHANCE), Align::Left),
+        Column::new(words::BY_CHANCE, Align::Left),
         column(words::HAS, FEW_REASONS),
         column(words::CASES, FEW_CASES),
     ];
@@ -64,30 +65,22 @@ fn odd(fleet: &Fleet) -> Table {
     let place = |host: &HostResult| hosts.clone().find(|(.., other)| std::ptr::eq(*other, host));
     let row = |(kind, host): (&KindOfHosts, &HostResult)| {
         let link = place(host).map(|(kind, _, at, _)| anchor(kind, at)).unwrap_or_default();
-        let reasons: Vec<Words> = host.reasons.iter().map(words::reason).collect();
+        let reasons: Vec<Message> = host.reasons.iter().map(words::reason).collect();
         let (lines, style) = match reasons.is_empty() {
-            true => (vec![fixed(words::NO_FACTS)], Style::Dim),
+            true => (vec![words::NO_FACTS.into()], Style::Dim),
             false => (reasons, Style::Plain),
         };
         let cases = host.odd_cases.iter().map(words::odd_case);
         Row {
             cells: vec![
-                Cell { text: same(&host.name), style: Style::Bad, link, ..Cell::default() },
-                kind.title.clone().into(),
+                Cell { text: Message::plain(&host.name), style: Style::Bad, link, ..Cell::default() },
+                (&kind.title.clone()).into(),
                 words::stands_out(kind, host).into(),
-                Cell {
-                    text: host.q.map(|q| hostmark_analysis::words(words::by_chance(q))).unwrap_or_default(),
-                    style: Style::Dim,
-                    ..Cell::default()
-                },
+                Cell { text: host.q.map(words::by_chance).unwrap_or_default(), style: Style::Dim, ..Cell::default() },
                 Cell { lines, style, ..Cell::default() },
                 Cell { lines: cases.collect(), style: Style::Dim, ..Cell::default() },
             ],
-            remarks: host
-                .shares_name
-                .then(|| Remark::new(fixed(words::SAME_NAME), Style::Warning))
-                .into_iter()
-                .collect(),
+            remarks: host.shares_name.then(|| Remark::new(words::SAME_NAME, Style::Warning)).into_iter().collect(),
             ..Row::default()
         }
     };
@@ -101,23 +94,23 @@ pub(crate) fn kind(kind: &KindOfHosts) -> Document {
     if !kind.is_judged {
         let names: Vec<&str> = kind.hosts.iter().map(|host| host.name.as_str()).collect();
         let why = Remark::new(words::no_verdict(kind), Style::Warning);
-        let remarks = Block::Remarks(vec![why, Remark::new(same(names.join(", ")), Style::Plain)]);
+        let remarks = Block::Remarks(vec![why, Remark::new(Message::plain(names.join(", ")), Style::Plain)]);
         return [title, remarks].into_iter().chain(usual).collect();
     }
-    let share = |share: Option<f64>| same(share.map_or("–".to_owned(), percent)).into();
+    let share = |share: Option<f64>| Message::plain(share.map_or("–".to_owned(), percent)).into();
     let rows = kind.groups.iter().map(|group| Row {
         cells: vec![
-            same(&group.name).into(),
-            same(group.cases.to_string()).into(),
+            Message::plain(&group.name).into(),
+            Message::plain(group.cases.to_string()).into(),
             share(group.between),
             share(group.within),
         ],
         ..Row::default()
     });
-    let numbers = [words::CASES, words::BETWEEN, words::WITHIN].map(|head| Column::new(fixed(head), Align::Right));
-    let columns = std::iter::once(Column::new(fixed(words::GROUP), Align::Left)).chain(numbers).collect();
-    let table = Table { caption: fixed(words::SPREAD), columns, rows: rows.collect(), ..Table::default() };
-    let remark = words::within_by_rounds(kind).map(|text| Block::Remarks(vec![Remark::new(fixed(text), Style::Dim)]));
+    let numbers = [words::CASES, words::BETWEEN, words::WITHIN].map(|head| Column::new(head, Align::Right));
+    let columns = std::iter::once(Column::new(words::GROUP, Align::Left)).chain(numbers).collect();
+    let table = Table { caption: words::SPREAD.into(), columns, rows: rows.collect(), ..Table::default() };
+    let remark = words::within_by_rounds(kind).map(|text| Block::Remarks(vec![Remark::new(text, Style::Dim)]));
     [title, Block::Table(table)].into_iter().chain(remark).chain(usual).collect()
 }
 
@@ -127,17 +120,20 @@ fn usual(kind: &KindOfHosts) -> Document {
         cells: vec![
             case.name.clone().into(),
             case.range.clone().into(),
-            same(case.within.to_string()).into(),
-            Cell { text: same(case.better.to_string()), style: Style::Good, ..Cell::default() },
+            Message::plain(case.within.to_string()).into(),
+            Cell { text: case.better.to_string().into(), style: Style::Good, ..Cell::default() },
             Cell { text: words::worse(case), style: Style::Warning, ..Cell::default() },
             words::unknown(case).into(),
         ],
         ..Row::default()
     });
-    let heads =
-        [(same(""), Align::Left), (fixed(words::USUAL), Align::Ellipsis), (fixed(words::AS_USUAL), Align::Right)];
-    let heads = heads.into_iter().chain([(fixed(words::FASTER), Align::Right), (fixed(words::SLOWER), Align::Left)]);
-    let heads = heads.chain([(fixed(words::NOT_KNOWN), Align::Left)]);
+    let heads = [
+        (Message::plain(""), Align::Left),
+        (words::USUAL.into(), Align::Ellipsis),
+        (words::AS_USUAL.into(), Align::Right),
+    ];
+    let heads = heads.into_iter().chain([(words::FASTER.into(), Align::Right), (words::SLOWER.into(), Align::Left)]);
+    let heads = heads.chain([(words::NOT_KNOWN.into(), Align::Left)]);
     let columns = heads.map(|(head, align)| Column::new(head, align)).collect();
     if kind.usual.is_empty() {
         return Vec::new();

@@ -1,9 +1,9 @@
 //! Several runs beside each other: where each was measured, what differs between their machines, and the constants of each.
 
-use hostmark_analysis::bilingual::{COLON, COMMA, Words, fixed, joined, same};
+use hostmark_analysis::bilingual::{COLON, COMMA};
 use hostmark_analysis::compare::{FactOfRuns, differing};
 use hostmark_analysis::labels::run_letter;
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::comparison::known;
@@ -21,10 +21,10 @@ const TRUST: Text = term!("trust");
 
 pub(crate) fn hosts(runs: &[Run]) -> Document {
     let names = names(runs);
-    let machines: Vec<Vec<Words>> = runs.iter().map(machine).collect();
+    let machines: Vec<Vec<Message>> = runs.iter().map(machine).collect();
     let are_one = machines.windows(2).all(|pair| pair[0] == pair[1]);
-    let named = |((run, name), machine): ((&Run, &String), &Vec<Words>)| NamedParty {
-        role: same(name),
+    let named = |((run, name), machine): ((&Run, &String), &Vec<Message>)| NamedParty {
+        role: name.into(),
         name: if *name == run.name { String::new() } else { run.name.clone() },
         facts: if are_one { Vec::new() } else { machine.clone() },
         ..NamedParty::default()
@@ -46,14 +46,14 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
             table.rows.splice(..0, trust(runs));
             Block::Table(table)
         }
-        None => Block::Sentence(fixed(words::NO_CASES), Style::Plain),
+        None => Block::Sentence(words::NO_CASES.into(), Style::Plain),
     };
     [Some(Block::Named(all)), facts, Some(constants)].into_iter().flatten().collect()
 }
 
 /// Where a run was measured.
-fn machine(run: &Run) -> Vec<Words> {
-    std::iter::once(same(&run.host.hostname)).chain(run::machine(run)).chain(run::place(run)).collect()
+fn machine(run: &Run) -> Vec<Message> {
+    std::iter::once(Message::plain(&run.host.hostname)).chain(run::machine(run)).chain(run::place(run)).collect()
 }
 
 /// What each run is called over its column: its name where all are short and none is another's, else a letter.
@@ -68,22 +68,24 @@ fn names(runs: &[Run]) -> Vec<String> {
 
 /// A fact that is not the same everywhere: each value once, behind those that have it.
 fn differing_row(fact: &FactOfRuns, names: &[String]) -> Row {
-    let mut groups: Vec<(&Option<String>, Vec<Words>)> = Vec::new();
+    let mut groups: Vec<(&Option<String>, Vec<Message>)> = Vec::new();
     for (value, name) in fact.values.iter().zip(names) {
         match groups.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, whose)) => whose.push(same(name)),
-            None => groups.push((value, vec![same(name)])),
+            Some((_, whose)) => whose.push(name.into()),
+            None => groups.push((value, vec![name.into()])),
         }
     }
-    let line = |(value, whose): (&Option<String>, Vec<Words>)| joined(&[joined(&whose, COMMA), known(value)], COLON);
+    let line = |(value, whose): (&Option<String>, Vec<Message>)| {
+        Message::joined([Message::joined(whose, COMMA), known(value)], COLON)
+    };
     let values = Cell { lines: groups.into_iter().map(line).collect(), ..Cell::default() };
-    Row { cells: vec![fact.label.clone().into(), values], ..Row::default() }
+    Row { cells: vec![(&fact.label.clone()).into(), values], ..Row::default() }
 }
 
 /// How far each run can be trusted, where that is known of any.
 fn trust(runs: &[Run]) -> Option<Row> {
-    let grade = |run: &Run| same(run.trust.as_ref().map_or("–", |trust| trust.grade.letter())).into();
-    let label = Cell { text: fixed(TRUST), style: Style::Dim, ..Cell::default() };
+    let grade = |run: &Run| Message::plain(run.trust.as_ref().map_or("–", |trust| trust.grade.letter())).into();
+    let label = Cell { text: TRUST.into(), style: Style::Dim, ..Cell::default() };
     let row = || Row { cells: std::iter::once(label).chain(runs.iter().map(grade)).collect(), ..Row::default() };
     runs.iter().any(|run| run.trust.is_some()).then(row)
 }

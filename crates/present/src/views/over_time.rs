@@ -1,12 +1,11 @@
 //! A series over time: how steady the machine was, when it was slower and with what, and a heat map of the hours.
 
-use hostmark_analysis::bilingual::{COMMA, SEMICOLON, Words, each, fixed, same};
-use hostmark_analysis::format::{number, percent};
+use hostmark_analysis::bilingual::{COMMA, SEMICOLON, each};
+use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::over_time::{
     Burst, Cause, ChangedFacts, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime,
     Together,
 };
-use hostmark_analysis::words;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Message, Text, Unit};
 use hostmark_say::say;
@@ -15,7 +14,6 @@ use super::changes::{moved, reported};
 use super::fleet::change;
 use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table};
 use crate::texts::views::over_time as texts;
-use crate::words::{amount, said};
 
 /// Subjects of an episode, episodes and facts that are told unless everything is asked for.
 const FEW_SUBJECTS: usize = 4;
@@ -39,7 +37,7 @@ pub enum Shades {
 /// The whole series.
 pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
     let mut document = vec![
-        Block::Title(same("hostmark over time")),
+        Block::Title("hostmark over time".into()),
         Block::Sentence(first_line(all), Style::Heading),
         Block::Sentence(about(all), Style::Plain),
     ];
@@ -53,25 +51,25 @@ pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
         Some(_) => term!("TIME OF DAY (UTC)"),
         None => term!("HOURS OF THE DAY (UTC)"),
     };
-    document.push(Block::Part(fixed(title)));
+    document.push(Block::Part(title.into()));
     document.push(Block::Drawn(heat_map(all, shades)));
     if all.course.is_none() {
-        document.push(Block::Folded(fixed(term!("Percentiles by hour")), vec![by_hour(&all.subjects)]));
+        document.push(Block::Folded(term!("Percentiles by hour").into(), vec![by_hour(&all.subjects)]));
     }
-    document.push(Block::Sentence(fixed(texts::METHOD), Style::Dim));
+    document.push(Block::Sentence(texts::METHOD.into(), Style::Dim));
     document
 }
 
 /// Remarks under a title, each with the lines below it.
 fn part(document: &mut Document, title: Text, all: Vec<Vec<Remark>>) {
     if !all.is_empty() {
-        document.push(Block::Part(fixed(title)));
+        document.push(Block::Part(title.into()));
         document.push(Block::Remarks(all.into_iter().flatten().collect()));
     }
 }
 
 /// How steady is this machine?
-fn first_line(all: &OverTime) -> Words {
+fn first_line(all: &OverTime) -> Message {
     let word = match all.steadiness {
         Steadiness::Steady => term!("steady"),
         Steadiness::MostlySteady => term!("mostly steady"),
@@ -94,13 +92,13 @@ fn first_line(all: &OverTime) -> Words {
     if !all.changes.is_empty() {
         parts.push(say!("{changes:lasting change}", changes = all.changes.len()));
     }
-    words(Message::joined(parts, SEMICOLON))
+    Message::joined(parts, SEMICOLON)
 }
 
-fn about(all: &OverTime) -> Words {
+fn about(all: &OverTime) -> Message {
     let OverTime { host, turns, first, last, every_s, .. } = all;
     let named = all.series.as_ref().map_or_else(|| host.clone(), |series| format!("{series} · {host}"));
-    said!("{named}: {turns} turns from {first} to {last}, every {time}", time = time(*every_s))
+    say!("{named}: {turns} turns from {first} to {last}, every {time}", time = time(*every_s))
 }
 
 /// A length of time in the unit in which people say it.
@@ -126,33 +124,33 @@ fn first_few<'a>(all: impl ExactSizeIterator<Item = (&'a Subject, String)>) -> M
 
 fn lasting(one: &LastingChange) -> Vec<Remark> {
     let subjects = first_few(one.subjects.iter().map(|of| (&of.subject, change(of.times - 1.0))));
-    let text = said!("since {since}: {subjects}", since = one.since);
+    let text = say!("since {since}: {subjects}", since = one.since);
     let style = if one.is_slower() { Style::Warning } else { Style::Plain };
     let mut facts: Vec<Remark> = one.facts.iter().map(|fact| below(reported(fact))).collect();
     facts.iter_mut().skip(FEW_FACTS).for_each(|fact| fact.is_detail = true);
     facts.extend(company(&one.together, if one.is_slower() { When::Since } else { When::Before }));
     if facts.is_empty() {
-        facts.push(below(said!("nothing that is recorded changed with it")));
+        facts.push(below(say!("nothing that is recorded changed with it")));
     }
     std::iter::once(Remark::new(text, style)).chain(facts).collect()
 }
 
 /// A line below another.
-fn below(text: Words) -> Remark {
-    Remark::new(each(|lang| format!("  {}", text.get(lang))), Style::Dim)
+fn below(text: Message) -> Remark {
+    Remark::new(Message::joined([" ".into(), text], " "), Style::Dim)
 }
 
 fn burst(one: &Burst) -> Vec<Remark> {
     let subjects = first_few(one.subjects.iter().map(|(subject, times)| (subject, slower(*times))));
     let (share, fast) = (percent(one.share), time(one.fast_s));
     let text = match &one.began[..] {
-        [first] => said!("faster for {fast} from {first}, slow for the rest ({share} of the time fast): {subjects}"),
-        all => said!(
+        [first] => say!("faster for {fast} from {first}, slow for the rest ({share} of the time fast): {subjects}"),
+        all => say!(
             "{count} times faster for {fast}, slow for the rest ({share} of the time fast): {subjects}",
             count = all.len()
         ),
     };
-    let advice = said!("as when CPU credits or a burst allowance are used up: count on the slow value");
+    let advice = say!("as when CPU credits or a burst allowance are used up: count on the slow value");
     std::iter::once(Remark::new(text, Style::Warning))
         .chain(company(&one.together, When::Then))
         .chain([below(advice)])
@@ -181,7 +179,7 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
 fn facts(all: &[ChangedFacts]) -> Vec<Vec<Remark>> {
     one_line_each(all.iter().map(|one| {
         let facts = Message::joined(one.facts.iter().map(moved), COMMA);
-        said!("{since}: {facts}", since = one.since)
+        say!("{since}: {facts}", since = one.since)
     }))
 }
 
@@ -191,12 +189,12 @@ fn gaps(all: &[Gap]) -> Vec<Vec<Remark>> {
     all.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     one_line_each(all.into_iter().map(|Gap { from, to, seconds, restarted }| {
         let gap = say!("no turn between {from} and {to}, {late} overdue", late = time(*seconds));
-        words(if *restarted == Some(true) { say!("{gap}: the machine was restarted") } else { gap })
+        if *restarted == Some(true) { say!("{gap}: the machine was restarted") } else { gap }
     }))
 }
 
 /// The first of these lines, and how many more there are.
-fn one_line_each(all: impl ExactSizeIterator<Item = Words>) -> Vec<Vec<Remark>> {
+fn one_line_each(all: impl ExactSizeIterator<Item = Message>) -> Vec<Vec<Remark>> {
     let more = all.len().saturating_sub(FEW_EPISODES);
     let of = |(index, text)| {
         let mut remark = Remark::new(text, Style::Plain);
@@ -207,7 +205,7 @@ fn one_line_each(all: impl ExactSizeIterator<Item = Words>) -> Vec<Vec<Remark>> 
 }
 
 fn more_with_verbose(more: usize) -> Remark {
-    Remark::new(said!("{more} more with --verbose"), Style::Dim)
+    Remark::new(say!("{more} more with --verbose"), Style::Dim)
 }
 
 fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
@@ -216,7 +214,7 @@ fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
     let first = one.episodes.first().map(|index| &episodes[*index]);
     let subjects = first.map(|episode| episode.subjects.as_slice()).unwrap_or_default();
     let subjects = first_few(subjects.iter().map(|of| (&of.subject, slower(of.times))));
-    let text = said!(
+    let text = say!(
         "on {days} days from about {hour:02}:{minute:02} UTC for {long}: {subjects} slower",
         long = time(one.seconds)
     );
@@ -228,15 +226,15 @@ fn of_episode(one: &Episode, recorded: &[Cause]) -> Vec<Remark> {
     let subjects = first_few(one.subjects.iter().map(|of| (&of.subject, slower(of.times))));
     let (Episode { from, to, .. }, long) = (one, time(one.seconds));
     let text = match one.goes_on {
-        true => said!("since {from}, {long} so far: {subjects} slower"),
-        false => said!("{from} … {to} ({long}): {subjects} slower"),
+        true => say!("since {from}, {long} so far: {subjects} slower"),
+        false => say!("{from} … {to} ({long}): {subjects} slower"),
     };
     let mut below_it = company(&one.together, When::Then);
     below_it.extend(one.facts.iter().take(FEW_FACTS).map(|fact| below(reported(fact))));
     if below_it.is_empty() {
         let recorded = recorded.iter().filter(|cause| **cause != Cause::Waited).map(|cause| name(*cause));
         let recorded = Message::joined(recorded, term!(", ", "list"));
-        below_it.push(below(said!("nothing that was recorded changed with it: {recorded}")));
+        below_it.push(below(say!("nothing that was recorded changed with it: {recorded}")));
     }
     std::iter::once(Remark::new(text, Style::Warning)).chain(below_it).collect()
 }
@@ -268,14 +266,14 @@ fn company(all: &[Together], when: When) -> Vec<Remark> {
         let name = name(one.cause);
         let [then, usual] = [one.then, one.otherwise].map(|number| match one.cause {
             Cause::LastCache => amount(number, Unit::Nanoseconds),
-            Cause::Temperature => same(format!("{number:.0} °C")),
-            _ => same(percent(number)),
+            Cause::Temperature => format!("{number:.0} °C").into(),
+            _ => percent(number).into(),
         });
-        below(words(match when {
+        below(match when {
             When::Then => say!("together with {name}: {then}, else {usual}"),
             When::Since => say!("with it {name}: {then}, before {usual}"),
             When::Before => say!("until then {name}: {then}, since {usual}"),
-        }))
+        })
     };
     all.iter().map(of).collect()
 }
@@ -283,24 +281,24 @@ fn company(all: &[Together], when: When) -> Vec<Remark> {
 /// The subjects: best, usual, the slowest tenth, and the time near the best.
 fn table(all: &[SubjectOverTime]) -> Block {
     let columns = vec![
-        Column::named(Text::default(), Align::Left),
-        Column::named(term!("best"), Align::Point),
-        Column::named(term!("median"), Align::Point),
-        Column::named(term!("slowest tenth"), Align::Point),
-        Column::named(term!("within 10 % of best"), Align::Right),
+        Column::default(),
+        Column::new(term!("best"), Align::Point),
+        Column::new(term!("median"), Align::Point),
+        Column::new(term!("slowest tenth"), Align::Point),
+        Column::new(term!("within 10 % of best"), Align::Right),
     ];
     let row = |one: &SubjectOverTime| {
         let shown = |number: f64| Cell::from(amount(number, one.subject.unit));
         let [slow, middle, _] = one.percentiles;
-        let near = Cell::from(same(percent(one.near_best)));
-        let cells = vec![Cell::from(one.subject.name.clone()), shown(one.best), shown(middle), shown(slow), near];
+        let near = Cell::from(Message::plain(percent(one.near_best)));
+        let cells = vec![Cell::from(&one.subject.name), shown(one.best), shown(middle), shown(slow), near];
         Row { id: one.subject.key.clone(), cells, ..Row::default() }
     };
     Block::Table(Table { columns, rows: all.iter().map(row).collect(), ..Table::default() })
 }
 
 /// A line for each subject, a column for each hour, or for each part of a course: the darker, the more half of its turns lose.
-fn heat_map(all: &OverTime, shades: Shades) -> Vec<Words> {
+fn heat_map(all: &OverTime, shades: Shades) -> Vec<Message> {
     use unicode_width::UnicodeWidthStr;
     let padded = |name: &str| {
         let cut: String = name.chars().take(NAME).collect();
@@ -318,15 +316,15 @@ fn heat_map(all: &OverTime, shades: Shades) -> Vec<Words> {
             String::from_iter(std::iter::repeat_n(sign, width))
         };
         let cells: String = columns(one).into_iter().map(cell).collect();
-        each(|lang| format!("{}{}", padded(one.subject.name.get(lang)), cells.trim_end()))
+        each(|lang| format!("{}{}", padded(one.subject.name.get(lang)), cells.trim_end())).into()
     };
     let shade = |of: &(f64, char, char)| {
         let (shade, lost) = (if shades == Shades::Ascii { of.2 } else { of.1 }, percent(of.0));
         if of.0.is_finite() { say!("{shade} ≤ {lost}") } else { say!("{shade} more") }
     };
     let names = SHADES.iter().map(shade).chain([say!("blank: no turn")]);
-    let legend = said!("below its best: {shades}", shades = Message::joined(names, Text::name("  ")));
-    let head = same(format!("{}{}", " ".repeat(NAME), head(all, width).trim_end()));
+    let legend = say!("below its best: {shades}", shades = Message::joined(names, Text::name("  ")));
+    let head = format!("{}{}", " ".repeat(NAME), head(all, width).trim_end()).into();
     std::iter::once(head).chain(all.subjects.iter().map(line)).chain([legend]).collect()
 }
 
@@ -343,21 +341,21 @@ fn head(all: &OverTime, width: usize) -> String {
 
 fn by_hour(all: &[SubjectOverTime]) -> Block {
     let columns = vec![
-        Column::named(Text::default(), Align::Left),
-        Column::named(term!("hour"), Align::Right),
-        Column::named(term!("turns"), Align::Right),
-        Column::named(term!("slowest tenth"), Align::Point),
-        Column::named(term!("median"), Align::Point),
-        Column::named(term!("fastest tenth"), Align::Point),
+        Column::default(),
+        Column::new(term!("hour"), Align::Right),
+        Column::new(term!("turns"), Align::Right),
+        Column::new(term!("slowest tenth"), Align::Point),
+        Column::new(term!("median"), Align::Point),
+        Column::new(term!("fastest tenth"), Align::Point),
     ];
     let mut rows = Vec::new();
     for one in all {
         for hour in &one.hours {
             let shown = |number: f64| Cell::from(amount(number, one.subject.unit));
             let mut cells = vec![
-                Cell::from(one.subject.name.clone()),
-                Cell::from(same(format!("{:02}", hour.hour))),
-                Cell::from(same(number(hour.turns as f64))),
+                Cell::from(&one.subject.name),
+                Cell::from(Message::plain(format!("{:02}", hour.hour))),
+                Cell::from(Message::plain(number(hour.turns as f64))),
             ];
             cells.extend(hour.percentiles.map(shown));
             rows.push(Row { id: one.subject.key.clone(), cells, ..Row::default() });

@@ -1,12 +1,12 @@
 //! A probe: what it measures, its charts, and a row for each case and run with its value, interval and remarks, or why there is none.
 
-use hostmark_analysis::bilingual::{COLON, COMMA, Words, each, fixed, joined, same};
-use hostmark_analysis::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, unit_name, value};
+use hostmark_analysis::bilingual::{COLON, COMMA};
+use hostmark_analysis::format::{DISTURBED_SHARE, agreement, amount, low_high, number, rounds_and_samples, unit_name};
 use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
-use hostmark_model::{CaseRecord, FlagKind, Lang, Measured, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
+use hostmark_model::{CaseRecord, FlagKind, Measured, Message, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::document::{
@@ -28,12 +28,12 @@ const DISTURBED: Text = term!("disturbed");
 pub(crate) fn probe(runs: &Runs, probe: &Probe, charts: Vec<Chart>, samples: Vec<Chart>) -> Document {
     let mut blocks = Vec::new();
     if probe.revisions_differ {
-        blocks.push(Block::Warnings(vec![fixed(DIFFER)]));
+        blocks.push(Block::Warnings(vec![DIFFER.into()]));
     }
-    blocks.extend(probe.info.map(|info| Block::Folded(fixed(EXPLAINED), vec![Block::Named(explained(info))])));
+    blocks.extend(probe.info.map(|info| Block::Folded(EXPLAINED.into(), vec![Block::Named(explained(info))])));
     blocks.extend([Block::Charts(charts), Block::Table(table(runs, probe))]);
     if !samples.is_empty() {
-        blocks.push(Block::Folded(fixed(SAMPLES), vec![Block::Charts(samples)]));
+        blocks.push(Block::Folded(SAMPLES.into(), vec![Block::Charts(samples)]));
     }
     blocks
 }
@@ -54,10 +54,10 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
         let (instead, failed) = instead(record).unzip();
         let mut cells: Vec<Cell> = axes.iter().map(|axis| point(probe, case, axis).into()).collect();
         if runs.are_many() {
-            cells.push(Cell { text: same(run_letter(run)), style: Style::Run, ..Cell::default() });
+            cells.push(Cell { text: run_letter(run).into(), style: Style::Run, ..Cell::default() });
         }
         if let Some((record, measured)) = record.and_then(|record| Some((record, record.measured()?))) {
-            let value = each(|lang| estimators::both(&runs.all[run], record, &measured.estimate, probe.unit(), lang));
+            let value = estimators::both(&runs.all[run], record, &measured.estimate, probe.unit());
             cells.extend(values(probe, measured, value));
             cells.extend(quantities.iter().map(|quantity| Cell::from(companion(measured, quantity))));
         }
@@ -71,22 +71,22 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
             ..Row::default()
         }
     };
-    let mut caption = vec![each(|lang| format!("{}{}", STORED.get(lang), unit_name(probe.unit(), lang)))];
-    let mut fixed_parts: Vec<Words> =
+    let mut caption = vec![Message::joined([STORED, unit_name(probe.unit())], "")];
+    let mut fixed_parts: Vec<Message> =
         probe.cases.first().map(|case| probe.all_named(case.params, &common)).into_iter().collect();
-    fixed_parts.extend(notes.iter().map(|(key, note)| same(format!("{key}={note}"))));
-    caption.push(joined(&fixed_parts, COMMA));
-    let left = |head: Words| Column::new(head, Align::Left);
-    let right = |head: Words| Column::new(head, Align::Right);
+    fixed_parts.extend(notes.iter().map(|(key, note)| format!("{key}={note}").into()));
+    caption.push(Message::joined(fixed_parts, COMMA));
+    let left = |head: Message| Column::new(head, Align::Left);
+    let right = |head: Message| Column::new(head, Align::Right);
     let mut columns: Vec<Column> = axes.iter().map(|axis| left(axis_name(axis))).collect();
-    columns.extend(runs.are_many().then(|| left(fixed(RUN))));
-    columns.push(Column { is_value: true, ..right(fixed(words::VALUE)) });
-    columns.extend([fixed(words::INTERVAL), same("±"), fixed(words::SAMPLES), fixed(DISTURBED)].map(right));
+    columns.extend(runs.are_many().then(|| left(RUN.into())));
+    columns.push(Column { is_value: true, ..right(words::VALUE.into()) });
+    columns.extend([words::INTERVAL.into(), "±".into(), words::SAMPLES.into(), DISTURBED.into()].map(right));
     columns.extend(quantities.iter().map(|also| right(quantity_title(also))));
     let rows = probe.cases.iter().flat_map(|case| (0..runs.all.len()).map(move |run| (case, run)));
     Table {
-        title: same(probe.id),
-        caption: joined(&caption, BETWEEN),
+        title: probe.id.into(),
+        caption: Message::joined(caption, BETWEEN),
         columns,
         rows: rows.map(|(case, run)| row(case, run)).collect(),
         layout: TableLayout::Cases(axes.len()),
@@ -99,73 +99,79 @@ pub(crate) fn anchor(probe: &str) -> String {
     format!("p-{probe}")
 }
 
-fn quantity_title(also: &QuantityInfo) -> Words {
+fn quantity_title(also: &QuantityInfo) -> Message {
     match Percentile::of_name(&also.name) {
-        Some(percentile) => same(format!("p{}", percentile.numerator as f64 / percentile.denominator as f64 * 100.0)),
-        None => also.title.clone(),
+        Some(percentile) => format!("p{}", percentile.numerator as f64 / percentile.denominator as f64 * 100.0).into(),
+        None => Message::from(&also.title),
     }
 }
 
-fn companion(measured: &Measured, quantity: &QuantityInfo) -> Words {
-    let Some(estimate) = measured.companion(&quantity.name) else { return same("–") };
-    each(|lang| {
-        let led = estimate.value();
-        // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
-        let shown = match quantity.unit {
-            Unit::CoreCycles | Unit::ReferenceCycles => number(led),
-            unit => value(led, unit, lang),
-        };
-        format!("{shown} {}", plus_minus(&estimate)).trim_end().to_owned()
-    })
+fn companion(measured: &Measured, quantity: &QuantityInfo) -> Message {
+    let Some(estimate) = measured.companion(&quantity.name) else { return "–".into() };
+    let led = estimate.value();
+    // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
+    let shown = match quantity.unit {
+        Unit::CoreCycles | Unit::ReferenceCycles => number(led).into(),
+        unit => amount(led, unit),
+    };
+    Message::joined([shown, plus_minus(&estimate).into()], " ")
 }
 
 /// What is told of a probe, under the question that it answers.
 fn explained(info: &ProbeInfo) -> Vec<NamedParty> {
     let explain = &info.explain;
     let shown = [
-        (term!("What is executed", "page"), explain.what.clone()),
-        (term!("Why it matters", "page"), explain.why.clone()),
-        (term!("How to read it", "page"), explain.reading.clone()),
-        (term!("Typical figures"), explain.typical.clone()),
-        (term!("Usual causes of a bad value"), explain.causes.clone()),
-        (term!("Takes the place of lmbench's"), same(info.replaces.join(", "))),
+        (term!("What is executed", "page"), Message::from(&explain.what)),
+        (term!("Why it matters", "page"), Message::from(&explain.why)),
+        (term!("How to read it", "page"), Message::from(&explain.reading)),
+        (term!("Typical figures"), Message::from(&explain.typical)),
+        (term!("Usual causes of a bad value"), Message::from(&explain.causes)),
+        (term!("Takes the place of lmbench's"), info.replaces.join(", ").into()),
     ];
-    let shown = shown.into_iter().filter(|(_, text)| !text.en.is_empty());
-    let named =
-        |(role, text)| NamedParty { role: fixed(role), name: String::new(), facts: vec![text], warnings: Vec::new() };
+    let shown = shown.into_iter().filter(|(_, text)| !text.is_empty());
+    let named = |(role, text)| NamedParty {
+        role: Message::from(role),
+        name: String::new(),
+        facts: vec![text],
+        warnings: Vec::new(),
+    };
     shown.map(named).collect()
 }
 
-fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
-    case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at))
+fn point(probe: &Probe, case: &Case, axis: &str) -> Message {
+    case.params.get(axis).map_or_else(|| "–".into(), |at| probe.labels.value(axis, at))
 }
 
 /// The value and what stands beside it.
-fn values(probe: &Probe, measured: &Measured, value: Words) -> [Cell; 5] {
+fn values(probe: &Probe, measured: &Measured, value: Message) -> [Cell; 5] {
     let (unit, estimate, disturbed_count) = (probe.unit(), &measured.estimate, measured.noise.disturbed);
     let taken = measured.taken();
-    let interval = match (low_high(estimate, unit, Lang::En), estimate.agreement) {
-        (Some(_), _) => each(|lang| low_high(estimate, unit, lang).unwrap_or_default()),
-        (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),
-        (None, None) => fixed(words::NO_INTERVAL),
-    };
+    let interval = low_high(estimate, unit).or_else(|| agreement(estimate));
+    let interval = interval.unwrap_or_else(|| words::NO_INTERVAL.into());
     let half = Some(plus_minus(estimate)).filter(|half| !half.is_empty()).unwrap_or_else(|| "–".to_owned());
-    let disturbed = same(if disturbed_count > 0 { format!("{disturbed_count}/{taken}") } else { "0".to_owned() });
+    let disturbed =
+        Message::plain(if disturbed_count > 0 { format!("{disturbed_count}/{taken}") } else { "0".to_owned() });
     // So many that the value may be theirs.
     let disturbed = match disturbed_count > 0 && disturbed_count as f64 >= DISTURBED_SHARE * taken as f64 {
         true => Cell { text: disturbed, style: Style::Warning, sign: "!", ..Cell::default() },
         false => disturbed.into(),
     };
-    [value.into(), interval.into(), same(half).into(), same(rounds_and_samples(estimate)).into(), disturbed]
+    [
+        value.into(),
+        interval.into(),
+        Message::plain(half).into(),
+        Message::plain(rounds_and_samples(estimate)).into(),
+        disturbed,
+    ]
 }
 
 /// Why there is no value, and whether something went wrong.
-fn instead(record: Option<&CaseRecord>) -> Option<(Words, bool)> {
+fn instead(record: Option<&CaseRecord>) -> Option<(Message, bool)> {
     match record.map(|record| &record.outcome) {
         Some(Outcome::Measured(_)) => None,
-        Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason), false)),
-        Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason), true)),
-        None => Some((fixed(term!("not in this run's plan")), false)),
+        Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason).into(), false)),
+        Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason).into(), true)),
+        None => Some((term!("not in this run's plan").into(), false)),
     }
 }
 
@@ -189,14 +195,11 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         if runs.common[run].contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
-        let text = each(|lang| match reasons::localized(flag.sentence(), lang) {
-            detail if detail.is_empty() => words::flag(flag.kind).get(lang).to_owned(),
-            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), COLON.get(lang)),
-        });
-        all.push(Remark::new(text, Style::Warning));
+        let text = [Message::from(words::flag(flag.kind)), words::in_both(flag.sentence())];
+        all.push(Remark::new(Message::joined(text, COLON), Style::Warning));
     }
     for said in [short_arrays(measured), split_huge_pages(&runs.all[run], case)].into_iter().flatten() {
-        all.push(Remark::new(each(|lang| said.get(lang).to_owned()), Style::Warning));
+        all.push(Remark::new(said, Style::Warning));
     }
     // What a column says is not said again.
     let is_parameter = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
@@ -204,7 +207,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={}", runs.all[run].typed_text(note))).collect();
     if !notes.is_empty() {
         // Names and values are no language's: written once.
-        all.push(Remark::new(same(notes.join(", ")), Style::Plain));
+        all.push(Remark::new(Message::plain(notes.join(", ")), Style::Plain));
     }
     all
 }

@@ -1,18 +1,21 @@
 //! What is said of a run before its values: what machine it is of, where it was measured, and what a reader must know of it.
 
-use hostmark_analysis::bilingual::{COMMA, Words, each, joined, same};
+use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::consistency;
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::findings::host::{limits_unseen, yields};
 use hostmark_analysis::findings::steal::stolen_ns;
-use hostmark_analysis::format::{number, percent};
+use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
-use hostmark_model::{CaseRecord, Event, FlagKind, Gap, LostRound, Measured, Outcome, Run, Text, Unit, out_of_memory};
+use hostmark_model::{
+    CaseRecord, Event, FlagKind, Gap, LostRound, Measured, Message, Outcome, Run, Text, Unit, out_of_memory,
+};
+use hostmark_say::say;
 
 use crate::flags::Flags;
-use crate::words::{self, amount, said};
+use crate::words;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const NOTABLE: f64 = 0.01;
@@ -29,45 +32,45 @@ pub(crate) fn tool(run: &Run) -> String {
 }
 
 /// What machine it is of, without its name: the processor with its CPUs and memory first.
-pub(crate) fn machine(run: &Run) -> Vec<Words> {
+pub(crate) fn machine(run: &Run) -> Vec<Message> {
     let host = &run.host;
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let usable = host.usable_cpus().len();
     let bytes = |bytes: u64| amount(bytes as f64, Unit::Bytes);
-    let mut parts: Vec<Words> = host.cpu.named_model().map(same).into_iter().collect();
+    let mut parts: Vec<Message> = host.cpu.named_model().map(Message::plain).into_iter().collect();
     if online > 0 {
         // One package and one node are what everybody expects.
         parts.push(match host.cpu.packages {
-            packages @ 2.. => said!("{cpus:CPU} of {packages} packages", cpus = online),
-            _ => said!("{cpus:CPU}", cpus = online),
+            packages @ 2.. => say!("{cpus:CPU} of {packages} packages", cpus = online),
+            _ => say!("{cpus:CPU}", cpus = online),
         });
         if usable < online {
-            parts.push(said!("{usable} usable"));
+            parts.push(say!("{usable} usable"));
         }
         if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64).map(number) {
-            parts.push(said!("quota {quota} CPU"));
+            parts.push(say!("quota {quota} CPU"));
         }
     }
     if let nodes @ 2.. = host.nodes.len() {
-        parts.push(said!("{nodes} nodes"));
+        parts.push(say!("{nodes} nodes"));
     }
     if let total @ 1.. = host.memory.total_bytes {
         parts.push(bytes(total));
         let limit = host.limits.memory_limit_bytes.filter(|limit| *limit < total);
-        parts.extend(limit.map(|limit| said!("limit {size}", size = bytes(limit))));
+        parts.extend(limit.map(|limit| say!("limit {size}", size = bytes(limit))));
     }
     let hypervisor = host.virtualization.hypervisor.as_ref().map(|name| {
         let name = if name == "kvm" { "KVM" } else { name };
-        said!("{name} guest")
+        say!("{name} guest")
     });
-    let container = host.virtualization.container.as_ref().map(|name| said!("in {name}"));
-    let facts = std::iter::once(joined(&parts, COMMA)).chain(host.kernel.named().map(same));
-    facts.chain(hypervisor).chain(container).filter(|fact| !fact.en.is_empty()).collect()
+    let container = host.virtualization.container.as_ref().map(|name| say!("in {name}"));
+    let facts = std::iter::once(Message::joined(parts, COMMA)).chain(host.kernel.named().map(Message::plain));
+    facts.chain(hypervisor).chain(container).filter(|fact| !fact.is_empty()).collect()
 }
 
 /// Where it was measured, if not where it was ordered.
-pub(crate) fn place(run: &Run) -> Option<Words> {
-    run.place.as_ref().map(|place| said!("measured at '{place}'"))
+pub(crate) fn place(run: &Run) -> Option<Message> {
+    run.place.as_ref().map(|place| say!("measured at '{place}'"))
 }
 
 pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
@@ -79,26 +82,28 @@ pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
 }
 
 /// What a reader must know before the values, without the grade and its reasons.
-pub(crate) fn warnings(run: &Run) -> Vec<Words> {
+pub(crate) fn warnings(run: &Run) -> Vec<Message> {
     [contradictions(run), ended(run, Reasons::Below), disturbed(run)].concat()
 }
 
 /// Why the values cannot be believed at all: what measured is no such machine, or the file cannot be true.
-pub(crate) fn contradictions(run: &Run) -> Vec<Words> {
-    guest::warning(run).into_iter().chain(consistency::warning(run).as_ref().map(shown)).collect()
+pub(crate) fn contradictions(run: &Run) -> Vec<Message> {
+    guest::warning(run).map(Message::from).into_iter().chain(consistency::warning(run).as_ref().map(shown)).collect()
 }
 
 /// The text of a file, escaped.
-fn shown(text: &Words) -> Words {
-    each(|lang| visible(text.get(lang)))
+fn shown(text: impl Into<Message>) -> Message {
+    let mut message = text.into();
+    message.each_text(&mut |text| *text = visible(text));
+    message
 }
 
 /// What could not be estimated again, a sentence each, after who did.
-fn reestimated(run: &Run) -> Vec<Words> {
+fn reestimated(run: &Run) -> Vec<Message> {
     let Some(again) = &run.again else { return Vec::new() };
     let version = visible(&again.version);
-    let head = said!("estimated again from its recorded rounds by hostmark {version}");
-    let gap = |Gap { what, cases }: &Gap| said!("{what} ({cases:case})", what = shown(what), cases = cases.len());
+    let head = say!("estimated again from its recorded rounds by hostmark {version}");
+    let gap = |Gap { what, cases }: &Gap| say!("{what} ({cases:case})", what = shown(what), cases = cases.len());
     std::iter::once(head).chain(again.gaps.iter().map(gap)).collect()
 }
 
@@ -119,12 +124,12 @@ impl Reasons {
 }
 
 /// Whether all was measured that was to be; a sentence for what was not.
-pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
+pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Message> {
     let mut all = reestimated(run);
     if let Some(why) = &run.interrupted {
-        all.push(said!("this run ended early: {why}", why = words::in_both(why)));
+        all.push(say!("this run ended early: {why}", why = words::in_both(why)));
     } else if run.finished.is_none() {
-        all.push(said!("this run has not finished"));
+        all.push(say!("this run has not finished"));
     }
     let count = |wanted: fn(&Outcome) -> bool| run.cases.iter().filter(|case| wanted(&case.outcome)).count();
     let failed = count(|outcome| matches!(outcome, Outcome::Failed { .. }));
@@ -132,8 +137,8 @@ pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
     if failed > 0 {
         let (cases, place) = (run.cases.len(), reasons.place());
         all.push(match skipped {
-            1 => said!("{failed} of {cases:case} failed and {skipped} was skipped; {place}"),
-            _ => said!("{failed} of {cases:case} failed and {skipped} were skipped; {place}"),
+            1 => say!("{failed} of {cases:case} failed and {skipped} was skipped; {place}"),
+            _ => say!("{failed} of {cases:case} failed and {skipped} were skipped; {place}"),
         });
         all.extend((reasons == Reasons::InFull).then(|| first_failed(run)).flatten());
     }
@@ -141,31 +146,31 @@ pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
 }
 
 /// The first case that failed, and why: whoever sees no more than the answer, in a job's log, knows where to look.
-fn first_failed(run: &Run) -> Option<Words> {
+fn first_failed(run: &Run) -> Option<Message> {
     run.cases.iter().find_map(|case| match &case.outcome {
         Outcome::Failed { reason } => {
-            let why = each(|lang| visible(&reasons::brief(reason, lang)));
-            Some(said!("{case}: {why}", case = visible(&case.id)))
+            let why = shown(reasons::brief(reason));
+            Some(say!("{case}: {why}", case = visible(&case.id)))
         }
         _ => None,
     })
 }
 
 /// What disturbed the run, a sentence each.
-pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
+pub(crate) fn disturbed(run: &Run) -> Vec<Message> {
     let (host, clock) = (&run.host, &run.settings.clock);
     let mut all = Vec::new();
     if let Some(why) = clock.why() {
         let (source, why) = (&clock.source, words::in_both(&why));
-        all.push(said!("the clock is {source} and not the CPU's counter: {why}"));
+        all.push(say!("the clock is {source} and not the CPU's counter: {why}"));
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
         let parts = amount(drift.abs() * 1e6, Unit::Count);
-        all.push(said!("the clock's rate moved by {parts} parts in a million during the run"));
+        all.push(say!("the clock's rate moved by {parts} parts in a million during the run"));
     }
     let usable = host.usable_cpus().len();
     if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64).map(number) {
-        all.push(said!("a CPU quota of {quota} for {usable:CPU} stops this run now and then"));
+        all.push(say!("a CPU quota of {quota} for {usable:CPU} stops this run now and then"));
     }
     all.extend([yields(host), limits_unseen(host)].iter().flatten().map(shown));
     let killing = out_of_memory().to_string();
@@ -173,37 +178,37 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
         |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(&killing));
     let killed = run.lost_rounds.iter().filter(is_killed).count();
     if killed > 0 {
-        all.push(said!("{killed:round} lost as a worker was killed, not by hostmark: probably out of memory"));
+        all.push(say!("{killed:round} lost as a worker was killed, not by hostmark: probably out of memory"));
     }
     all.extend(run.disturbances.iter().map(shown));
     noise(run, &mut all);
     all
 }
 
-fn noise(run: &Run, all: &mut Vec<Words>) {
+fn noise(run: &Run, all: &mut Vec<Message>) {
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let steal_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
     let of_run = duration_s(run).filter(|seconds| *seconds > 0.0).map(|seconds| steal_ns / 1e9 / seconds);
     if steal_ns > 0.0 && of_run.is_none_or(|share| share >= NOTABLE / 10.0) {
         let share = of_run.map_or_else(String::new, |share| format!(" {}", percent(share)));
         let time = amount(steal_ns, Unit::Nanoseconds);
-        all.push(said!("steal{share}: the hypervisor gave {time} of this run to others"));
+        all.push(say!("steal{share}: the hypervisor gave {time} of this run to others"));
     }
     let sum = |of: fn(&Measured) -> u64| measured.iter().fold(0u64, |sum, m| sum.saturating_add(of(m)));
     let (disturbed, left_out) = (sum(|m| m.noise.disturbed), sum(|m| m.noise.left_out));
     let share = disturbed as f64 / sum(Measured::taken).max(1) as f64;
     if disturbed > 0 && share >= NOTABLE {
         let share = percent(share);
-        all.push(said!("{share} of samples were disturbed (migrated or preempted); {left_out} discarded"));
+        all.push(say!("{share} of samples were disturbed (migrated or preempted); {left_out} discarded"));
     }
     let rounds = sum(|m| u64::from(m.estimate.rounds));
     let unsettled = sum(|m| u64::from(m.noise.unsettled_rounds));
     if unsettled > 0 && unsettled as f64 >= NOTABLE * rounds as f64 {
-        all.push(said!("in {unsettled} of {rounds:round} the CPU frequency did not settle"));
+        all.push(say!("in {unsettled} of {rounds:round} the CPU frequency did not settle"));
     }
     let Flags { counts, common, measured } = Flags::of(run);
     // The unsettled rounds were told above.
     for (kind, count) in counts.iter().filter(|(kind, _)| common.contains(kind) && **kind != FlagKind::Unsettled) {
-        all.push(said!("{count} of {measured:value}: {flag}", flag = words::flag(*kind)));
+        all.push(say!("{count} of {measured:value}: {flag}", flag = words::flag(*kind)));
     }
 }

@@ -22,6 +22,7 @@ use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit};
 use rustix::system::{RebootCommand, finit_module, reboot, sethostname};
 use rustix::termios::{ControlModes, OptionalActions, tcgetattr, tcsetattr};
 
+use crate::language::said;
 use crate::output;
 
 mod sessions;
@@ -39,13 +40,13 @@ const NOT_FOUND: u8 = 127;
 pub fn machine(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let parent = words.next().and_then(|word| word.to_str()?.parse::<u32>().ok());
     let (Some(parent), Some(program)) = (parent, words.next()) else {
-        return complain("a guest is started by hostmark vm run, not by hand", Exit::BadInput);
+        return complain(&said!("a guest is started by hostmark vm run, not by hand"), Exit::BadInput);
     };
     if !die_with_parent(parent) {
         return ExitCode::from(Exit::ResourceLost.code());
     }
     let error = Command::new(&program).args(words).exec();
-    output::complain(&format!("cannot start {}: {error}", program.to_string_lossy()));
+    output::complain(&said!("cannot start {program}: {error}", program = program.to_string_lossy()));
     ExitCode::from(NOT_FOUND)
 }
 
@@ -53,7 +54,7 @@ pub fn machine(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 pub fn session(words: impl Iterator<Item = OsString>) -> ExitCode {
     let numbers: Option<Vec<i32>> = words.map(|word| word.to_str()?.parse().ok()).collect();
     let Some([channel, monitor]) = numbers.as_deref().and_then(|numbers| <[i32; 2]>::try_from(numbers).ok()) else {
-        return complain("a session is started by hostmark vm run, not by hand", Exit::BadInput);
+        return complain(&said!("a session is started by hostmark vm run, not by hand"), Exit::BadInput);
     };
     let streams = || -> io::Result<_> {
         let (input, output) = (rustix::io::dup(io::stdin())?, rustix::io::dup(io::stdout())?);
@@ -244,8 +245,8 @@ fn with_room_above() -> io::Result<()> {
 /// Becomes this program with these words, in the filesystem that stands before them.
 pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(root) = words.next() else {
-        output::complain("this is started in a guest, not by hand; use hostmark vm run");
-        return ExitCode::from(Exit::BadInput.code());
+        let why = said!("this is started in a guest, not by hand; use hostmark vm run");
+        return complain(&why, Exit::BadInput);
     };
     let entered = rustix::process::chroot(Path::new(&root)).and_then(|()| rustix::process::chdir("/"));
     let error = match entered {

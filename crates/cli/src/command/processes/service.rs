@@ -4,8 +4,10 @@ use std::io;
 use std::process::ExitCode;
 
 use hostmark_engine::worker;
-use hostmark_model::Exit;
+use hostmark_model::{Exit, Text};
 use hostmark_probes::CATALOGUE;
+
+use crate::language::said;
 
 /// The words that start them; no commands for people.
 pub const WORKER: &str = "worker";
@@ -13,21 +15,17 @@ pub const SERVICE: &str = "service";
 
 /// Does one job from standard input.
 pub fn serve_worker() -> ExitCode {
-    ended(WORKER, worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
+    ended(term!("a worker"), worker::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
 }
 
 /// Serves the job from standard input, until that ends.
 pub fn serve_far_end() -> ExitCode {
-    ended(SERVICE, worker::service::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
+    ended(term!("a service"), worker::service::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
 }
 
-/// The exit code of one, and a word to who started it by hand.
-fn ended(name: &str, served: io::Result<()>) -> ExitCode {
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            crate::output::complain(&format!("a {name} is started by a run, not by hand ({error}); use hostmark run"));
-            ExitCode::from(Exit::BadInput.code())
-        }
-    }
+/// The exit code of one: an error says that a person started it.
+fn ended(process: Text, served: io::Result<()>) -> ExitCode {
+    let Err(error) = served else { return ExitCode::SUCCESS };
+    crate::output::complain(&said!("{process} is started by a run, not by hand ({error}); use hostmark run"));
+    ExitCode::from(Exit::BadInput.code())
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use hostmark_analysis::format::unit_name;
 use hostmark_engine::plan;
 use hostmark_launch::transport::TCP;
-use hostmark_model::{CaseRecord, Elsewhere, Exit, Inputs, Lang, Params, PathBytes, PrintedUnit, Run, typed_value};
+use hostmark_model::{CaseRecord, Elsewhere, Exit, Inputs, Params, PathBytes, PrintedUnit, Run, typed_value};
 use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
@@ -123,7 +123,7 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
         }
         Some(unit) => Ok(six_digits(measured.estimate.value() / unit.factor)),
         None => {
-            let name = stored.map_or("", |unit| unit_name(unit, Lang::En));
+            let name = stored.map_or("", |unit| unit_name(unit).en);
             Ok(format!("{} {name}", six_digits(measured.estimate.value())).trim_end().to_owned())
         }
     }

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use hostmark_analysis::bilingual::{SEMICOLON, Words};
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::reasons::in_both;
-use hostmark_analysis::spoken;
+use hostmark_analysis::{spoken, words};
 use hostmark_engine::sys::place::Directory;
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Exit, HostFacts, Lang, Message, Reason, ReasonCode, Text};
@@ -381,7 +381,7 @@ impl From<Words> for Unseen {
 
 impl From<String> for Unseen {
     fn from(why: String) -> Unseen {
-        Unseen::Impossible(in_both(&why))
+        Unseen::Impossible(words(in_both(&why)))
     }
 }
 
@@ -389,7 +389,7 @@ impl From<&Reason> for Unseen {
     /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
     fn from(reason: &Reason) -> Unseen {
         use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
-        let why = in_both(reason);
+        let why = words(in_both(reason));
         match reason.code {
             Some(CheckFailed | Internal | MemoryError | NoValue | ProcessDied | Protocol) => Unseen::Error(why),
             _ => Unseen::Impossible(why),

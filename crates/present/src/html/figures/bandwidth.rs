@@ -1,6 +1,7 @@
 //! Bandwidth over size: of each operation, with the ranges of the caches; of each by kernel and by threads.
 
-use hostmark_model::Unit;
+use hostmark_model::{Message, Unit};
+use hostmark_say::say;
 
 use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
@@ -8,8 +9,6 @@ use crate::chart::{LineChart, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
 use crate::runs::{Probe, Runs};
-use crate::words::said;
-use hostmark_analysis::bilingual::{each, fixed};
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];
 
@@ -17,8 +16,8 @@ pub(in crate::html) static KIND: FigureKind = FigureKind { id: "bandwidth_by_siz
 
 fn line(series: Vec<Series>) -> LineChart {
     LineChart::of(
-        (fixed(term!("size of the buffer")), ScaleKind::Size),
-        (fixed(term!("bandwidth")), ScaleKind::Value(Unit::BytesPerSecond)),
+        (term!("size of the buffer").into(), ScaleKind::Size),
+        (term!("bandwidth").into(), ScaleKind::Value(Unit::BytesPerSecond)),
         series,
     )
 }
@@ -31,7 +30,7 @@ pub(super) fn leading(runs: &Runs) -> Option<Figure> {
         known.iter().find(|probe| probe.id == OPERATIONS[0]).and_then(|probe| reference_along_size(runs, probe));
     let line = LineChart { borders, beyond, behind, ..line(together(runs, &known)) };
     let probes = known.iter().map(|probe| probe.id.to_owned()).collect();
-    let name = fixed(term!("Memory bandwidth by size"));
+    let name = term!("Memory bandwidth by size").into();
     Some(Figure { title: name, note: None, chart: line.draw()?, probes })
 }
 
@@ -41,13 +40,11 @@ fn together(runs: &Runs, known: &[&Probe]) -> Vec<Series> {
     for probe in known {
         // One line a run: the probe's name is its label.
         let lines = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
-        together.extend(lines.into_iter().map(|series| Series {
-            label: each(|lang| {
-                let (letter, name) = (series.label.get(lang), probe.title());
-                format!("{letter} {}", name.get(lang)).trim_start().to_owned()
-            }),
-            ..series
-        }));
+        together.extend(
+            lines
+                .into_iter()
+                .map(|series| Series { label: Message::joined([series.label, probe.title()], " "), ..series }),
+        );
     }
     together
 }
@@ -60,7 +57,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
         for (axis, by) in [("kernel", term!("by size and kernel")), ("threads", term!("by size and threads"))] {
             let lines = series_along(runs, probe, &Along { axis: "size", least: 2, but: &["size", axis] });
             if lines.len() > runs.all.len() {
-                let title = said!("{probe} {by}", probe = name);
+                let title = say!("{probe} {by}", probe = name);
                 all.extend(figure(lines, title, vec![probe.id.to_owned()]));
             }
         }
@@ -68,7 +65,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     all
 }
 
-fn figure(series: Vec<Series>, name: super::Words, probes: Vec<String>) -> Option<Figure> {
+fn figure(series: Vec<Series>, name: Message, probes: Vec<String>) -> Option<Figure> {
     let line = line(series);
     Some(Figure { title: name, note: None, chart: line.draw()?, probes })
 }

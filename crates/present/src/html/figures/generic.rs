@@ -1,16 +1,16 @@
 //! What a probe's axes suggest: a line along its longest axis of numbers, else rows under each other.
 
+use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
-use hostmark_model::{AxisKind, Unit};
+use hostmark_model::{AxisKind, Message, Unit};
+use hostmark_say::say;
 
 use super::{Figure, percentiles};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Rows, Series, ValueRow};
 use crate::estimators;
 use crate::runs::{Case, Probe, Runs, distinct, interval, reading, value_and_interval};
-use crate::words::said;
-use hostmark_analysis::bilingual::{COMMA, Words, each, joined};
 
 /// Points of an axis of numbers from which a line says more than rows.
 const LINE_POINTS: usize = 3;
@@ -65,7 +65,7 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
 fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<LinePoint> {
     let estimate = case.estimate(run)?;
     let before = probe.labels.value(axis, case.params.get(axis)?);
-    let reading = reading(&before, &value_and_interval(estimate, probe.unit()));
+    let reading = reading(before, value_and_interval(estimate, probe.unit()));
     Some(LinePoint { x: case.number_on(axis)?, y: estimate.value(), interval: interval(estimate), reading })
 }
 
@@ -92,23 +92,21 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     let x = if probe.labels.kind(axis) == AxisKind::Size { ScaleKind::Size } else { ScaleKind::Count };
     let x_title = match (x, axis_name(axis)) {
         (ScaleKind::Size, axis) => axis,
-        (_, axis) => said!("{axis}, number"),
+        (_, axis) => say!("{axis}, number"),
     };
     let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
     let line = LineChart::of((x_title, x), (axis_title(probe), ScaleKind::Value(probe.unit())), series);
     let name = probe.title();
     let by = by_axis(axis);
-    let name = said!("{name} {by}");
+    let name = say!("{name} {by}");
     Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })
 }
 
 /// What an axis of a probe's values is called: with its unit, where the names of the ticks have none.
-pub(super) fn axis_title(probe: &Probe) -> Words {
+pub(super) fn axis_title(probe: &Probe) -> Message {
     let name = probe.title();
     match probe.unit() {
-        unit @ (Unit::Count | Unit::Ratio) => {
-            each(|lang| format!("{}{}{}", name.get(lang), COMMA.get(lang), unit_name(unit, lang)))
-        }
+        unit @ (Unit::Count | Unit::Ratio) => Message::joined([name, unit_name(unit).into()], COMMA),
         _ => name,
     }
 }
@@ -121,8 +119,8 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let shown = value_and_interval(estimate, probe.unit());
-            let remark = each(|lang| estimators::both(&runs.all[run], record, estimate, probe.unit(), lang));
-            let reading = reading(&label, &shown);
+            let remark = estimators::both(&runs.all[run], record, estimate, probe.unit());
+            let reading = reading(&label, shown);
             let interval = interval(estimate);
             rows.push(ValueRow { label, remark, value: estimate.value(), interval, style: run, reading });
         }
@@ -135,8 +133,8 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
     Some(Figure { title: probe.title(), note: None, chart, probes: Vec::new() })
 }
 
-fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> Words {
-    let points: Vec<Words> =
+fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> Message {
+    let points: Vec<Message> =
         axes.iter().filter_map(|axis| Some(probe.labels.value(axis, case.params.get(axis)?))).collect();
-    runs.of_run(run, joined(&points, COMMA))
+    runs.of_run(run, Message::joined(points, COMMA))
 }

@@ -1,17 +1,16 @@
 //! Latency over size, with the levels of the memory hierarchy marked.
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format::value;
+use hostmark_analysis::format::amount;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
 use hostmark_analysis::references::ReferenceValue;
-use hostmark_model::{CaseId, Lang, Run, Text, Unit};
+use hostmark_model::{CaseId, Message, Run, Text, Unit};
 
 use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{Border, LineChart, LinePoint, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::runs::{Probe, Runs};
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = term!("measured");
@@ -25,7 +24,7 @@ pub(super) fn leading(runs: &Runs) -> Option<Figure> {
     let mut series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
     let behind = reference_along_size(runs, probe);
     if let ([one], Some(_)) = (series.as_mut_slice(), &behind) {
-        one.label = fixed(term!("this machine"));
+        one.label = term!("this machine").into();
     }
     figure(runs, series, behind)
 }
@@ -36,12 +35,12 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     let along = |but| series_along(runs, probe, &Along { axis: "size", least: 3, but });
     let (every, leading) = (along(&[]), along(&["size"]));
     let is_more = every.len() > leading.len();
-    let title = fixed(term!("Memory latency by size and pattern"));
+    let title = term!("Memory latency by size and pattern").into();
     is_more.then(|| figure(runs, every, None)).flatten().map(|figure| Figure { title, ..figure }).into_iter().collect()
 }
 
 /// Where the levels of the memory hierarchy end, of one run or of several alike, and what lies behind the last.
-pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Words>) {
+pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Message>) {
     match runs.all {
         [run] => borders(run),
         all => (reported_alike(all), None),
@@ -56,31 +55,31 @@ pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series>
         let is_meant =
             value.quantity.is_empty() && value.differs.is_none() && probe.is_default_but(&id.params, &["size"]);
         let x = id.params.get("size")?.parse().ok().filter(|_| is_meant)?;
-        Some(LinePoint { x, y: value.value, interval: None, reading: same("") })
+        Some(LinePoint { x, y: value.value, interval: None, reading: "".into() })
     };
     let mut points: Vec<LinePoint> = reference.values.iter().filter_map(point).collect();
     points.sort_by(|one, other| one.x.total_cmp(&other.x));
     let name = probe.title();
-    let label = each(|lang| format!("{} · {}", visible(&reference.name), name.get(lang)));
+    let label = Message::joined([visible(&reference.name).into(), name], " · ");
     (points.len() >= 3).then(|| Series::joining(label, points))
 }
 
 fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Figure> {
     let (borders, beyond) = borders_of(runs);
     let note = (!borders.is_empty()).then(|| match runs.all {
-        [_] => fixed(term!(
+        [_] => Message::from(term!(
             "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports."
         )),
-        _ => fixed(term!("Dotted verticals: where a level ends by what all these hosts report.")),
+        _ => term!("Dotted verticals: where a level ends by what all these hosts report.").into(),
     });
     let lines = LineChart::of(
-        (fixed(term!("size of the buffer")), ScaleKind::Size),
-        (fixed(term!("latency of a load")), ScaleKind::Value(Unit::Nanoseconds)),
+        (term!("size of the buffer").into(), ScaleKind::Size),
+        (term!("latency of a load").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     let chart = LineChart { borders, beyond, behind, ..lines }.draw()?;
     let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
-    Some(Figure { title: fixed(term!("Memory latency by size")), note, chart, probes })
+    Some(Figure { title: term!("Memory latency by size").into(), note, chart, probes })
 }
 
 /// Where levels end by what every host reports; none where one reports another size than the others.
@@ -88,16 +87,22 @@ fn reported_alike(runs: &[Run]) -> Vec<Border> {
     let alike = |level: &Level| -> Option<Border> {
         let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
         let bytes = sizes.next()??;
-        let size = value(bytes as f64, Unit::Bytes, Lang::En);
-        let reading = each(|lang| format!("{}: {} {size}", level.name, REPORTED.say(lang)));
+        let size = amount(bytes as f64, Unit::Bytes);
+        let reading = reading(level.name, [(REPORTED, size)]);
         sizes.all(|size| size == Some(bytes)).then_some(Border { at: bytes as f64, name: None, reading })
     };
     LEVELS.iter().filter_map(alike).collect()
 }
 
+/// The end of a level: who says it, and the size.
+fn reading(level: impl Into<Message>, ends: impl IntoIterator<Item = (Text, Message)>) -> Message {
+    let ends = ends.into_iter().map(|(word, size)| Message::joined([word.into(), size], " "));
+    Message::joined([level.into(), Message::joined(ends, ", ")], ": ")
+}
+
 /// Where levels end, ascending, and what lies behind the last one.
-fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
-    let bytes = |size: f64| value(size, Unit::Bytes, Lang::En);
+fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
+    let bytes = |size: f64| amount(size, Unit::Bytes);
     let mut all = Vec::new();
     for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
         let bracket = level.bracket(run);
@@ -105,15 +110,10 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
         // As reported where that is not contradicted: the bracket is as wide as the points are apart.
         let measured = bracket.and_then(|bracket| bracket.size(reported));
-        let reading = each(|lang| {
-            let (measured, reported) = (parts.as_ref().map(|parts| parts.get(lang).to_owned()), reported.map(bytes));
-            let parts = [(MEASURED, measured), (REPORTED, reported)];
-            let parts: Vec<String> =
-                parts.into_iter().filter_map(|(word, size)| Some(format!("{} {}", word.say(lang), size?))).collect();
-            format!("{}: {}", level.name, parts.join(", "))
-        });
+        let parts = parts.map(|parts| (MEASURED, parts.into()));
+        let reading = reading(level.name, parts.into_iter().chain(reported.map(|size| (REPORTED, bytes(size)))));
         if let Some(at) = measured {
-            all.push(Border { at, name: Some(same(level.name)), reading: reading.clone() });
+            all.push(Border { at, name: Some(level.name.into()), reading: reading.clone() });
         }
         if let Some(at) = reported.filter(|_| measured != reported) {
             all.push(Border { at, name: None, reading });
@@ -122,11 +122,11 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
     for case in unnamed(run) {
         let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
         let (Some(at), Some(parts)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
-        let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), parts.get(lang)));
-        all.push(Border { at, name: Some(each(|_| "–".to_owned())), reading });
+        let reading = reading(UNNAMED, [(MEASURED, parts.into())]);
+        all.push(Border { at, name: Some("–".into()), reading });
     }
     all.sort_by(|one, other| one.at.total_cmp(&other.at));
     let last = LEVELS.last().filter(|level| level.case(run).and_then(|case| case.measured()).is_some());
     let has_names = all.iter().any(|border| border.name.is_some());
-    (all, last.filter(|_| has_names).map(|level: &Level| same(level.name)))
+    (all, last.filter(|_| has_names).map(|level: &Level| level.name.into()))
 }

@@ -1,13 +1,13 @@
 //! What a load takes over the traffic that the other CPUs make beside it.
 
-use hostmark_analysis::format::value;
-use hostmark_model::Unit;
+use hostmark_analysis::format::amount;
+use hostmark_model::{Message, Unit};
+use hostmark_say::say;
 
 use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Runs, distinct, interval, value_and_interval};
-use hostmark_analysis::bilingual::{each, fixed, same};
 
 const LOADED: &str = "memory.loaded_latency";
 
@@ -24,25 +24,23 @@ fn draw(runs: &Runs) -> Vec<Figure> {
                 let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.value();
                 let shown = value_and_interval(estimate, probe.unit());
                 let delay = case.params.get("delay").unwrap_or("");
-                let reading = each(|lang| {
-                    let beside = value(injected, Unit::BytesPerSecond, lang);
-                    format!("{beside}, delay {delay}: {}", shown.get(lang))
-                });
+                let beside = amount(injected, Unit::BytesPerSecond);
+                let reading = say!("{beside}, delay {delay}: {shown}");
                 Some(LinePoint { x: injected, y: estimate.value(), interval: interval(estimate), reading })
             };
             let mut points: Vec<LinePoint> = of_mix.filter_map(point).collect();
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
             if !points.is_empty() {
-                series.push(Series::joining(runs.of_run(run, same(*mix)), points));
+                series.push(Series::joining(runs.of_run(run, Message::plain(*mix)), points));
             }
         }
     }
     let line = LineChart::of(
-        (fixed(term!("traffic of the other CPUs")), ScaleKind::Value(Unit::BytesPerSecond)),
-        (fixed(term!("latency of a load")), ScaleKind::Value(Unit::Nanoseconds)),
+        (term!("traffic of the other CPUs").into(), ScaleKind::Value(Unit::BytesPerSecond)),
+        (term!("latency of a load").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     let Some(chart) = line.draw() else { return Vec::new() };
-    let name = fixed(term!("Memory latency by load"));
+    let name = term!("Memory latency by load").into();
     vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]
 }

@@ -12,9 +12,9 @@ mod roofline;
 mod samples;
 mod switch;
 
+use hostmark_model::Message;
 use std::collections::HashSet;
 
-use super::bilingual::Words;
 use crate::chart::Chart;
 use crate::runs::Runs;
 
@@ -24,9 +24,9 @@ pub(super) use samples::{MOST_SAMPLES, of_samples};
 /// A picture with its title.
 pub(super) struct Figure {
     /// What it shows.
-    pub(super) title: Words,
+    pub(super) title: Message,
     /// What else a reader must know of it.
-    pub(super) note: Option<Words>,
+    pub(super) note: Option<Message>,
     pub(super) chart: Chart,
     /// The probes whose values it shows.
     pub(super) probes: Vec<String>,

@@ -1,13 +1,12 @@
 //! Heat maps over pairs: of CPUs, and of the nodes of CPU and memory.
 
-use hostmark_analysis::format::{in_scale, scale_for};
-use hostmark_model::{AxisKind, Lang, Text, Unit};
+use hostmark_analysis::format::amount;
+use hostmark_model::{AxisKind, Message, Text, Unit};
+use hostmark_say::say;
 
 use super::{Figure, FigureKind};
 use crate::chart::{Heat, HeatCell};
 use crate::runs::{Case, Probe, Runs, reading, value_and_interval};
-use crate::words::{amount, said};
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
 const LATENCY: &str = "memory.numa_latency";
@@ -17,8 +16,8 @@ pub(in crate::html) static CORES: FigureKind = FigureKind {
     id: "core_to_core",
     probes: &[CORE_TO_CORE],
     draw: |runs| {
-        let name = fixed(term!("Core to core"));
-        of_pairs(runs, (CORE_TO_CORE, "cpus"), &name, ["CPU", "CPU"].map(same), LEAST_CPUS)
+        let name = term!("Core to core").into();
+        of_pairs(runs, (CORE_TO_CORE, "cpus"), &name, ["CPU", "CPU"].map(Message::plain), LEAST_CPUS)
     },
 };
 
@@ -26,9 +25,9 @@ pub(in crate::html) static NODES: FigureKind = FigureKind {
     id: "nodes",
     probes: &[LATENCY, BANDWIDTH],
     draw: |runs| {
-        let sides = [term!("node of the memory"), Text { en: "CPUs", zh: "CPU" }].map(fixed);
+        let sides = [term!("node of the memory"), Text { en: "CPUs", zh: "CPU" }].map(Message::from);
         let names =
-            [(LATENCY, fixed(term!("Latency between nodes"))), (BANDWIDTH, fixed(term!("Bandwidth between nodes")))];
+            [(LATENCY, term!("Latency between nodes").into()), (BANDWIDTH, term!("Bandwidth between nodes").into())];
         names.iter().flat_map(|(id, name)| of_pairs(runs, (id, "nodes"), name, sides.clone(), 2)).collect()
     },
 };
@@ -40,8 +39,8 @@ const LEAST_CPUS: usize = 4;
 fn of_pairs(
     runs: &Runs,
     (id, axis): (&str, &str),
-    name: &Words,
-    [columns, rows]: [Words; 2],
+    name: &Message,
+    [columns, rows]: [Message; 2],
     least: usize,
 ) -> Vec<Figure> {
     let mirrored = axis == "cpus";
@@ -68,9 +67,9 @@ fn of_pairs(
         }
         // The keyboard goes through cells as one reads.
         cells.sort_by_key(|cell| (cell.row, cell.column));
-        let short: fn(f64) -> Words = match probe.unit() {
+        let short: fn(f64) -> Message = match probe.unit() {
             Unit::BytesPerSecond => |at| amount(at, Unit::BytesPerSecond),
-            _ => |at| each(|_: Lang| format!("{} {}", in_scale(at, scale_for(at, Unit::Nanoseconds)), suffix(at))),
+            _ => |at| amount(at, Unit::Nanoseconds),
         };
         let heat = Heat { columns: columns.clone(), rows: rows.clone(), names, cells, short };
         let Some(chart) = heat.draw() else { continue };
@@ -80,18 +79,14 @@ fn of_pairs(
     all
 }
 
-fn suffix(at: f64) -> &'static str {
-    scale_for(at, Unit::Nanoseconds).suffix.en
-}
-
 fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usize, usize)) -> Option<HeatCell> {
     let estimate = case.estimate(run)?;
     let point = case.params.get(axis)?;
     let before = match probe.labels.kind(axis) {
-        AxisKind::Nodes => said!("nodes {point}"),
-        _ => same(format!("CPU {point}")),
+        AxisKind::Nodes => say!("nodes {point}"),
+        _ => format!("CPU {point}").into(),
     };
-    let reading = reading(&before, &value_and_interval(estimate, probe.unit()));
+    let reading = reading(before, value_and_interval(estimate, probe.unit()));
     Some(HeatCell { row, column, value: estimate.value(), reading })
 }
 

@@ -1,18 +1,17 @@
 //! Percentiles of single operations, over the number of nines: the default cases of a section's probes together.
 
-use hostmark_model::{Estimate, Histogram, Measured, Unit};
+use hostmark_model::{Estimate, Histogram, Measured, Message, Unit};
+use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
 use super::Figure;
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
-use crate::runs::{Case, Probe, Runs, interval, value_and_interval};
-use crate::words::said;
-use hostmark_analysis::bilingual::{Words, each, fixed};
+use crate::runs::{Case, Probe, Runs, interval, reading, value_and_interval};
 
 /// A figure for each section with such probes.
 pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
-    let mut sections: Vec<(Words, Vec<&Probe>)> = Vec::new();
+    let mut sections: Vec<(Message, Vec<&Probe>)> = Vec::new();
     for probe in runs.probes.iter().filter(|probe| !probe.percentiles().is_empty()) {
         let section = probe.section();
         match sections.iter_mut().find(|(known, _)| *known == section) {
@@ -20,7 +19,7 @@ pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
             None => sections.push((section, vec![probe])),
         }
     }
-    let figure = |(section, probes): (Words, Vec<&Probe>)| {
+    let figure = |(section, probes): (Message, Vec<&Probe>)| {
         let mut series = Vec::new();
         for probe in &probes {
             let Some(case) = probe.cases.first() else { continue };
@@ -28,7 +27,7 @@ pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
                 series.extend(one(probe, case, run, runs.of_run(run, probe.title())));
             }
         }
-        let name = said!("Percentiles: {section}");
+        let name = say!("Percentiles: {section}");
         let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
         Some(Figure { title: name, note: note(&series), chart: chart(series)?, probes })
     };
@@ -48,13 +47,13 @@ pub(super) fn of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
         return None;
     }
     let note = note(&series);
-    Some(Figure { title: fixed(term!("Percentiles")), note, chart: chart(series)?, probes: Vec::new() })
+    Some(Figure { title: term!("Percentiles").into(), note, chart: chart(series)?, probes: Vec::new() })
 }
 
 /// What lines and marks mean, where they differ.
-fn note(series: &[Series]) -> Option<Words> {
+fn note(series: &[Series]) -> Option<Message> {
     series.iter().any(|series| !series.course.is_empty()).then(|| {
-        fixed(term!(
+        Message::from(term!(
             "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval."
         ))
     })
@@ -62,15 +61,15 @@ fn note(series: &[Series]) -> Option<Words> {
 
 fn chart(series: Vec<Series>) -> Option<super::Chart> {
     let line = LineChart::of(
-        (fixed(term!("share of operations that are as fast, %")), ScaleKind::Share),
-        (fixed(term!("time of one operation")), ScaleKind::Value(Unit::Nanoseconds)),
+        (term!("share of operations that are as fast, %").into(), ScaleKind::Share),
+        (term!("time of one operation").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     line.draw()
 }
 
 /// The line of one case in one run; none where it has no percentiles.
-fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
+fn one(probe: &Probe, case: &Case, run: usize, label: Message) -> Option<Series> {
     let measured: &Measured = case.record(run)?.measured()?;
     let mut points: Vec<(f64, &Estimate)> = (probe.percentiles().into_iter())
         .filter_map(|(share, name)| Some((share, &measured.also.get(name)?.estimate)))
@@ -85,8 +84,7 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
     let point = |(share, estimate): (f64, &Estimate)| {
         let shown = value_and_interval(estimate, Unit::Nanoseconds);
         let percent = format!("{} %", (share * 1e6).round() / 1e4);
-        let reading = each(|lang| format!("{percent}: {}", shown.get(lang)));
-        LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading }
+        LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading: reading(percent, shown) }
     };
     let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
     Some(Series { label, points: points.into_iter().map(point).collect(), course })

@@ -1,16 +1,15 @@
 //! The roofline: what rate of arithmetic each level of the memory hierarchy can feed, by operations for each byte read
 //! (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009).
 
-use hostmark_analysis::format::value;
+use hostmark_analysis::format::amount;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS};
-use hostmark_model::{Estimate, Lang, Params, Text, Unit};
+use hostmark_model::{Estimate, Message, Params, Text, Unit};
+use hostmark_say::say;
 
 use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Probe, Runs};
-use crate::words::{amount, said};
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";
 const STREAM: &str = "memory.stream";
@@ -38,7 +37,7 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     let mut series: Vec<Series> = Vec::new();
     for level in LEVELS {
         let Some(read) = level.also(&runs.all[run], "read").map(Estimate::value) else { continue };
-        series.extend(roof(said!("one core, {level}", level = level.name), peak, read));
+        series.extend(roof(say!("one core, {level}", level = level.name), peak, read));
     }
     let stream = runs.probe(STREAM).and_then(|stream| {
         let triad = stream.cases.iter().filter(|case| case.params.get("kernel") == Some("triad"));
@@ -47,33 +46,32 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     if let (Some((threads, all)), Some(stream)) = (of_threads(flops, None), stream)
         && threads > 1.0
     {
-        let label = said!("{threads} threads, STREAM triad");
+        let label = say!("{threads} threads, STREAM triad");
         series.extend(roof(label, all, stream));
     }
     let line = LineChart::of(
-        (fixed(term!("operations for each byte (flop/B)")), ScaleKind::Intensity),
-        (fixed(term!("f64 operations")), ScaleKind::Value(Unit::OperationsPerSecond)),
+        (term!("operations for each byte (flop/B)").into(), ScaleKind::Intensity),
+        (term!("f64 operations").into(), ScaleKind::Value(Unit::OperationsPerSecond)),
         series,
     );
-    let name = runs.of_run(run, fixed(term!("Roofline")));
-    let note = fixed(term!(
+    let name = runs.of_run(run, term!("Roofline").into());
+    let note = Message::from(term!(
         "A program with so few operations a byte is bound by the level's bandwidth on the slope, and by arithmetic on the flat part."
     ));
     Some(Figure { title: name, note: Some(note), chart: line.draw()?, probes: Vec::new() })
 }
 
 /// The slope of a bandwidth up to the peak.
-fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
+fn roof(label: Message, peak: f64, bandwidth: f64) -> Option<Series> {
     let ridge = peak / bandwidth;
     if !(ridge.is_finite() && peak > 0.0 && bandwidth > 0.0) {
         return None;
     }
-    let shown = |at: f64| amount(at, Unit::OperationsPerSecond);
-    let from = value(bandwidth, Unit::BytesPerSecond, Lang::En);
+    let from = amount(bandwidth, Unit::BytesPerSecond);
     let point = |x: f64| {
         let y = (bandwidth * x).min(peak);
-        let bound = if y < peak { same(&from) } else { fixed(PEAK) };
-        let reading = each(|lang| format!("{x:.3} flop/B: {} ({})", shown(y).get(lang), bound.get(lang)));
+        let bound = if y < peak { from.clone() } else { PEAK.into() };
+        let reading = say!("{x:.3} flop/B: {rate} ({bound})", rate = amount(y, Unit::OperationsPerSecond));
         LinePoint { x, y, interval: None, reading }
     };
     let mut at = vec![LEAST, MOST];

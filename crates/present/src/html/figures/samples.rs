@@ -1,15 +1,14 @@
 //! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
 
-use hostmark_analysis::bilingual::{Words, fixed};
-use hostmark_analysis::format::interval_target;
-use hostmark_model::{DisturbanceFlags, Estimate, Measured};
+use hostmark_analysis::format::{amount, interval_target};
+use hostmark_model::{DisturbanceFlags, Estimate, Measured, Message};
+use hostmark_say::say;
 
 use super::Figure;
 use super::generic::axis_title;
 use crate::chart::scale::ScaleKind;
 use crate::chart::{Round, Strip};
 use crate::runs::{Case, Probe, Runs, plus_minus};
-use crate::words::{amount, said};
 
 /// Samples of a case that the page shows at most; the run file has all.
 pub(in crate::html) const MOST_SAMPLES: usize = 150;
@@ -38,13 +37,13 @@ fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure>
     let strip = Strip { y_title: axis_title(probe), y: ScaleKind::Value(probe.unit()), rounds };
     let chart = strip.draw()?;
     let at = probe.all_named(case.params, &probe.varying());
-    let name = if at.en.is_empty() { fixed(term!("Samples")) } else { said!("Samples at {at}") };
+    let name = if at.is_empty() { term!("Samples").into() } else { say!("Samples at {at}") };
     let wide = plus_minus(&measured.estimate);
     let note = match shown < count {
-        true => said!(
+        true => say!(
             "{shown} of {count} samples are shown, evenly picked, every disturbed one as far as there is room; {wide}"
         ),
-        false => said!("all {count:sample}; {wide}"),
+        false => say!("all {count:sample}; {wide}"),
     };
     Some(Figure { title: runs.of_run(run, name), note: Some(note), chart, probes: Vec::new() })
 }
@@ -80,7 +79,7 @@ fn picked(all: Vec<usize>, most: usize) -> Vec<usize> {
     (0..most).map(|index| all[index * all.len() / most]).collect()
 }
 
-fn round_reading(probe: &Probe, index: usize, median: f64, count: usize, disturbed: usize) -> Words {
+fn round_reading(probe: &Probe, index: usize, median: f64, count: usize, disturbed: usize) -> Message {
     let (round, median) = (index + 1, amount(median, probe.unit()));
-    said!("round {round}: median {median}, {count:sample}, {disturbed} disturbed")
+    say!("round {round}: median {median}, {count:sample}, {disturbed} disturbed")
 }

@@ -1,6 +1,5 @@
 //! Context switch over the number of processes, a line for each footprint.
 
-use hostmark_analysis::bilingual::fixed;
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind};
@@ -16,11 +15,11 @@ pub(in crate::html) static KIND: FigureKind = FigureKind { id: "context_switch",
 fn draw(runs: &Runs) -> Vec<Figure> {
     let Some(probe) = runs.probe(SWITCH) else { return Vec::new() };
     let line = LineChart::of(
-        (fixed(term!("processes in the ring, number")), ScaleKind::Count),
-        (fixed(term!("context switch")), ScaleKind::Value(Unit::Nanoseconds)),
+        (term!("processes in the ring, number").into(), ScaleKind::Count),
+        (term!("context switch").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series_along(runs, probe, &Along { axis: "processes", least: 2, but: &["processes", "footprint"] }),
     );
     let Some(chart) = line.draw() else { return Vec::new() };
-    let name = fixed(term!("Context switch by processes and footprint"));
+    let name = term!("Context switch by processes and footprint").into();
     vec![Figure { title: name, note: None, chart, probes: vec![SWITCH.to_owned()] }]
 }

@@ -1,12 +1,13 @@
 //! A document in a terminal: what it comes to stands last, where the eye is, and long lists are cut unless everything is asked for.
 
+use hostmark_analysis::Spoken;
 pub(crate) mod grid;
 pub(crate) mod page;
 
-use hostmark_analysis::bilingual::{SEMICOLON, Words};
+use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::spoken;
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Message};
 use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
@@ -71,7 +72,7 @@ impl Printer<'_> {
                 conclusions.for_each(|text| self.sentence(text, Style::Heading));
                 sentences.iter().for_each(|text| self.paragraph("  ", text, Style::Dim));
             }
-            Block::Heading(title, remark) => self.heading(title, remark.get(self.lang)),
+            Block::Heading(title, remark) => self.heading(title, &remark.get(self.lang)),
             Block::Sentence(text, style) => {
                 self.sentence(text, *style);
                 if *style == Style::Heading {
@@ -108,25 +109,25 @@ impl Printer<'_> {
         }
     }
 
-    fn paragraph(&mut self, first: &str, text: &Words, style: Style) {
-        self.page.paragraph(first, text.get(self.lang), style);
+    fn paragraph(&mut self, first: &str, text: &Message, style: Style) {
+        self.page.paragraph(first, &text.get(self.lang), style);
     }
 
-    fn sentence(&mut self, text: &Words, style: Style) {
+    fn sentence(&mut self, text: &Message, style: Style) {
         self.page.blank();
         self.paragraph("", text, style);
     }
 
-    fn heading(&mut self, title: &Words, remark: &str) {
+    fn heading(&mut self, title: &Message, remark: &str) {
         self.page.heading(&self.capitals(title), remark);
     }
 
     /// A title as the terminal sets it off where there may be no colour.
-    fn capitals(&self, title: &Words) -> String {
-        if self.lang == Lang::En { title.en.to_uppercase() } else { title.zh.clone() }
+    fn capitals(&self, title: &Message) -> String {
+        if self.lang == Lang::En { title.to_string().to_uppercase() } else { title.get(self.lang) }
     }
 
-    fn piece(&self, text: &Words, style: Style) -> Piece {
+    fn piece(&self, text: &Message, style: Style) -> Piece {
         Piece::new(text.get(self.lang), style)
     }
 
@@ -145,7 +146,7 @@ impl Printer<'_> {
     /// A line for each row, and more where it needs them: each is read by itself.
     fn lines(&mut self, table: &Table, between: &str) {
         let parts = |row: &Row| {
-            let mut texts = row.cells.iter().map(|cell| visible(cell.text.get(self.lang)));
+            let mut texts = row.cells.iter().map(|cell| visible(&cell.text.get(self.lang)));
             (texts.next().unwrap_or_default(), texts.collect::<Vec<_>>().join(between))
         };
         let rows: Vec<(String, String)> = table.rows.iter().map(parts).collect();
@@ -207,27 +208,27 @@ impl Printer<'_> {
 
     fn facts(&mut self, table: &Table) {
         self.paragraph("  ", &table.caption, Style::Heading);
-        let label = |row: &Row| visible(row.cells[0].text.get(self.lang));
+        let label = |row: &Row| visible(&row.cells[0].text.get(self.lang));
         let widest = table.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
         for row in &table.rows {
             let label = label(row);
             let lead = format!("    {label}{}   ", " ".repeat(widest - label.width()));
-            let facts: Vec<&str> = row.cells[1].lines.iter().map(|fact| fact.get(self.lang)).collect();
+            let facts: Vec<String> = row.cells[1].lines.iter().map(|fact| fact.get(self.lang)).collect();
             self.page.paragraph(&lead, &facts.join(SEMICOLON.say(self.lang)), Style::Plain);
         }
     }
 
     /// A label and its facts, three spaces apart, on as many lines as they need.
     fn labels(&mut self, table: &Table) {
-        self.heading(&table.title, table.caption.get(self.lang));
+        self.heading(&table.title, &table.caption.get(self.lang));
         let longest = table.columns.get(1).and_then(|column| column.longest).map_or(usize::MAX, |most| self.most(most));
-        let label = |row: &Row| visible(row.cells[0].text.get(self.lang));
+        let label = |row: &Row| visible(&row.cells[0].text.get(self.lang));
         let widest = table.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
         let lead = LABEL_COLUMNS.max(2 + widest + 3);
         let room = self.page.width.saturating_sub(lead);
         for row in &table.rows {
             let mut lines: Vec<String> = Vec::new();
-            for fact in row.cells[1].lines.iter().map(|fact| cut(&visible(fact.get(self.lang)), longest)) {
+            for fact in row.cells[1].lines.iter().map(|fact| cut(&visible(&fact.get(self.lang)), longest)) {
                 match lines.last_mut() {
                     Some(line) if line.width() + 3 + fact.width() <= room => *line += &format!("   {fact}"),
                     _ => lines.extend(wrap(&fact, room)),
@@ -247,7 +248,7 @@ impl Printer<'_> {
         self.page.blank();
         if !rows.is_empty() {
             let mut grid = Grid::new();
-            table.columns.iter().skip(1).for_each(|column| grid.column(column.head.get(self.lang), column.align));
+            table.columns.iter().skip(1).for_each(|column| grid.column(&column.head.get(self.lang), column.align));
             let caption = self.piece(&table.caption, Style::Plain);
             grid.row(GridRow::Heading(match table.layout {
                 TableLayout::Matrix => {
@@ -255,7 +256,7 @@ impl Printer<'_> {
                     self.page.line(&[gap(2), caption, gap(3), sides]);
                     Piece::plain("")
                 }
-                _ if table.caption.en.is_empty() => Piece::new(self.capitals(&table.title), Style::Heading),
+                _ if table.caption.is_empty() => Piece::new(self.capitals(&table.title), Style::Heading),
                 _ => caption,
             }));
             for row in rows {
@@ -275,7 +276,7 @@ impl Printer<'_> {
         let mut text = cell.text.get(self.lang).to_owned();
         for line in cell.lines.iter().map(|line| line.get(self.lang)) {
             let gap = if line.starts_with('（') { "" } else { " " };
-            text = text + gap + line;
+            text = text + gap + &line;
         }
         Piece::new(text, cell.style)
     }

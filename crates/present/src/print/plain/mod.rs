@@ -1,9 +1,10 @@
 //! A document as plain text: titles with a rule below, no colour, labels that wrap before cells are parted.
 
+use hostmark_analysis::Spoken;
 mod bars;
 
-use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::escape::visible;
+use hostmark_model::Message;
 use unicode_width::UnicodeWidthStr;
 
 use crate::RenderOptions;
@@ -41,14 +42,14 @@ pub(crate) fn write(document: &Document, options: &RenderOptions) -> String {
 }
 
 fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
-    let say = |text: &Words| lines(text.get(options.lang), options);
+    let say = |text: &Message| lines(&text.get(options.lang), options);
     match block {
         // The command that asked for it stands above.
         Block::Title(_) => Vec::new(),
         Block::Warnings(all) => {
             all.iter().map(|text| lines(&format!("! {}", text.get(options.lang)), options)).collect()
         }
-        Block::Part(title) | Block::Heading(title, _) => vec![heading(title.get(options.lang), options)],
+        Block::Part(title) | Block::Heading(title, _) => vec![heading(&title.get(options.lang), options)],
         Block::Conclusion(text) | Block::Sentence(text, _) => vec![say(text)],
         Block::Method(all) => all.iter().map(say).collect(),
         Block::Remarks(all) => all.iter().map(|remark| say(&remark.text)).collect(),
@@ -57,7 +58,7 @@ fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
         Block::Drawn(all) => vec![columns(all, options)],
         Block::Folded(title, blocks) => {
             let blocks = blocks.iter().flat_map(|block| write_block(block, options));
-            std::iter::once(heading(title.get(options.lang), options)).chain(blocks).collect()
+            std::iter::once(heading(&title.get(options.lang), options)).chain(blocks).collect()
         }
         Block::Judged(title, all) => vec![judged(title, all, options)],
         Block::List(list) => vec![titled(&list.title, list.lines.iter(), options)],
@@ -66,14 +67,14 @@ fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
     }
 }
 
-fn titled<'a>(title: &Words, texts: impl Iterator<Item = &'a Words>, options: &RenderOptions) -> String {
+fn titled<'a>(title: &Message, texts: impl Iterator<Item = &'a Message>, options: &RenderOptions) -> String {
     let texts = texts.map(|text| lines(&format!("{GAP}{}", text.get(options.lang)), options));
-    heading(title.get(options.lang), options) + &texts.collect::<String>()
+    heading(&title.get(options.lang), options) + &texts.collect::<String>()
 }
 
 /// Lines as they are; one that is too long goes on below.
-pub(crate) fn columns(all: &[Words], options: &RenderOptions) -> String {
-    let line = |line: &Words| wrap::fit(&format!("{GAP}{}", visible(line.get(options.lang))), options.width.max(40));
+pub(crate) fn columns(all: &[Message], options: &RenderOptions) -> String {
+    let line = |line: &Message| wrap::fit(&format!("{GAP}{}", visible(&line.get(options.lang))), options.width.max(40));
     all.iter().map(line).collect()
 }
 
@@ -86,21 +87,21 @@ pub(crate) fn drawn(drawing: &Drawing, options: &RenderOptions) -> Option<String
 }
 
 /// Each with its verdict before it.
-fn judged(title: &Words, all: &[Judged], options: &RenderOptions) -> String {
+fn judged(title: &Message, all: &[Judged], options: &RenderOptions) -> String {
     let widest = all.iter().map(|one| one.verdict.get(options.lang).width()).max().unwrap_or(0);
     let width = options.width.max(40).max(2 * (2 * GAP.len() + widest));
     let each = all.iter().map(|one| {
         let label = one.verdict.get(options.lang);
         let lead = format!("{GAP}{label}{}{GAP}", " ".repeat(widest.saturating_sub(label.width())));
-        wrap::hanging(&lead, &visible(one.text.get(options.lang)), width)
+        wrap::hanging(&lead, &visible(&one.text.get(options.lang)), width)
     });
-    heading(title.get(options.lang), options) + &each.collect::<String>()
+    heading(&title.get(options.lang), options) + &each.collect::<String>()
 }
 
 /// The table under its title; the first column to the left, the others to the right. A head of rows takes the whole line.
 pub(crate) fn write_table(table: &Table, options: &RenderOptions) -> String {
     let lang = options.lang;
-    let shown = |text: &Words| visible(text.get(lang));
+    let shown = |text: &Message| visible(&text.get(lang));
     let heads: Vec<String> = table.columns.iter().map(|column| shown(&column.head)).collect();
     let (count, mut rows) = (heads.len(), vec![heads]);
     rows.extend(table.rows.iter().map(|row: &Row| row.cells.iter().map(|cell| shown(&cell.text)).collect()));
@@ -111,7 +112,7 @@ pub(crate) fn write_table(table: &Table, options: &RenderOptions) -> String {
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let page = options.width.max(40);
-    let mut text = lines(table.caption.get(lang), options);
+    let mut text = lines(&table.caption.get(lang), options);
     // Labels wrap before the cells are parted into several tables below each other.
     let widest = widths[1..].iter().max().map_or(0, |cell| cell + GAP.len());
     let label = widths[0]
@@ -138,6 +139,6 @@ pub(crate) fn write_table(table: &Table, options: &RenderOptions) -> String {
             text += &wrap::fit(line.trim_end(), page);
         }
     }
-    text.extend(table.notes.iter().map(|note| lines(note.get(lang), options)));
+    text.extend(table.notes.iter().map(|note| lines(&note.get(lang), options)));
     typeset_columns(&text, lang).into_owned()
 }

@@ -1,12 +1,12 @@
 //! The answer: what machine it is, how far its values can be trusted, the constants that people ask for, and what costs most. No more
 //! than a screen.
 
-use unicode_width::UnicodeWidthStr;
-
+use hostmark_analysis::Spoken;
 use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS, Scarcity, followed};
 use hostmark_analysis::findings::{first_thing_to_do, leading};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
+use unicode_width::UnicodeWidthStr;
 
 use super::constants::style;
 use super::page::{Page, Piece, Style, gap};
@@ -175,7 +175,7 @@ fn below(
         return;
     }
     // Where one line does not hold both, the page of the reference is the lesser half: every list of references leads there.
-    let [source, legend] = [beside.source(view.lang), beside.legend(&words, view.lang)];
+    let [source, legend] = [beside.source(), beside.legend(&words)].map(|text| text.get(view.lang));
     let is_needed = legend.width() <= page.width || words.iter().any(|words| is_about(words));
     let text = if is_needed { legend } else { source };
     page.paragraph("", &text, Style::Dim);

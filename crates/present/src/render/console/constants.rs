@@ -1,15 +1,16 @@
 //! The constants as rows: what was measured here, what is usual for the kind of machine, and what that comes to in words.
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::constants::{ConstantGroup, ConstantValue, Scarcity};
 use hostmark_analysis::format::UNSTEADY;
 use hostmark_analysis::references::{NearestReference, Tone};
+use hostmark_analysis::typography::typeset;
 use hostmark_model::Text;
 use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
-use hostmark_analysis::typography::typeset;
 
 /// Columns between two columns.
 const BETWEEN: usize = 2;
@@ -109,7 +110,7 @@ fn row(
         }
     }
     // Of one of two alone its unit tells which it is of.
-    let mut ranges = constants.iter().filter_map(|one| beside?.range(one, view.lang));
+    let mut ranges = constants.iter().filter_map(|one| Some(beside?.range(one)?.get(view.lang)));
     let usual = ranges.next().filter(|_| ranges.next().is_none()).unwrap_or_default();
     ConstantRow { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
 }

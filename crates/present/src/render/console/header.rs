@@ -1,6 +1,6 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::Spoken;
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::value;
@@ -56,9 +56,9 @@ pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     warn(&run::ended(view.run, Reasons::InFull), Style::Warning, page);
 }
 
-fn warn(warnings: &[Words], style: Style, page: &mut Page) {
+fn warn(warnings: &[Message], style: Style, page: &mut Page) {
     let lang = page.options.lang;
-    warnings.iter().for_each(|warning| page.paragraph("! ", warning.get(lang), style));
+    warnings.iter().for_each(|warning| page.paragraph("! ", &warning.get(lang), style));
 }
 
 /// What a person wrote of the run.
@@ -69,7 +69,7 @@ fn noted(view: &View, page: &mut Page) {
 }
 
 /// The grade, before what it stands on, and so many reasons why it is no better.
-fn grade(line: &Words, trust: &Trust, reasons: usize, page: &mut Page) {
+fn grade(line: &Text<String>, trust: &Trust, reasons: usize, page: &mut Page) {
     let lang = page.options.lang;
     let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
     let line = line.get(lang);
@@ -87,9 +87,8 @@ fn machine(view: &View) -> Vec<Piece> {
 
 /// The virtual machine that it was measured in.
 fn virtual_machine(guest: &Guest, view: &View) -> Vec<Piece> {
-    let fact = |(label, says): (Text<String>, Text<String>)| {
-        Piece::plain(format!("{} {}", label.get(view.lang), says.get(view.lang)))
-    };
+    let fact =
+        |(label, says): (Text, Message)| Piece::plain(format!("{} {}", label.get(view.lang), says.get(view.lang)));
     guest::facts(guest, view.verbose).into_iter().map(fact).collect()
 }
 
@@ -130,10 +129,10 @@ fn settings(view: &View) -> Vec<Piece> {
         },
         match duration_s(run) {
             Some(seconds) => say!("{started}, took {took}", took = whole_seconds(seconds).unwrap_or_default()),
-            None => Message::from(&same(started)),
+            None => Message::from(&Message::plain(started)),
         },
     ];
-    facts.extend(run::place(run).map(Message::from));
+    facts.extend(run::place(run));
     facts.push(say!("seed {seed:#x}", seed = settings.seed));
     facts.push(say!("clock {clock} {rate}", rate = value(settings.clock.hz, Unit::Hertz, view.lang)));
     facts.extend(settings.table.as_ref().map(|table| say!("only table {table}")));
@@ -156,7 +155,7 @@ fn brought_along(view: &View) -> Vec<String> {
         }
     }
     let line = |(for_whom, probes): (String, Vec<&str>)| {
-        let probes = Message::joined(probes.into_iter().map(same), term!(", ", "list"));
+        let probes = Message::joined(probes.into_iter().map(Message::plain), term!(", ", "list"));
         view.tell(&say!("also measured for {for_whom}, as far as needed: {probes}"))
     };
     by.into_iter().map(line).collect()

@@ -1,5 +1,6 @@
 //! The block MEMORY HIERARCHY: a level a row, with its size, latency and bandwidths.
 
+use hostmark_analysis::Spoken;
 mod structure;
 
 use hostmark_analysis::bilingual::COLON;
@@ -218,7 +219,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_re
         _ => true,
     });
     let unit = view.unit_or(&case.probe, Unit::Nanoseconds);
-    let other = other_value(&measured.estimate, unit, view.lang);
+    let other = other_value(&measured.estimate, unit).map(|other| other.get(view.lang));
     let mut all: Vec<Piece> = other.into_iter().map(|text| Piece::new(text, Style::Dim)).collect();
     if shows_best {
         let best = value(measured.estimate.best_round, unit, view.lang);
@@ -263,7 +264,7 @@ fn bandwidth_cell(view: &View, page: &mut Page, case: Option<&CaseRecord>) -> Pi
 
 /// What the other estimator says of a bandwidth: `read quiet 15.5 GB/s`.
 fn other_bandwidth(view: &View, case: &CaseRecord, column: usize) -> Option<Piece> {
-    let other = other_value(&case.measured()?.estimate, Unit::BytesPerSecond, view.lang)?;
+    let other = other_value(&case.measured()?.estimate, Unit::BytesPerSecond)?.get(view.lang);
     Some(Piece::new(format!("{} {other}", view.say(BANDWIDTHS[column].1)), Style::Dim))
 }
 

@@ -1,5 +1,6 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
@@ -46,8 +47,8 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     }
     // The median of rounds that saw two sizes of a structure is neither; the remark has both.
     let has_two = measured.flags.iter().any(|flag| flag.kind == FlagKind::PartlyUsed);
-    let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang).filter(|_| !has_two);
-    shown.extend(other.map(|text| Piece::new(text, Style::Dim)));
+    let other = estimators::other_estimator(view.run, case, &estimate, unit).filter(|_| !has_two);
+    shown.extend(other.map(|text| Piece::new(text.get(view.lang), Style::Dim)));
     shown.extend(states(measured, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {
         shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
 use hostmark_analysis::labels::{ProbeLabels, by_axis};
@@ -115,7 +116,7 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
     } else {
         format!("  {}", labels.points(&off).get(view.lang))
     };
-    let interval = low_high(estimate, unit, view.lang).or_else(|| agreement(estimate, view.lang));
+    let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(view.lang));
     let mut interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
     let mut notes = quantities(view, case, measured);
     if estimate.is_unsteady() && estimate.shown_range().is_some() {

@@ -1,9 +1,10 @@
 //! Values along an axis: points read across, or down where there are many kinds of value for each point.
 
-use hostmark_analysis::bilingual::COLON;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use hostmark_analysis::Spoken;
+use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other, percent_number, scale_for, value};
 use hostmark_analysis::labels::ProbeLabels;

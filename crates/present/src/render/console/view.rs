@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::Spoken;
 use hostmark_analysis::format::interval_target;
 use hostmark_analysis::labels::{Labels, ProbeLabels};
 use hostmark_analysis::spoken;
@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     }
 
     /// A label in the reader's language.
-    pub(crate) fn label(&self, label: &Words) -> String {
+    pub(crate) fn label(&self, label: &Message) -> String {
         label.get(self.lang).to_owned()
     }
 

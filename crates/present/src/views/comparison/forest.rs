@@ -1,13 +1,13 @@
 //! The forest plot of a comparison: the changes with their intervals.
 
-use hostmark_analysis::bilingual::{each, fixed};
 use hostmark_analysis::compare::{Against, CaseComparison, Verdict};
+use hostmark_model::Message;
+use hostmark_say::say;
 
 use super::{sign, words};
 use crate::chart::scale::{ScaleKind, change};
 use crate::chart::{Rows, ValueRow};
 use crate::document::{Chart, Drawing};
-use crate::words::said;
 
 /// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.
 const MOST_CHANGES: usize = 40;
@@ -49,22 +49,22 @@ pub(super) fn forest(against: &Against) -> Option<Chart> {
         let interval = format!("{} … {}", change(test.low), change(test.high));
         Some(ValueRow {
             label: words::label(case),
-            remark: each(|lang| format!("{shown} {sign} {}", verdict.get(lang))),
+            remark: Message::joined([Message::plain(format!("{shown} {sign}")), verdict.into()], " "),
             value: effect.ratio,
             interval: Some((test.low, test.high)),
             style: style(case.verdict),
-            reading: each(|lang| format!("{shown} [95 %: {interval}] {}", verdict.get(lang))),
+            reading: Message::joined([Message::plain(format!("{shown} [95 %: {interval}]")), verdict.into()], " "),
         })
     };
     let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];
     let chart = Rows {
-        x_title: fixed(term!("new against base, %")),
+        x_title: term!("new against base, %").into(),
         x: ScaleKind::Change,
         rows: cases.iter().filter_map(row).collect(),
-        styles: styles.into_iter().map(|verdict| fixed(words::verdict_word(verdict))).collect(),
+        styles: styles.into_iter().map(|verdict| words::verdict_word(verdict).into()).collect(),
     };
     let note = (shown < all)
-        .then(|| said!("{shown} of {all} cases, the greatest changes first; all stand in the table below."));
-    let title = fixed(term!("Changes with their intervals"));
+        .then(|| say!("{shown} of {all} cases, the greatest changes first; all stand in the table below."));
+    let title = term!("Changes with their intervals").into();
     (shown > 0).then_some(Chart { title, note, drawing: Drawing::Rows(chart) })
 }

@@ -1,16 +1,14 @@
 //! The words of a comparison.
 
-use hostmark_analysis::bilingual::{COMMA, SEMICOLON, Words, each, fixed, joined, same};
+use hostmark_analysis::bilingual::{COMMA, SEMICOLON};
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
-use hostmark_analysis::words;
 use hostmark_model::{Leading, Message, Text, Unit};
 use hostmark_say::say;
 
 use crate::views::profile;
-use crate::words::said;
 
 const GROUPS: Text = term!("Groups");
 const TABLES: Text = term!("Tables");
@@ -29,16 +27,16 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
 
 /// The verdict of a case in a cell of a table: of what is undecided the change that would have been seen, of another shape the typical
 /// value's.
-pub(super) fn verdict_text(case: &CaseComparison) -> Words {
+pub(super) fn verdict_text(case: &CaseComparison) -> Message {
     match (case.verdict, case.decisive_test()) {
-        (Verdict::Inconclusive, Some(test)) => words(unclear_under(test.visible)),
+        (Verdict::Inconclusive, Some(test)) => unclear_under(test.visible),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
             let change = signed(test.ratio - 1.0);
-            let name = if name == "typical" { fixed(term!("typical")) } else { same(name) };
-            said!("{name} {change} %")
+            let name = if name == "typical" { Message::from(term!("typical")) } else { Message::plain(name) };
+            say!("{name} {change} %")
         }
-        (verdict, _) => fixed(verdict_word(verdict)),
+        (verdict, _) => verdict_word(verdict).into(),
     }
 }
 
@@ -74,10 +72,10 @@ pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group
 }
 
 /// A group's change, the interval of that, and its verdict.
-pub(super) fn group_cells(group: &GroupChange) -> (String, String, Words) {
+pub(super) fn group_cells(group: &GroupChange) -> (String, String, Message) {
     let verdict = match group.verdict {
-        Verdict::Inconclusive => words(unclear_under(group.visible)),
-        verdict => fixed(verdict_word(verdict)),
+        Verdict::Inconclusive => unclear_under(group.visible),
+        verdict => verdict_word(verdict).into(),
     };
     (format!("{} %", signed(group.ratio - 1.0)), interval(group.low, group.high), verdict)
 }
@@ -87,17 +85,18 @@ fn interval(low: f64, high: f64) -> String {
 }
 
 /// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
-pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Words> {
+pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Message> {
     let mut remarks = Vec::new();
     if group.heterogeneity > NOTABLE_SPREAD {
         let spread = percent(group.heterogeneity);
-        remarks.push(said!("its probes differ by {spread}"));
+        remarks.push(say!("its probes differ by {spread}"));
     }
     let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
     let odd = group.odd.iter().filter_map(case);
-    let odd: Vec<Words> = odd.map(|case| each(|lang| format!("{} {}", case.label.get(lang), change(case).0))).collect();
+    let odd: Vec<Message> =
+        odd.map(|case| Message::joined([Message::from(&case.label), change(case).0.into()], " ")).collect();
     if !odd.is_empty() {
-        remarks.push(said!("unlike the rest: {odd}", odd = Message::joined(odd, SEMICOLON)));
+        remarks.push(say!("unlike the rest: {odd}", odd = Message::joined(odd, SEMICOLON)));
     }
     remarks
 }
@@ -111,66 +110,66 @@ pub(super) fn is_change(verdict: Verdict) -> bool {
 }
 
 /// What is known of a side, one fact each, behind its name.
-pub(super) fn of_side(side: &Side) -> Vec<Words> {
+pub(super) fn of_side(side: &Side) -> Vec<Message> {
     let runs = &side.runs;
-    let distinct = |all: Vec<Words>| {
-        let mut seen: Vec<Words> = Vec::new();
+    let distinct = |all: Vec<Message>| {
+        let mut seen: Vec<Message> = Vec::new();
         for text in all {
             if !seen.contains(&text) {
                 seen.push(text);
             }
         }
-        joined(&seen, Text::name(" | "))
+        Message::joined(seen, Text::name(" | "))
     };
     let mut facts = vec![
-        distinct(runs.iter().map(|run| same(&run.host)).collect()),
-        distinct(runs.iter().map(|run| same(&run.kernel)).collect()),
+        distinct(runs.iter().map(|run| Message::plain(&run.host)).collect()),
+        distinct(runs.iter().map(|run| Message::plain(&run.kernel)).collect()),
         distinct(
-            runs.iter().map(|run| run.imported.as_ref().map_or_else(|| fixed(profile(run.profile)), same)).collect(),
+            runs.iter()
+                .map(|run| run.imported.as_ref().map_or_else(|| profile(run.profile).into(), Message::plain))
+                .collect(),
         ),
     ];
     facts.push(match runs.len() {
-        1 => said!("{runs:run}", runs = 1),
-        runs => said!("{runs} runs, pooled"),
+        1 => say!("{runs:run}", runs = 1),
+        runs => say!("{runs} runs, pooled"),
     });
     // In whatever order they were named.
     let started = || runs.iter().map(|run| run.started.as_str());
     facts.extend(started().min().zip(started().max()).map(|(first, last)| match first == last {
-        true => same(first),
-        false => same(format!("{first} … {last}")),
+        true => first.into(),
+        false => format!("{first} … {last}").into(),
     }));
-    facts.retain(|fact| !fact.en.is_empty());
+    facts.retain(|fact| !fact.is_empty());
     facts
 }
 
 /// The values of both sides in one scale, so that the eye can compare them.
-pub(super) fn values(case: &CaseComparison) -> [Words; 2] {
+pub(super) fn values(case: &CaseComparison) -> [Message; 2] {
     let value = |value: &Option<SideValue>| value.as_ref().map(|value| value.value);
     in_one_scale(case, [value(&case.base), value(&case.new)])
 }
 
-fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2]) -> [Words; 2] {
+fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2]) -> [Message; 2] {
     let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.value);
     let scale = scale_for(known, case.unit.unwrap_or(Unit::Count));
     values.map(|value| match value {
-        None => same("–"),
-        Some(value) => {
-            each(|lang| format!("{} {}", in_scale(value, scale), scale.suffix.get(lang)).trim_end().to_owned())
-        }
+        None => "–".into(),
+        Some(value) => scale.with_suffix(in_scale(value, scale)),
     })
 }
 
 /// A case as it is called, with the estimator where that is the quiet value.
-pub(super) fn label(case: &CaseComparison) -> Words {
-    each(|lang| called(case.label.get(lang), case.estimator.unwrap_or_default(), lang))
+pub(super) fn label(case: &CaseComparison) -> Message {
+    called(&case.label, case.estimator.unwrap_or_default())
 }
 
 /// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.
-pub(super) fn others(case: &CaseComparison) -> Option<Words> {
+pub(super) fn others(case: &CaseComparison) -> Option<Message> {
     let other = case.beside?;
     let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)]);
     let name = estimator(other.estimator);
-    Some(each(|lang| format!("{} {} → {}", name.get(lang), base.get(lang), new.get(lang))))
+    Some(Message::joined([name.into(), Message::joined([base, new], " → ")], " "))
 }
 
 /// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
@@ -190,7 +189,7 @@ pub(super) fn change(case: &CaseComparison) -> (String, String) {
 }
 
 /// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
-pub(super) fn grounds(case: &CaseComparison) -> Option<Words> {
+pub(super) fn grounds(case: &CaseComparison) -> Option<Message> {
     let test = case.decisive_test()?;
     let p = match test.adjusted_p_value {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
@@ -201,12 +200,12 @@ pub(super) fn grounds(case: &CaseComparison) -> Option<Words> {
         0 => say!("assumed"),
         runs => say!("{runs:run}"),
     };
-    Some(said!("{p}, changed by {within} at most, runs differ by {deviation} ({by})"))
+    Some(say!("{p}, changed by {within} at most, runs differ by {deviation} ({by})"))
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
-pub(super) fn reasons(against: &Against) -> Vec<(&Words, Vec<&CaseComparison>)> {
-    let mut groups: Vec<(&Words, Vec<&CaseComparison>)> = Vec::new();
+pub(super) fn reasons(against: &Against) -> Vec<(&Text<String>, Vec<&CaseComparison>)> {
+    let mut groups: Vec<(&Text<String>, Vec<&CaseComparison>)> = Vec::new();
     for case in &against.cases {
         let Some(reason) = &case.reason else { continue };
         match groups.iter_mut().find(|(known, _)| **known == reason.text) {
@@ -259,9 +258,9 @@ fn without(one: &Without) -> Message {
 
 /// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (unclear under 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
 /// on the new side)`.
-pub(super) fn summary(against: &Against) -> Words {
+pub(super) fn summary(against: &Against) -> Message {
     let counts = against.counts;
-    let word = |verdict: Verdict| Message::from(verdict_word(verdict));
+    let word = |verdict: Verdict| verdict_word(verdict).into();
     let undecided = match counts.visible.map(unclear_under) {
         None => word(Verdict::Inconclusive),
         Some(unclear) => say!("inconclusive ({unclear}, median)"),
@@ -278,37 +277,37 @@ pub(super) fn summary(against: &Against) -> Words {
         (counts.partly_failed, say!("failed in some runs"), false),
     ];
     let named = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
-    words(Message::joined(named.map(|(count, word, _)| say!("{count} {word}")), COMMA))
+    Message::joined(named.map(|(count, word, _)| say!("{count} {word}")), COMMA)
 }
 
 /// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
-pub(super) fn method(against: &Against) -> Vec<Words> {
+pub(super) fn method(against: &Against) -> Vec<Message> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let assumed = tests().filter(|test| test.runs == 0).count();
     let tests_of_runs: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut told = Vec::new();
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
-        told.push(said!("(quiet) values are of an undisturbed core, all others typical ones"));
+        told.push(say!("(quiet) values are of an undisturbed core, all others typical ones"));
     }
     if let Some(program) = &against.program {
-        told.push(said!("one program measured both sides: SHA-256 {program}"));
+        told.push(say!("one program measured both sides: SHA-256 {program}"));
     }
     if !tests_of_runs.is_empty() {
         let runs = tests_of_runs.iter().map(|test| test.runs);
         let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
         let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
-        told.push(said!(
+        told.push(say!(
             "how much runs differ is told for {cases:case} by {runs:run}: of both sides, and earlier ones of their environments",
             cases = tests_of_runs.len()
         ));
     }
     if assumed > 0 {
-        told.push(said!(
+        told.push(say!(
             "how much runs differ is assumed for {assumed:case}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more"
         ));
     }
     if !tests_of_runs.is_empty() || assumed > 0 {
-        told.push(said!(
+        told.push(say!(
             "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five",
             within = limit(against.same_within)
         ));
@@ -317,7 +316,7 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
     if against.counts.changed_shape > 0
         || aspects.any(|aspect| aspect.test.is_shown() && aspect.evidence != Evidence::Repeats)
     {
-        told.push(said!(
+        told.push(say!(
             "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark"
         ));
     }

@@ -1,29 +1,27 @@
 //! The words of a fleet's report.
 
-use hostmark_analysis::bilingual::{Words, each, same};
 use hostmark_analysis::fleet::{
     BetweenHosts, Carried, CaseBesideUsual, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart,
     RareFact, SharedFact, WithinBy,
 };
-use hostmark_analysis::format::{QUIET, called, estimator, percent};
-use hostmark_analysis::words;
+use hostmark_analysis::format::{QUIET, amount, called, estimator, percent};
 use hostmark_model::{Leading, Message, Text, Unit};
 use hostmark_say::say;
 
-use crate::words::{COMMA, amount, said};
+use crate::words::COMMA;
 
 /// Groups of an odd host that are named in a line.
 const MOST_GROUPS: usize = 4;
 
 /// How many hosts there are and how many are odd.
-pub(super) fn summary(fleet: &Fleet) -> Words {
+pub(super) fn summary(fleet: &Fleet) -> Message {
     let cases = fleet.kinds.iter().flat_map(|kind| &kind.usual);
     let slow: Vec<Message> = cases.filter_map(slow_as_a_whole).collect();
     let apart = hosts_apart(fleet);
-    words(match slow.is_empty() {
+    match slow.is_empty() {
         true => apart,
         false => say!("{apart}. But {slow}", slow = Message::joined(slow, COMMA)),
-    })
+    }
 }
 
 /// Of a case in which most hosts are slower than usual: `8 of 8 have a slower DRAM than 9 of 10 such servers`.
@@ -49,13 +47,13 @@ fn hosts_apart(fleet: &Fleet) -> Message {
 }
 
 /// A kind and how many hosts it has.
-pub(super) fn kind(kind: &KindOfHosts) -> Words {
-    said!("{kind}: {hosts:host}", kind = kind.title, hosts = kind.hosts.len())
+pub(super) fn kind(kind: &KindOfHosts) -> Message {
+    say!("{kind}: {hosts:host}", kind = kind.title, hosts = kind.hosts.len())
 }
 
 /// Why there is no verdict of a kind.
-pub(super) fn no_verdict(kind: &KindOfHosts) -> Words {
-    said!("no verdict: {hosts:host}, and it takes {LEAST_HOSTS} to tell what is usual", hosts = kind.hosts.len())
+pub(super) fn no_verdict(kind: &KindOfHosts) -> Message {
+    say!("no verdict: {hosts:host}, and it takes {LEAST_HOSTS} to tell what is usual", hosts = kind.hosts.len())
 }
 
 /// A change of what is delivered: `−21 %`.
@@ -69,25 +67,25 @@ pub(crate) fn change(change: f64) -> String {
 }
 
 /// A case in which a host stands out, with what the other estimator says: `cpu.latency@op=add −12 % (quiet; typical −3 %)`.
-pub(super) fn odd_case(case: &OddCase) -> Words {
+pub(super) fn odd_case(case: &OddCase) -> Message {
     let what = format!("{} {}", case.id, change(case.change));
-    let Some(beside) = case.beside else { return each(|lang| called(&what, case.estimator, lang)) };
+    let Some(beside) = case.beside else { return called(what, case.estimator) };
     let other = say!("{name} {change}", name = estimator(beside.estimator), change = change(beside.change));
-    words(match case.estimator {
+    match case.estimator {
         Leading::Quiet => say!("{what} ({QUIET}; {other})"),
         _ => say!("{what} ({other})"),
-    })
+    }
 }
 
 /// In what a host stands out: `memory −21 %, paging −8 %`.
-pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult) -> Words {
+pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult) -> Message {
     let group = |number: &usize| {
         let place = host.groups.get(*number).copied().flatten()?;
-        Some(Message::from(&same(format!("{} {}", kind.groups.get(*number)?.name, change(place.change)))))
+        Some(format!("{} {}", kind.groups.get(*number)?.name, change(place.change)).into())
     };
     let parts = host.odd_groups.iter().take(MOST_GROUPS).filter_map(group);
     let more = host.odd_groups.len().saturating_sub(MOST_GROUPS);
-    words(Message::joined(parts.chain((more > 0).then(|| say!("{groups} more", groups = more))), COMMA))
+    Message::joined(parts.chain((more > 0).then(|| say!("{groups} more", groups = more))), COMMA)
 }
 
 pub(super) const BY_CHANCE: Text = term!("by chance");
@@ -101,14 +99,14 @@ pub(super) fn by_chance(p: f64) -> Message {
 }
 
 /// A fact of an odd host.
-pub(super) fn reason(reason: &RareFact) -> Words {
+pub(super) fn reason(reason: &RareFact) -> Message {
     let RareFact { label, value, usual, others, of, .. } = reason;
-    said!("{label}: {value}, usually {usual}; {others} of {of} others have it")
+    say!("{label}: {value}, usually {usual}; {others} of {of} others have it")
 }
 
 /// What goes with being odd.
-pub(super) fn cause(cause: &SharedFact) -> Words {
-    let fact = each(|lang| format!("{} {}", cause.label.get(lang), cause.value.get(lang)));
+pub(super) fn cause(cause: &SharedFact) -> Message {
+    let fact = Message::joined([&cause.label, &cause.value], " ");
     let ((odd, all_odd), (others, all)) = (cause.odd, cause.others);
     let mut shared = say!("{fact}: shared by {odd} of {all_odd} odd, {others} of {all} others");
     if let Some(p) = cause.p {
@@ -117,26 +115,26 @@ pub(super) fn cause(cause: &SharedFact) -> Words {
     if !cause.along.is_empty() {
         shared = say!("{shared}; the same hosts: {along}", along = Message::joined(&cause.along, COMMA));
     }
-    words(shared)
+    shared
 }
 
-pub(super) fn drift(drift: &Drift) -> Words {
+pub(super) fn drift(drift: &Drift) -> Message {
     let Drift { host, group, runs, time: (from, to), p, .. } = drift;
     let (change, chance) = (change(drift.change), by_chance(*p));
-    said!("{host}, {group}: {change} over {runs} runs from {from} to {to} ({chance})")
+    say!("{host}, {group}: {change} over {runs} runs from {from} to {to} ({chance})")
 }
 
 /// What the tournament tells: how many pairs, ways that are worse than both hosts' other ways, and pairs that could not be measured.
-pub(super) fn pairs(fleet: &Fleet) -> Vec<Words> {
+pub(super) fn pairs(fleet: &Fleet) -> Vec<Message> {
     fleet.between.iter().flat_map(between).collect()
 }
 
-fn between(between: &BetweenHosts) -> Vec<Words> {
+fn between(between: &BetweenHosts) -> Vec<Message> {
     let met = between.measured;
-    let mut lines = vec![words(match between.apart.len() {
+    let mut lines = vec![match between.apart.len() {
         0 => say!("{met} measured, both ways counted: none is worse than its two hosts' other ways"),
         apart => say!("{met} measured, both ways counted: {apart} worse than both hosts' other ways"),
-    })];
+    }];
     lines.extend(between.apart.iter().map(|pair| {
         let PairApart { from, to, carried, value, change: off } = pair;
         let (unit, what) = match carried {
@@ -144,13 +142,13 @@ fn between(between: &BetweenHosts) -> Vec<Words> {
             Carried::RoundTrip => (Unit::Nanoseconds, term!("round trip")),
         };
         let (value, off) = (amount(*value, unit), change(*off));
-        said!("{from} → {to}: {what} {value}, delivers {off} beside what the two do with others")
+        say!("{from} → {to}: {what} {value}, delivers {off} beside what the two do with others")
     }));
     lines.extend(between.failed.iter().map(|pair| {
-        said!("{from} → {to} failed: {why}", from = pair.from, to = pair.to, why = crate::words::in_both(&pair.reason))
+        say!("{from} → {to} failed: {why}", from = pair.from, to = pair.to, why = crate::words::in_both(&pair.reason))
     }));
     if !between.failed.is_empty() {
-        lines.push(said!("measure them again: hostmark fleet run --pairs --resume"));
+        lines.push(say!("measure them again: hostmark fleet run --pairs --resume"));
     }
     lines
 }
@@ -197,28 +195,28 @@ pub(super) const NOT_KNOWN: Text = term!("not known", "fleet");
 const FEW_NAMES: usize = 3;
 
 /// Beside which servers hosts stand.
-pub(super) fn beside_usual(cases: &[CaseBesideUsual]) -> Words {
+pub(super) fn beside_usual(cases: &[CaseBesideUsual]) -> Message {
     let machine = cases.first().map(|case| case.machine.clone()).unwrap_or_default();
-    said!("Beside {machine}; usual is from their 10th to their 90th percentile:")
+    say!("Beside {machine}; usual is from their 10th to their 90th percentile:")
 }
 
 /// How many deliver less than usual, and which deliver least: `2: n17 60 %, n4 30 %`.
-pub(super) fn worse(case: &CaseBesideUsual) -> Words {
-    named(case.worse.iter().map(|(host, times)| same(format!("{host} {}", percent(times - 1.0)))))
+pub(super) fn worse(case: &CaseBesideUsual) -> Message {
+    named(case.worse.iter().map(|(host, times)| format!("{host} {}", percent(times - 1.0)).into()))
 }
 
 /// Of how many that is not known, and why.
-pub(super) fn unknown(case: &CaseBesideUsual) -> Words {
-    named(case.unknown.iter().map(|(host, why)| each(|lang| format!("{host} {}", why.get(lang)))))
+pub(super) fn unknown(case: &CaseBesideUsual) -> Message {
+    named(case.unknown.iter().map(|(host, why)| Message::joined([Message::plain(host), Message::from(why)], " ")))
 }
 
 /// How many there are, and the first of them.
-fn named(hosts: impl ExactSizeIterator<Item = Words>) -> Words {
+fn named(hosts: impl ExactSizeIterator<Item = Message>) -> Message {
     let count = hosts.len();
     let few = Message::joined(hosts.take(FEW_NAMES), COMMA);
     match count {
-        0 => same("0"),
-        1..=FEW_NAMES => said!("{count}: {few}"),
-        _ => said!("{count}: {few} …"),
+        0 => "0".into(),
+        1..=FEW_NAMES => say!("{count}: {few}"),
+        _ => say!("{count}: {few} …"),
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_analysis::bilingual::{COLON, COMMA, Words, each, fixed, joined, same};
-use hostmark_analysis::format::{number, value};
+use hostmark_analysis::bilingual::{COLON, COMMA};
+use hostmark_analysis::format::{amount, number, value};
 use hostmark_analysis::network::queue_text;
 use hostmark_model::{
-    CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, Lang, LoopbackFacts, NetworkInterface, NodeFact,
-    Purpose, Text, Unit,
+    CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, Lang, LoopbackFacts, Message, NetworkInterface,
+    NodeFact, Purpose, Text, Unit,
 };
+use hostmark_say::say;
 
 use super::{Block, fact, id_list, switch};
-use crate::words::{amount, said};
 
 /// More devices would bury the rest; the file has all of them.
 const MOST_DEVICES: usize = 8;
@@ -21,17 +21,17 @@ const MOST_OPTIONS: usize = 6;
 pub(super) fn cpu(report: &HostReport) -> Block {
     let (host, cpu) = (&report.host, &report.host.cpu);
     let mut block = Block::new(Text::name("CPU"), &host.hostname);
-    block.row(term!("model"), [same(cpu.named_model().unwrap_or_default()), same(&cpu.architecture)]);
+    block.row(term!("model"), [cpu.named_model().unwrap_or_default().into(), Message::plain(&cpu.architecture)]);
     let online: Vec<usize> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus();
     let mut counts = Vec::new();
     if !online.is_empty() {
-        counts.push(said!("{count} online ({cpus})", count = online.len(), cpus = id_list(&online)));
+        counts.push(say!("{count} online ({cpus})", count = online.len(), cpus = id_list(&online)));
         if usable != online {
-            counts.push(said!("{count} usable ({cpus})", count = usable.len(), cpus = id_list(&usable)));
+            counts.push(say!("{count} usable ({cpus})", count = usable.len(), cpus = id_list(&usable)));
         }
         if cpu.packages > 0 {
-            counts.push(said!("{packages:package}", packages = cpu.packages));
+            counts.push(say!("{packages:package}", packages = cpu.packages));
         }
         counts.extend(cpu.smt_active.map(|is_on| fact(Text::name("SMT"), switch(is_on))));
     }
@@ -42,55 +42,55 @@ pub(super) fn cpu(report: &HostReport) -> Block {
     if max_hz > 0.0 {
         clock.push(up_to(max_hz));
     }
-    clock.extend(cpu.governor.as_ref().map(|name| said!("governor {name}")));
-    clock.extend(cpu.frequency_driver.as_ref().map(|name| said!("driver {name}")));
+    clock.extend(cpu.governor.as_ref().map(|name| say!("governor {name}")));
+    clock.extend(cpu.frequency_driver.as_ref().map(|name| say!("driver {name}")));
     clock.extend(cpu.turbo.map(|is_on| fact(term!("turbo"), switch(is_on))));
     if clock.is_empty() {
-        clock.push(fixed(term!("not visible from here")));
+        clock.push(term!("not visible from here").into());
     }
     block.row(term!("frequency"), clock);
     block.row(term!("core kinds"), cpu.kinds.iter().map(of_kind));
     let kept = [("isolcpus", &cpu.isolated), ("nohz_full", &cpu.tickless), ("rcu_nocbs", &cpu.callback_free)];
     let kept = kept.iter().filter_map(|(name, ids)| {
-        ids.as_ref().filter(|ids| !ids.is_empty()).map(|ids| same(format!("{name} {}", id_list(ids))))
+        ids.as_ref().filter(|ids| !ids.is_empty()).map(|ids| format!("{name} {}", id_list(ids)).into())
     });
     block.row(term!("kept apart"), kept);
-    let mut firmware: Vec<Words> = cpu.microcode.iter().map(|code| said!("microcode {code}")).collect();
+    let mut firmware: Vec<Message> = cpu.microcode.iter().map(|code| say!("microcode {code}")).collect();
     let maker = [&host.firmware.vendor, &host.firmware.product].map(|part| part.clone().unwrap_or_default()).join(" ");
-    firmware.push(same(maker.trim()));
+    firmware.push(maker.trim().into());
     firmware.extend(host.firmware.bios_version.as_ref().map(|version| {
         let date = host.firmware.bios_date.as_ref().map(|date| format!(" ({date})")).unwrap_or_default();
-        said!("firmware {version}{date}")
+        say!("firmware {version}{date}")
     }));
     block.row(term!("machine"), firmware);
     block
 }
 
-fn up_to(hz: f64) -> Words {
-    said!("up to {clock}", clock = amount(hz, Unit::Hertz))
+fn up_to(hz: f64) -> Message {
+    say!("up to {clock}", clock = amount(hz, Unit::Hertz))
 }
 
 /// `performance 0-15: up to 5.70 GHz, governor performance`, with the limit where one is set below that.
-fn of_kind(kind: &CoreKindFact) -> Words {
+fn of_kind(kind: &CoreKindFact) -> Message {
     let limit = kind.limit_hz.filter(|&limit| kind.max_hz.is_none_or(|most| limit < most));
     let parts = [
         kind.max_hz.map(up_to),
-        limit.map(|limit| said!("limited to {clock}", clock = amount(limit, Unit::Hertz))),
-        kind.governor.as_ref().map(|name| said!("governor {name}")),
+        limit.map(|limit| say!("limited to {clock}", clock = amount(limit, Unit::Hertz))),
+        kind.governor.as_ref().map(|name| say!("governor {name}")),
     ];
-    let parts: Vec<Words> = parts.into_iter().flatten().collect();
+    let parts: Vec<Message> = parts.into_iter().flatten().collect();
     let name = match kind.name.as_str() {
-        "performance" => fixed(term!("performance")),
-        "efficiency" => fixed(term!("efficiency")),
-        "low_power" => fixed(term!("low power")),
-        other => same(other),
+        "performance" => Message::from(term!("performance")),
+        "efficiency" => term!("efficiency").into(),
+        "low_power" => term!("low power").into(),
+        other => other.into(),
     };
-    let cpus = each(|lang| format!("{} {}", name.get(lang), id_list(&kind.cpus)));
-    joined(&[cpus, joined(&parts, COMMA)], COLON)
+    let cpus = Message::joined([name, id_list(&kind.cpus).into()], " ");
+    Message::joined([cpus, Message::joined(parts, COMMA)], COLON)
 }
 
 /// `L2 1 MiB × 2`: each kind of cache once, with its number.
-fn caches(report: &HostReport) -> Vec<Words> {
+fn caches(report: &HostReport) -> Vec<Message> {
     let mut counts: BTreeMap<(u8, u8, u64), usize> = BTreeMap::new();
     for cache in &report.host.caches {
         let kind = match cache.kind {
@@ -102,12 +102,12 @@ fn caches(report: &HostReport) -> Vec<Words> {
     }
     let name = |((level, kind, size), count): (&(u8, u8, u64), &usize)| {
         let letter = ["d", "i", ""][usize::from(*kind)];
-        let times = if *count > 1 { format!(" × {count}") } else { String::new() };
+        let times = if *count > 1 { format!("× {count}") } else { String::new() };
         let size = match *size {
-            0 => fixed(term!("of untold size")),
+            0 => term!("of untold size").into(),
             bytes => amount(bytes as f64, Unit::Bytes),
         };
-        each(|lang| format!("L{level}{letter} {}{times}", size.get(lang)))
+        Message::joined([format!("L{level}{letter}").into(), size, times.into()], " ")
     };
     counts.iter().map(name).collect()
 }
@@ -121,11 +121,11 @@ pub(super) fn memory(report: &HostReport) -> Block {
     let mut block = Block::new(term!("Memory"), "");
     let mut size = Vec::new();
     if memory.total_bytes > 0 {
-        size.push(same(bytes(memory.total_bytes)));
-        size.push(said!("{size} available", size = bytes(memory.available_bytes)));
+        size.push(bytes(memory.total_bytes).into());
+        size.push(say!("{size} available", size = bytes(memory.available_bytes)));
         size.push(match memory.swap_total_bytes {
-            0 => fixed(term!("no swap")),
-            total => said!("swap {total}, {used} used", total = bytes(total), used = bytes(memory.swap_used_bytes)),
+            0 => term!("no swap").into(),
+            total => say!("swap {total}, {used} used", total = bytes(total), used = bytes(memory.swap_used_bytes)),
         });
     }
     block.row(term!("size"), size);
@@ -136,24 +136,24 @@ pub(super) fn memory(report: &HostReport) -> Block {
     }
     let module = |((kind, size, rate), count): (&(String, u64, Option<u64>), &usize)| {
         let rate = rate.map(|rate| format!(" {} MT/s", rate / 1_000_000)).unwrap_or_default();
-        same(format!("{count} × {} {kind}{rate}", bytes(*size)))
+        format!("{count} × {} {kind}{rate}", bytes(*size)).into()
     };
     block.row(term!("modules"), kinds.iter().map(module));
     let node = |node: &NodeFact| {
         let cpus = if node.cpus.is_empty() { "–".to_owned() } else { id_list(&node.cpus) };
-        same(format!("{}: {}, CPU {cpus}{}", node.id, bytes(node.memory_bytes), pools(&node.huge_pages)))
+        format!("{}: {}, CPU {cpus}{}", node.id, bytes(node.memory_bytes), pools(&node.huge_pages)).into()
     };
     block.row(term!("nodes"), host.nodes.iter().map(node));
     let mut pages = Vec::new();
     if memory.page_bytes > 0 {
-        pages.push(said!("base {size}", size = bytes(memory.page_bytes)));
+        pages.push(say!("base {size}", size = bytes(memory.page_bytes)));
     }
-    pages.extend(memory.pmd_page_bytes.map(|size| said!("huge {size}", size = bytes(size))));
-    pages.extend(memory.transparent_huge_pages.as_ref().map(|mode| same(format!("THP {mode}"))));
-    pages.extend(memory.transparent_huge_page_defrag.as_ref().map(|mode| same(format!("defrag {mode}"))));
+    pages.extend(memory.pmd_page_bytes.map(|size| say!("huge {size}", size = bytes(size))));
+    pages.extend(memory.transparent_huge_pages.as_ref().map(|mode| format!("THP {mode}").into()));
+    pages.extend(memory.transparent_huge_page_defrag.as_ref().map(|mode| format!("defrag {mode}").into()));
     pages.extend(memory.huge_pages.as_ref().map(|all| match all.is_empty() {
-        true => fixed(term!("none reserved")),
-        false => said!("reserved{pools}", pools = pools(all)),
+        true => term!("none reserved").into(),
+        false => say!("reserved{pools}", pools = pools(all)),
     }));
     block.row(term!("pages"), pages);
     let mut ways = Vec::new();
@@ -164,7 +164,7 @@ pub(super) fn memory(report: &HostReport) -> Block {
         (Text::name("swappiness"), memory.swappiness),
         (Text::name("overcommit"), memory.overcommit),
     ];
-    ways.extend(plain.iter().filter_map(|(name, mode)| Some(fact(*name, same((*mode)?.to_string())))));
+    ways.extend(plain.iter().filter_map(|(name, mode)| Some(fact(*name, Message::plain((*mode)?.to_string())))));
     block.row(term!("policies"), ways);
     block
 }
@@ -185,11 +185,11 @@ pub(super) fn devices(report: &HostReport) -> Block {
     }
     let devices = host.storage.devices.iter().map(|device| {
         let size = amount(device.size_bytes as f64, Unit::Bytes);
-        let mut words = vec![each(|lang| format!("{} {}", device.name, size.get(lang)))];
-        words.extend(device.model.as_ref().map(same));
-        words.extend(device.rotational.map(|rotational| fixed(rotation(&device.name, rotational))));
-        words.extend(device.scheduler.as_ref().map(same));
-        joined(&words, Text::name(", "))
+        let mut words = vec![Message::joined([Message::plain(&device.name), size], " ")];
+        words.extend(device.model.as_ref().map(Message::plain));
+        words.extend(device.rotational.map(|rotational| rotation(&device.name, rotational).into()));
+        words.extend(device.scheduler.as_ref().map(Message::plain));
+        Message::joined(words, Text::name(", "))
     });
     block.row(term!("disks"), few(devices.collect()));
     block.row(term!("network"), few(host.network.iter().map(interface).collect()));
@@ -197,17 +197,17 @@ pub(super) fn devices(report: &HostReport) -> Block {
     block
 }
 
-fn loopback(lo: &LoopbackFacts) -> Vec<Words> {
-    let mut words: Vec<Words> = lo.mtu_bytes.map(|mtu| same(format!("MTU {mtu}"))).into_iter().collect();
-    words.extend(lo.queue.as_ref().map(|queue| same(queue_text(queue))));
+fn loopback(lo: &LoopbackFacts) -> Vec<Message> {
+    let mut words: Vec<Message> = lo.mtu_bytes.map(|mtu| format!("MTU {mtu}").into()).into_iter().collect();
+    words.extend(lo.queue.as_ref().map(|queue| queue_text(queue).into()));
     match lo.filter_rules {
-        Some(0) => words.push(fixed(term!("no packet-filter rules"))),
-        Some(1) => words.push(said!("{rules} packet-filter rule", rules = 1)),
-        Some(rules) => words.push(said!("{rules} packet-filter rules")),
+        Some(0) => words.push(term!("no packet-filter rules").into()),
+        Some(1) => words.push(say!("{rules} packet-filter rule", rules = 1)),
+        Some(rules) => words.push(say!("{rules} packet-filter rules")),
         None if lo.is_unknown() => {}
-        None => words.push(fixed(term!("packet-filter rules unknown"))),
+        None => words.push(term!("packet-filter rules unknown").into()),
     }
-    words.extend(lo.programs.iter().flatten().map(same));
+    words.extend(lo.programs.iter().flatten().map(Message::plain));
     words
 }
 
@@ -222,44 +222,48 @@ fn rotation(name: &str, is_rotational: bool) -> Text {
 }
 
 /// The first ones, and how many more there are.
-fn few(mut all: Vec<Words>) -> Vec<Words> {
+fn few(mut all: Vec<Message>) -> Vec<Message> {
     let more = all.len().saturating_sub(MOST_DEVICES);
     if more > 0 {
         all.truncate(MOST_DEVICES);
-        all.push(said!("{devices} more", devices = more));
+        all.push(say!("{devices} more", devices = more));
     }
     all
 }
 
-fn place(directory: &DirectoryFact) -> Vec<Words> {
-    let mut facts = vec![same(&directory.path)];
+fn place(directory: &DirectoryFact) -> Vec<Message> {
+    let mut facts = vec![Message::plain(&directory.path)];
     if let (Some(filesystem), Some(device)) = (&directory.filesystem, &directory.device) {
-        facts.push(same(if filesystem == device { filesystem.clone() } else { format!("{filesystem} {device}") }));
+        facts.push(Message::plain(if filesystem == device {
+            filesystem.clone()
+        } else {
+            format!("{filesystem} {device}")
+        }));
     }
     // The mount names its own device.
     if directory.stack.len() > 2 || directory.filesystem.as_deref() == Some("overlay") {
-        let stack: Vec<Words> = directory.stack.iter().map(same).collect();
-        facts.push(joined(&stack, Text { en: " on ", zh: " ← " }));
+        let stack: Vec<Message> = directory.stack.iter().map(Message::plain).collect();
+        facts.push(Message::joined(stack, Text { en: " on ", zh: " ← " }));
     }
-    facts.extend(directory.available_bytes.map(|room| said!("{room} free", room = amount(room as f64, Unit::Bytes))));
+    facts.extend(directory.available_bytes.map(|room| say!("{room} free", room = amount(room as f64, Unit::Bytes))));
     let options: Vec<&str> = directory.options.iter().take(MOST_OPTIONS).map(String::as_str).collect();
-    facts.push(same(options.join(",") + if directory.options.len() > MOST_OPTIONS { ",…" } else { "" }));
+    facts.push(Message::plain(options.join(",") + if directory.options.len() > MOST_OPTIONS { ",…" } else { "" }));
     facts
 }
 
-fn interface(link: &NetworkInterface) -> Words {
-    let mut words = vec![same(&link.name)];
-    words.extend(link.driver.as_ref().map(same));
+fn interface(link: &NetworkInterface) -> Message {
+    let mut words = vec![Message::plain(&link.name)];
+    words.extend(link.driver.as_ref().map(Message::plain));
     words.extend(link.bits_per_s.map(|rate| match rate {
-        rate if rate >= 1_000_000_000 => same(format!("{} Gbit/s", number(rate as f64 / 1e9))),
-        rate => same(format!("{} Mbit/s", number(rate as f64 / 1e6))),
+        rate if rate >= 1_000_000_000 => format!("{} Gbit/s", number(rate as f64 / 1e9)).into(),
+        rate => format!("{} Mbit/s", number(rate as f64 / 1e6)).into(),
     }));
-    words.extend(link.mtu_bytes.map(|mtu| same(format!("MTU {mtu}"))));
+    words.extend(link.mtu_bytes.map(|mtu| format!("MTU {mtu}").into()));
     words.extend(link.state.as_deref().map(|state| match state {
-        "up" => fixed(term!("up")),
-        "down" => fixed(term!("down")),
-        "unknown" => Words::default(),
-        other => same(other),
+        "up" => term!("up").into(),
+        "down" => term!("down").into(),
+        "unknown" => Message::default(),
+        other => other.into(),
     }));
-    joined(&words, Text::name(" "))
+    Message::joined(words, Text::name(" "))
 }

@@ -3,8 +3,7 @@
 mod hardware;
 mod system;
 
-use hostmark_analysis::bilingual::{Words, each, fixed, same};
-use hostmark_model::{HostReport, Text};
+use hostmark_model::{HostReport, Message, Text};
 
 use crate::document::{Cell, Row, Table, TableLayout};
 
@@ -19,22 +18,21 @@ struct Block(Table);
 
 impl Block {
     fn new(title: Text, remark: &str) -> Block {
-        let (title, caption) = (fixed(title), same(remark));
+        let (title, caption) = (title.into(), remark.into());
         Block(Table { title, caption, layout: TableLayout::Labels, ..Table::default() })
     }
 
     /// Adds a row. A fact without words is none.
-    fn row(&mut self, label: Text, facts: impl IntoIterator<Item = Words>) {
-        let facts = facts.into_iter().filter(|fact| !fact.en.is_empty());
+    fn row(&mut self, label: Text, facts: impl IntoIterator<Item = Message>) {
+        let facts = facts.into_iter().filter(|fact| !fact.is_empty());
         let facts = Cell { lines: facts.collect(), ..Cell::default() };
-        self.0.rows.push(Row { cells: vec![fixed(label).into(), facts], ..Row::default() });
+        self.0.rows.push(Row { cells: vec![Message::from(label).into(), facts], ..Row::default() });
     }
 }
 
 /// A fact with a space before its value: `turbo on`.
-fn fact(name: Text, value: impl Into<Words>) -> Words {
-    let value = value.into();
-    each(|lang| format!("{} {}", name.get(lang), value.get(lang)))
+fn fact(name: Text, value: impl Into<Message>) -> Message {
+    Message::joined([name.into(), value.into()], " ")
 }
 
 const fn switch(is_on: bool) -> Text {

@@ -21,7 +21,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
 fn counted(view: &View, estimate: &Estimate, unit: Unit) -> String {
     let shown = value(estimate.value(), unit, view.lang);
     let is_split = estimate.agreement.is_some_and(|share| share < 1.0);
-    match agreement(estimate, view.lang).filter(|_| is_split) {
+    match agreement(estimate).filter(|_| is_split) {
         Some(share) => format!("{shown} [{share}]"),
         None => shown,
     }
