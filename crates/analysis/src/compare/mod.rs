@@ -235,6 +235,8 @@ pub enum ReasonKind {
     Failed,
     /// It was skipped on a side.
     Skipped,
+    /// Trials on one machine chose another kernel.
+    OtherKernel,
     /// Another tool was asked to do something else.
     Asked,
     /// The pages that the kernel gave differ.

@@ -85,8 +85,33 @@ pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictR
             reason(ReasonKind::Unit, On::Both, text)
         })
         .or_else(|| without(base, new))
+        .or_else(|| other_kernel(base, new))
         .or_else(|| contradiction(base, new))
 }
+
+/// The best kernel, where trials on one machine chose another one: a change may be that of the choice.
+fn other_kernel(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
+    let first = base.first()?;
+    let (hostname, model) = (&first.run.host.hostname, &first.run.host.cpu.model);
+    let is_elsewhere = |found: &RunCase| (&found.run.host.hostname, &found.run.host.cpu.model) != (hostname, model);
+    let is_chosen =
+        first.record.params.0.iter().any(|(axis, value)| CHOSEN_BY.contains(&axis.as_str()) && value == "best");
+    if !is_chosen || new.iter().chain(base).any(is_elsewhere) {
+        return None;
+    }
+    let of_side = |side: &[RunCase]| -> BTreeSet<String> {
+        side.iter().filter_map(|found| found.measured()?.notes.get("kernel").cloned()).collect()
+    };
+    let (old, new) = (of_side(base), of_side(new));
+    let named = |side: BTreeSet<String>| Vec::from_iter(side).join(" | ");
+    let is_other = old != new && !old.is_empty() && !new.is_empty();
+    let text =
+        is_other.then(|| say!("trials chose another kernel: {old}, {new}", old = named(old), new = named(new)))?;
+    reason(ReasonKind::OtherKernel, On::Both, text)
+}
+
+/// Axes whose value `best` leaves the kernel to trials.
+const CHOSEN_BY: [&str; 2] = ["kernel", "store"];
 
 /// A side whose numbers cannot be true together.
 fn contradiction(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {

@@ -36,6 +36,30 @@ fn what_was_asked_differently_has_no_verdict_and_is_named() {
 }
 
 #[test]
+fn where_trials_on_one_machine_chose_another_kernel_there_is_no_verdict() {
+    let of = |kernel: &str, hostname: &str, axis: &str| {
+        let case = with(about(&format!("memory.write@kernel={axis}"), 100.0), |measured| {
+            measured.notes.insert("kernel".to_owned(), kernel.to_owned());
+        });
+        ["1", "2", "3"].map(|name| {
+            let mut run = run(&format!("{name}{kernel}"), vec![case.clone()]);
+            run.host.hostname = hostname.to_owned();
+            run
+        })
+    };
+    let judged = |base, new: (&str, &str), axis| {
+        let against = compared(&of(base, "here", axis), &of(new.0, new.1, axis)).new.remove(0);
+        against.cases[0].reason.clone().map(|reason| (reason.kind, reason.text.en))
+    };
+    let other = "trials chose another kernel: avx2, nt".to_owned();
+    assert_eq!(judged("avx2", ("nt", "here"), "best"), Some((ReasonKind::OtherKernel, other)));
+    // On another machine the best may be another one, and one that was named is.
+    for (new, axis) in [(("nt", "there"), "best"), (("avx2", "here"), "best"), (("nt", "here"), "scalar")] {
+        assert!(judged("avx2", new, axis).is_none_or(|(kind, _)| kind != ReasonKind::OtherKernel), "{new:?} {axis}");
+    }
+}
+
+#[test]
 fn main_memory_that_was_taken_at_another_size_is_said_to_be() {
     let at = |level: &str, size: &str| {
         let case = about(&format!("memory.hierarchy@level={level}"), 100.0);

@@ -225,6 +225,7 @@ fn without(one: &Without) -> Message {
         ReasonKind::Unit => term!("in another unit"),
         ReasonKind::Failed => term!("failed"),
         ReasonKind::Skipped => term!("skipped", "comparison"),
+        ReasonKind::OtherKernel => term!("by another kernel"),
         ReasonKind::Asked => term!("asked for differently"),
         ReasonKind::PageSize => term!("on other pages"),
         ReasonKind::CacheLevel => term!("in another cache"),
@@ -240,6 +241,7 @@ fn without(one: &Without) -> Message {
         one.kind,
         ReasonKind::Revision
             | ReasonKind::Unit
+            | ReasonKind::OtherKernel
             | ReasonKind::Asked
             | ReasonKind::PageSize
             | ReasonKind::CacheLevel
