@@ -15,6 +15,7 @@ use crate::workloads::machine::arch;
 use crate::workloads::{by_function, checked};
 
 pub use rustix::fd::OwnedFd;
+/// How a file will be read.
 pub use rustix::fs::Advice as Expected;
 
 /// Opens an existing file.
@@ -159,8 +160,6 @@ pub fn bypass_cache(file: &OwnedFd) -> io::Result<()> {
 pub fn drop_cache(file: &OwnedFd) -> io::Result<()> {
     expect(file, Expected::DontNeed)
 }
-
-/// How a file will be read.
 
 /// Tells the kernel so of the whole file, by which it decides what to read ahead: posix_fadvise(2).
 pub fn expect(file: &OwnedFd, how: Expected) -> io::Result<()> {
