@@ -4,7 +4,7 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, Estimate, HostFacts, Leading, Measured, Outcome, Repetition, Run};
+use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
 
@@ -13,7 +13,7 @@ pub const LEAST_RUNS: usize = 3;
 
 /// What typical values are assumed to differ by between runs, as the standard deviation of their logarithms, by the rounds of one run's case alone.
 pub(crate) fn deviation_alone(case: &CaseRecord) -> f64 {
-    let half = case.measured().and_then(|measured| half_of_typical(&measured.estimate));
+    let half = case.measured().and_then(|measured| half_of(&measured.estimate));
     CALIBRATED.of_others(half.unwrap_or(0.0))
 }
 
@@ -160,7 +160,7 @@ impl OfOneRun {
         });
         let mut beside = HalfWidths::default();
         for (group, Measured { estimate, .. }) in measured().filter(|(_, measured)| is_of_core(&measured.estimate)) {
-            half_of_typical(estimate).into_iter().for_each(|half| beside.add(group, false, half));
+            half_of(estimate).into_iter().for_each(|half| beside.add(group, false, half));
         }
         OfOneRun { halves, beside, clock: clock_deviation(run) }
     }
@@ -246,8 +246,8 @@ fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
 }
 
 /// Half of the interval of the typical value, on logarithms; none where there is none, or an end is not above zero.
-fn half_of_typical(estimate: &Estimate) -> Option<f64> {
-    let (low, high) = estimate.by(Leading::Typical)?.of_this_run?;
+fn half_of(typical: &Estimate) -> Option<f64> {
+    let (low, high) = typical.ci_low.zip(typical.ci_high)?;
     (low > 0.0 && high.is_finite()).then(|| (high / low).ln() / 2.0)
 }
 

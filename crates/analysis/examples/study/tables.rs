@@ -19,6 +19,7 @@ pub fn text(runs: &[Recorded]) -> String {
         row(out, "as the runs led", &apart(runs, is_core, |case| Some(case.value)));
     }
     quietest(out, runs);
+    kinds(out, runs);
     intervals(out, runs);
     grades(out, runs);
     std::mem::take(out)
@@ -56,6 +57,28 @@ fn quietest(out: &mut String, runs: &[Recorded]) {
         let apart =
             values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (one / other).ln().abs());
         row(out, name, &apart.collect::<Vec<f64>>());
+    }
+}
+
+/// What runs differ by beyond what each knows, by kind: the table of analysis/src/repetition/assumed.rs.
+fn kinds(out: &mut String, runs: &[Recorded]) {
+    let mut kinds: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    for (id, values) in values(runs) {
+        let Some(usual) = median(&values.iter().map(|case| case.value.ln()).collect::<Vec<_>>()) else { continue };
+        for case in values {
+            let Some((low, high)) = case.ends.filter(|(low, _)| *low > 0.0) else { continue };
+            let group = id.split('.').next().unwrap_or("");
+            let kind = if case.is_core && !matches!(group, "clock") { "core" } else { group };
+            let own = if case.value.ln() > usual { case.value / low } else { high / case.value };
+            kinds.entry(kind.to_owned()).or_default().push(((case.value.ln() - usual).abs(), own.ln()));
+        }
+    }
+    *out += "\ndeviation between runs beyond their own intervals (95 % within twice it), by kind\n";
+    for (kind, all) in kinds {
+        let held =
+            |sd: f64| all.iter().filter(|(apart, own)| *apart <= own.hypot(2.0 * sd)).count() as f64 / all.len() as f64;
+        let enough = (0..2000).map(|step| f64::from(step) * 5e-4).find(|sd| held(*sd) >= 0.95);
+        *out += &(format!("  {kind:12} {:.4}   of {}", enough.unwrap_or(1.0), all.len()) + "\n");
     }
 }
 
