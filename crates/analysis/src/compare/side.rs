@@ -223,8 +223,7 @@ impl By {
         let rounds = found.iter().filter_map(|found| Some(found.measured()?.rounds.len() as f64));
         let rounds = descriptive::mean(&rounds.collect::<Vec<f64>>())?;
         let (assumed, in_common) = (assumed.hypot(clock), in_common.hypot(clock));
-        let freedom = freedom_of(own, assumed.powi(2), freedom_of_rounds(rounds));
-        Some(OfOneRun { assumed, in_common, own, freedom })
+        Some(OfOneRun { assumed, in_common, own, freedom: freedom_of_rounds(rounds) })
     }
 
     /// By how much clocks differ between runs, of values that are told at one and not in cycles.
@@ -256,17 +255,6 @@ pub(super) fn freedom_of_rounds(rounds: f64) -> f64 {
     (2.0 * (rounds - 1.0)).max(1.0)
 }
 
-/// The degrees of freedom of a variance that the rounds tell and one that the run's other cases tell, together (Satterthwaite 1946): no more than
-/// [`MOST_FREEDOM`].
-fn freedom_of(own: f64, assumed: f64, of_rounds: f64) -> f64 {
-    let all = of_rounds * ((own + assumed) / own.max(f64::MIN_POSITIVE)).powi(2);
-    all.clamp(of_rounds, MOST_FREEDOM.max(of_rounds))
-}
-
-/// What is known of runs' differences by another run's cases is known no better than by so many runs: of those recorded (`docs/study`) unchanged cases then stop
-/// a gate in 3 of 90 ordered pairs, with 30 in 9.
-const MOST_FREEDOM: f64 = 16.0;
-
 /// What one run tells of how far its value may be off.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfOneRun {
@@ -277,7 +265,7 @@ pub(super) struct OfOneRun {
     pub(super) in_common: f64,
     /// The variance of the run's own, as its rounds tell it.
     pub(super) own: f64,
-    /// The degrees of freedom of both together.
+    /// The degrees of freedom of both together: those of the rounds. What is assumed is known no better.
     pub(super) freedom: f64,
 }
 
