@@ -2,7 +2,6 @@
 
 use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
-use hostmark_stats::descriptive;
 use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
 use super::known::{Claim, KnownChange};
@@ -144,15 +143,8 @@ fn part<'a>(case: &'a CaseComparison, known: &'a KnownChange) -> Option<GroupMem
     Some(GroupMember { case, known, cost, variance: between * known.sides, neighbours: known.neighbours })
 }
 
-/// A change that lies further from the median of its group's than so many robust deviations counts as one that lies so far (Tukey's winsorized mean,
-/// 1962): a value that two states have would else speak for all, and hide that all others agree.
-const MOST_APART: f64 = 3.0;
-
 /// The parts as the model takes them: the cases of one probe are measured alike.
 fn members(parts: &[GroupMember]) -> Vec<Member> {
-    let costs: Vec<f64> = parts.iter().map(|part| part.cost).collect();
-    let middle = descriptive::median(&costs).unwrap_or(0.0);
-    let most = MOST_APART * descriptive::robust_stddev(&costs).unwrap_or(0.0);
     let mut probes: Vec<&str> = Vec::new();
     let mut all = Vec::new();
     for part in parts {
@@ -161,8 +153,7 @@ fn members(parts: &[GroupMember]) -> Vec<Member> {
             probes.push(probe);
             probes.len() - 1
         });
-        let logarithm = part.cost.clamp(middle - most, middle + most);
-        all.push(Member { cluster, logarithm, variance: part.variance });
+        all.push(Member { cluster, logarithm: part.cost, variance: part.variance });
     }
     all
 }
