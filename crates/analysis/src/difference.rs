@@ -51,7 +51,7 @@ pub(crate) fn scatter<'a>(
 
 /// The same of typical values.
 pub(crate) fn typical_scatter<'a>(records: impl Iterator<Item = &'a CaseRecord>) -> Option<(f64, f64)> {
-    scatter(records, repetition::deviation_alone, between_rounds, typical_error)
+    scatter(records, |record| repetition::assumed_deviation(record, false), between_rounds, typical_error)
 }
 
 /// The standard error of a logarithm whose 95 % interval has these ends; none where one is not above zero.

@@ -1,6 +1,8 @@
 //! Where another run's values are to be expected: this run's intervals, widened by what runs on this host differ by, or where these are
 //! too few, by what the run's own rounds disagree by.
 
+mod assumed;
+
 use std::borrow::Borrow;
 use std::collections::HashMap;
 
@@ -11,10 +13,16 @@ use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
 
-/// What typical values are assumed to differ by between runs, as the standard deviation of their logarithms, by the rounds of one run's case alone.
-pub(crate) fn deviation_alone(case: &CaseRecord) -> f64 {
-    let half = case.measured().and_then(|measured| half_of(&measured.estimate));
-    CALIBRATED.of_others(half.unwrap_or(0.0))
+/// What the values of runs are assumed to differ by, as the standard deviation of their logarithms: the quiet ones of a case, or its
+/// typical ones.
+pub(crate) fn assumed_deviation(case: &CaseRecord, is_quiet: bool) -> f64 {
+    let estimate = case.measured().map(|measured| &measured.estimate).filter(|_| is_quiet);
+    assumed::deviation(case, estimate)
+}
+
+/// What all cases of a group together are assumed to differ by between runs.
+pub(crate) fn assumed_shift(group: &str) -> f64 {
+    assumed::shift(group)
 }
 
 /// What is expected of another run apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
@@ -137,55 +145,33 @@ pub(crate) fn is_of_core(estimate: &Estimate) -> bool {
 }
 
 /// What a run alone tells of how far runs lie apart.
-pub(crate) struct OfOneRun {
+struct OfOneRun {
     /// The half-widths of its intervals: of its values, and of the same in cycles.
     halves: [HalfWidths; 2],
-    /// Those of typical values beside which another leads.
-    beside: HalfWidths,
     /// Of the clocks at which quiet values are told.
     clock: f64,
 }
 
 impl OfOneRun {
-    pub(crate) fn of(run: &Run) -> OfOneRun {
-        let measured = || run.cases.iter().filter_map(|case| Some((group_of(&case.probe), case.measured()?)));
+    fn of(run: &Run) -> OfOneRun {
         let halves = EACH.map(|name| {
             let mut halves = HalfWidths::default();
-            for (group, measured) in measured() {
-                let Some(estimate) = quantity(measured, name) else { continue };
+            for case in &run.cases {
+                let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
                 let Some(half) = half_width(estimate) else { continue };
-                halves.add(group, is_of_core(estimate), half);
+                halves.add(group_of(&case.probe), is_of_core(estimate), half);
             }
             halves
         });
-        let mut beside = HalfWidths::default();
-        for (group, Measured { estimate, .. }) in measured().filter(|(_, measured)| is_of_core(&measured.estimate)) {
-            half_of(estimate).into_iter().for_each(|half| beside.add(group, false, half));
-        }
-        OfOneRun { halves, beside, clock: clock_deviation(run) }
+        OfOneRun { halves, clock: clock_deviation(run) }
     }
 
     /// By what runs differ in such a case. What is told at a clock differs by that clock too.
     fn deviation(&self, case: &CaseRecord, name: &str, estimate: &Estimate) -> Deviation {
-        let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
-        Deviation::assumed(self.leading(&case.probe, name, estimate).hypot(clock))
-    }
-
-    /// By what runs differ in the value that leads, the clock apart.
-    fn leading(&self, probe: &str, name: &str, estimate: &Estimate) -> f64 {
         let half = half_width(estimate).unwrap_or(0.0);
-        self.halves[usize::from(!name.is_empty())].deviation(group_of(probe), is_of_core(estimate), half, CALIBRATED)
-    }
-
-    /// The same of the quiet value of a case, in cycles or not, or of its typical one.
-    pub(crate) fn sd(&self, case: &CaseRecord, is_quiet: bool, in_cycles: bool) -> Option<f64> {
-        let measured = case.measured()?;
-        let estimate = &measured.estimate;
-        if is_of_core(estimate) && !is_quiet {
-            return Some(self.beside.deviation(group_of(&case.probe), false, 0.0, CALIBRATED));
-        }
-        let name = EACH[usize::from(in_cycles)];
-        Some(self.leading(&case.probe, name, quantity(measured, name).unwrap_or(estimate)))
+        let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
+        let halves = &self.halves[usize::from(!name.is_empty())];
+        Deviation::assumed(halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED).hypot(clock))
     }
 }
 
@@ -243,12 +229,6 @@ fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
     let ((down, up), value) = (sides(estimate)?, estimate.value());
     let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());
     (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
-}
-
-/// Half of the interval of the typical value, on logarithms; none where there is none, or an end is not above zero.
-fn half_of(typical: &Estimate) -> Option<f64> {
-    let (low, high) = typical.ci_low.zip(typical.ci_high)?;
-    (low > 0.0 && high.is_finite()).then(|| (high / low).ln() / 2.0)
 }
 
 fn half_width(estimate: &Estimate) -> Option<f64> {

@@ -29,13 +29,6 @@ pub struct Calibration {
     pub share: f64,
 }
 
-impl Calibration {
-    /// The deviation between runs of a value that is not the core's, whose kind has intervals of this half-width.
-    pub fn of_others(self, half: f64) -> f64 {
-        self.least_of_others.hypot(self.share * half)
-    }
-}
-
 /// What recorded runs of three machines came to, and each of them as well when it was left out (docs/decisions/0065).
 pub const CALIBRATED: Calibration = Calibration { share_of_core: 0.58, least_of_others: 0.005, share: 0.3 };
 
@@ -55,7 +48,7 @@ impl HalfWidths {
         let kin = self.0.get(&(group.to_owned(), is_of_core)).map_or(&[][..], Vec::as_slice);
         if !is_of_core {
             let squares: Vec<f64> = kin.iter().map(|half| half * half).collect();
-            return with.of_others(descriptive::mean(&squares).unwrap_or(0.0).sqrt());
+            return with.least_of_others.hypot(with.share * descriptive::mean(&squares).unwrap_or(0.0).sqrt());
         }
         let run: Vec<f64> =
             self.0.iter().filter(|((_, is_of_core), _)| *is_of_core).flat_map(|(_, all)| all).copied().collect();

@@ -9,7 +9,7 @@ use super::scatter::Scatters;
 use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
 use crate::bilingual::same;
-use crate::repetition::group_of;
+use crate::repetition::{self, group_of};
 
 /// A group of fewer cases says nothing that they do not say.
 const LEAST_CASES: usize = 3;
@@ -99,34 +99,10 @@ fn neighbour(parts: &[GroupMember], found: Pooled) -> f64 {
     parts.iter().map(|part| part.neighbours[worse]).sum::<f64>() / parts.len().max(1) as f64
 }
 
-/// The standard deviation between runs of the mean of all cases of a group, on the logarithms: of runs recorded on other hosts (`docs/study`), and half as
-/// much again, as hosts differ.
-const ASSUMED_SHIFTS: &[(&str, f64)] = &[
-    ("memory", 0.013),
-    ("cpu", 0.004),
-    ("clock", 0.0075),
-    ("syscall", 0.002),
-    ("signal", 0.019),
-    ("process", 0.009),
-    ("paging", 0.024),
-    ("file", 0.033),
-    ("disk", 0.037),
-    ("sched", 0.027),
-    ("ipc", 0.008),
-    ("net", 0.022),
-    ("virt", 0.017),
-];
-/// Of a group of which no runs were recorded.
-const SHIFT_OF_OTHERS: f64 = 0.05;
-
-fn assumed_shift(group: &str) -> f64 {
-    ASSUMED_SHIFTS.iter().find(|(known, _)| *known == group).map_or(SHIFT_OF_OTHERS, |(_, sd)| *sd)
-}
-
 /// By how much all of some cases differ together between runs: as runs tell, else as is assumed of the group of them that differs most.
 fn shift(scatters: &Scatters, together: &Together, parts: &[GroupMember]) -> f64 {
     let groups = parts.iter().map(|part| group_of(&part.case.probe));
-    let assumed = groups.map(assumed_shift).fold(0.0, f64::max);
+    let assumed = groups.map(repetition::assumed_shift).fold(0.0, f64::max);
     scatters.of_cases(&together.ids, assumed).map_or(assumed, |scatter| scatter.sd)
 }
 

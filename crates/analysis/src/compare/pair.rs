@@ -11,7 +11,7 @@ use super::in_turn::{self, InTurn};
 use super::known::{Claim, KnownChange};
 use super::reason::ObservationUnit;
 use super::scatter::Scatters;
-use super::side::{self, By, KnownOfRuns, OfOneRun, Records, RunCase, ids, is_voted, named, of_runs, value};
+use super::side::{self, By, OfOneRun, Records, RunCase, ids, is_voted, named, of_runs, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, SideValue, Test,
     Verdict, Without, clock, differs, group, reason, tables, verdict, widened,
@@ -52,7 +52,6 @@ struct Looked<'a> {
     sides: (&'a [Run], &'a [Run]),
     /// None where the runs were made in turn.
     scatters: Option<Scatters<'a>>,
-    known: KnownOfRuns<'a>,
     looks: &'a [usize],
     same_within: f64,
 }
@@ -71,8 +70,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         Design::Apart(history) => (Some(history.of(base.runs, new.runs)), &[][..]),
         Design::InTurn(looks) => (None, *looks),
     };
-    let known = KnownOfRuns::of_all(base.runs.iter().chain(new.runs));
-    let looked = Looked { sides: (base.runs, new.runs), scatters, known, looks, same_within };
+    let looked = Looked { sides: (base.runs, new.runs), scatters, looks, same_within };
     let labels: Vec<(&Run, Labels)> = base.runs.iter().chain(new.runs).map(|run| (run, Labels::of(run))).collect();
     let (mut cases, mut differences): (Vec<CaseComparison>, Vec<KnownChange>) = Default::default();
     let mut clocked: [Vec<RunCase>; 2] = Default::default();
@@ -280,7 +278,7 @@ impl ChangeEvidence {
         };
         let values = [of_side(old), of_side(new)];
         let [before, after] = values.each_ref().map(|side| side.iter().map(|value| value.ln()).collect::<Vec<f64>>());
-        let one = by.of_one_run(&old.iter().chain(new).collect::<Vec<_>>(), &looked.known)?;
+        let one = by.of_one_run(&old.iter().chain(new).collect::<Vec<_>>())?;
         let OfOneRun { assumed, in_common, own, .. } = one;
         let known = scatters.of(id, by, old, new, Deviation::assumed(one.deviation().sd));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));

@@ -206,19 +206,17 @@ impl By {
         difference::typical_error(measured)
     }
 
-    /// What one run of a case tells of how far its value may be off. `known`: what each run tells of its kinds. `None` where no run measured it.
-    pub(super) fn of_one_run(self, found: &[&RunCase], known: &KnownOfRuns) -> Option<OfOneRun> {
-        let is_quiet = self == By::Quiet;
-        let variance = |one: &&RunCase| Some(known.of(one.run)?.sd(one.record, is_quiet, one.scale != 1.0)?.powi(2));
-        let variances: Vec<f64> = found.iter().filter_map(variance).collect();
-        let assumed = descriptive::mean(&variances)?.sqrt() * self.times_as_far();
-        let least = |one: &Measured| if is_quiet { 0.0 } else { difference::between_rounds(one) };
+    /// What one run of a case tells of how far its value may be off. `None` where no run measured it.
+    pub(super) fn of_one_run(self, found: &[&RunCase]) -> Option<OfOneRun> {
+        let assumed =
+            |record: &CaseRecord| repetition::assumed_deviation(record, self == By::Quiet) * self.times_as_far();
+        let least = |one: &Measured| if self == By::Quiet { 0.0 } else { difference::between_rounds(one) };
         let of = |least: &dyn Fn(&Measured) -> f64| {
-            difference::scatter(found.iter().map(|found| found.record), |_| assumed, least, |one| self.own_error(one))
+            difference::scatter(found.iter().map(|found| found.record), assumed, least, |one| self.own_error(one))
         };
         let (in_common, own) = of(&least)?;
         // How far a percentile may be off its histogram tells, and not that rounds differ.
-        let assumed = if let By::Percentile(_) = self { in_common } else { assumed };
+        let assumed = if let By::Percentile(_) = self { in_common } else { of(&|_| 0.0)?.0 };
         let clock = self.clock(found);
         let rounds = found.iter().filter_map(|found| Some(found.measured()?.rounds.len() as f64));
         let rounds = descriptive::mean(&rounds.collect::<Vec<f64>>())?;
@@ -234,19 +232,6 @@ impl By {
         };
         let told = found.iter().filter(|found| self == By::Quiet && is_at_a_clock(found));
         told.map(|found| repetition::clock_deviation(found.run)).fold(0.0, f64::max)
-    }
-}
-
-/// What each of the runs that are compared tells of how far runs lie apart.
-pub(super) struct KnownOfRuns<'a>(Vec<(&'a Run, repetition::OfOneRun)>);
-
-impl<'a> KnownOfRuns<'a> {
-    pub(super) fn of_all(runs: impl Iterator<Item = &'a Run>) -> KnownOfRuns<'a> {
-        KnownOfRuns(runs.map(|run| (run, repetition::OfOneRun::of(run))).collect())
-    }
-
-    fn of(&self, run: &Run) -> Option<&repetition::OfOneRun> {
-        self.0.iter().find(|(known, _)| std::ptr::eq(*known, run)).map(|(_, of)| of)
     }
 }
 

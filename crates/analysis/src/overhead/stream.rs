@@ -175,7 +175,7 @@ impl Best {
         Best {
             runs: for_halves[..for_halves.len().min(numbers.runs)].to_vec(),
             for_halves,
-            assumed: counted.first().map_or(0.0, |case| repetition::deviation_alone(case)),
+            assumed: counted.first().map_or(0.0, |case| repetition::assumed_deviation(case, false)),
             of_rounds: of_rounds(counted),
             alike: ALIKE.map(|(name, _)| counted.iter().find_map(|case| noted(case, name))),
             short: counted.iter().find_map(|case| short_arrays(case.measured()?)),

@@ -1,0 +1,67 @@
+//! What comparisons assume runs to differ by where a host has too few of its own: what recorded runs of other hosts differed by.
+
+use hostmark_model::{CaseRecord, Estimate};
+
+/// The standard deviation between runs, of a value's logarithm, beyond what a run's own interval tells: of a kind of cases, 95 % of
+/// the recorded runs lay within twice that. It is half as much again, as hosts differ. `docs/study` has the recordings and the program
+/// that makes the table again.
+const OF_KINDS: &[(&str, f64)] = &[
+    (CORE, 0.004),
+    (QUIET, 0.08),
+    ("memory", 0.045),
+    ("cpu", 0.02),
+    ("clock", 0.005),
+    ("syscall", 0.02),
+    ("signal", 0.01),
+    ("process", 0.02),
+    ("paging", 0.012),
+    ("file", 0.045),
+    ("disk", 0.03),
+    ("sched", 0.03),
+    ("ipc", 0.015),
+    ("net", 0.02),
+    ("virt", 0.015),
+];
+/// The standard deviation between runs of the mean of all cases of a group, on the logarithms, from the same recordings and with the
+/// same half as much again.
+const OF_GROUPS: &[(&str, f64)] = &[
+    ("memory", 0.013),
+    ("cpu", 0.004),
+    ("clock", 0.0075),
+    ("syscall", 0.002),
+    ("signal", 0.019),
+    ("process", 0.009),
+    ("paging", 0.024),
+    ("file", 0.033),
+    ("disk", 0.037),
+    ("sched", 0.027),
+    ("ipc", 0.008),
+    ("net", 0.022),
+    ("virt", 0.017),
+];
+/// What the core does by itself, told at a clock.
+const CORE: &str = "core";
+/// Other quiet values.
+const QUIET: &str = "quiet";
+/// Of a kind of which no runs were recorded.
+const OF_OTHERS: f64 = 0.05;
+
+/// Which kind a value is of: of its estimate, or without one the typical value.
+pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a str {
+    match estimate.and_then(Estimate::leading_quiet) {
+        Some(quiet) if quiet.at_hz.is_some() => CORE,
+        Some(_) => QUIET,
+        None => super::group_of(&case.probe),
+    }
+}
+
+/// What is assumed of a group's mean.
+pub(super) fn shift(group: &str) -> f64 {
+    OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
+}
+
+/// What is assumed of it.
+pub(super) fn deviation(case: &CaseRecord, estimate: Option<&Estimate>) -> f64 {
+    let kind = kind(case, estimate);
+    OF_KINDS.iter().find(|(known, _)| *known == kind).map_or(OF_OTHERS, |(_, sd)| *sd)
+}
