@@ -20,8 +20,8 @@ use crate::probe::{
 use crate::quantity::Quantity;
 use crate::sys::affinity::MOST_CPUS;
 
+pub use fit::TableCell;
 pub(crate) use fit::no_time;
-pub use fit::{Priority, TableCell};
 pub use placed::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
 pub use refused::PlanError;
@@ -42,6 +42,19 @@ pub struct Request {
     pub set: Vec<String>,
     /// What the person gave to measure with.
     pub inputs: Inputs,
+}
+
+/// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// What a person looks at first: the first screen, and the tables of bandwidth and latency by size.
+    First,
+    /// Its probe's default: no run is without it.
+    Default,
+    /// A cell of a table that people know.
+    Cell,
+    /// Any other, by the first profile that has it: what a shorter one measures tells more than what a longer one adds.
+    Further(Profile),
 }
 
 /// A case of a plan.

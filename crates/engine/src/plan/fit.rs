@@ -7,7 +7,7 @@ use hostmark_model::{AxisKind, EACH_POINT, HostFacts, Params, Profile, Reason, R
 use hostmark_say::say;
 
 use crate::plan::time_budget::{SHARED_BY, TimeBudget};
-use crate::plan::{Plan, PlannedCase};
+use crate::plan::{Plan, PlannedCase, Priority};
 use crate::probe::{Axis, Fill, Measure};
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
@@ -190,19 +190,6 @@ fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Duration) {
 fn touch_s(host: &HostFacts) -> f64 {
     let rate = host.memory_look.as_ref().map_or(f64::INFINITY, |look| look.first_touch_bytes_per_s);
     if rate.is_finite() { 1.0 / rate.max(LEAST_TOUCHED_PER_S).log2().round().exp2() } else { 0.0 }
-}
-
-/// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Priority {
-    /// What a person looks at first: the first screen, and the tables of bandwidth and latency by size.
-    First,
-    /// Its probe's default: no run is without it.
-    Default,
-    /// A cell of a table that people know.
-    Cell,
-    /// Any other, by the first profile that has it: what a shorter one measures tells more than what a longer one adds.
-    Further(Profile),
 }
 
 /// A case that a well-known table shows, by the axes on which it is not at its probe's default.

@@ -1,14 +1,13 @@
 //! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
 
 use hdrhistogram::Histogram as Recorder;
-use hostmark_model::{Histogram, Message, ReasonCode, Unit};
+use hostmark_model::{Histogram, Message, ReasonCode};
 use hostmark_say::say;
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::quantity::{Quantity, ValueSource};
 use crate::round_error::{Result, RoundError};
-use crate::sampling::sample::{CounterBlocks, Interference, Samples};
+use crate::sampling::sample::{CounterBlocks, Interference, Samples, Totals};
 use crate::sampling::sampler::{Body, fits};
 
 /// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
@@ -152,41 +151,6 @@ pub(crate) fn counted(recorder: &Recorder<u64>) -> Histogram {
     let (values, counts) =
         recorder.iter_recorded().map(|step| (range(step.value_iterated_to()), step.count_at_value())).unzip();
     Histogram { values, counts }
-}
-
-/// All operations of a round's samples.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Totals {
-    /// How many.
-    pub operations: u64,
-    /// The time from the first to the last of them, as far as it is theirs, ns.
-    pub ns: f64,
-}
-
-impl Totals {
-    /// Takes so many more into account.
-    pub fn add(&mut self, operations: u64, ns: f64) {
-        self.operations = self.operations.saturating_add(operations);
-        self.ns += ns;
-    }
-
-    /// The value of `quantity` where it is one of these. `mean_ns`: the mean of operations that were timed one by one;
-    /// `amount`: what one operation moves or does, 0 for a time; `unit`: that of the probe's value.
-    pub fn value(&self, quantity: &Quantity, mean_ns: Option<f64>, amount: u64, unit: Unit) -> Option<f64> {
-        if self.operations == 0 || self.ns <= 0.0 {
-            return None;
-        }
-        if quantity.source == ValueSource::Mean {
-            return Some(mean_ns.unwrap_or(self.ns / self.operations as f64));
-        }
-        let each = match quantity.unit == unit {
-            true => amount.max(1),
-            // Requests of a rate of bytes.
-            false => 1,
-        };
-        let is_sustained = quantity.source == ValueSource::Sustained;
-        is_sustained.then(|| each as f64 * self.operations as f64 * 1e9 / self.ns)
-    }
 }
 
 #[cfg(test)]

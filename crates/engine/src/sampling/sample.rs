@@ -1,12 +1,12 @@
 //! A round's samples, and what was seen beside them: what the kernel's counters say of their thread, read once a block, the core's
 //! frequency, and how much of the core's width the thread had.
 
-use hostmark_model::{DisturbanceFlags, ReasonCode};
+use hostmark_model::{DisturbanceFlags, ReasonCode, Unit};
 use hostmark_say::say;
 
 use crate::clock::{Clock, CoreClock, CoreReading, Ticks};
+use crate::quantity::{Quantity, ValueSource};
 use crate::round_error::{Result, RoundError};
-use crate::sampling::latencies::Totals;
 use crate::sys::usage::{Reading, ThreadCounters};
 
 /// Samples of a round at most.
@@ -372,6 +372,41 @@ pub(crate) fn of_rows(rows: &[[u64; 2]], samples: usize) -> Option<Vec<f64>> {
         all.resize(all.len() + count, khz as f64 * 1e3);
     }
     (all.len() == samples).then_some(all)
+}
+
+/// All operations of a round's samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Totals {
+    /// How many.
+    pub operations: u64,
+    /// The time from the first to the last of them, as far as it is theirs, ns.
+    pub ns: f64,
+}
+
+impl Totals {
+    /// Takes so many more into account.
+    pub fn add(&mut self, operations: u64, ns: f64) {
+        self.operations = self.operations.saturating_add(operations);
+        self.ns += ns;
+    }
+
+    /// The value of `quantity` where it is one of these. `mean_ns`: the mean of operations that were timed one by one;
+    /// `amount`: what one operation moves or does, 0 for a time; `unit`: that of the probe's value.
+    pub fn value(&self, quantity: &Quantity, mean_ns: Option<f64>, amount: u64, unit: Unit) -> Option<f64> {
+        if self.operations == 0 || self.ns <= 0.0 {
+            return None;
+        }
+        if quantity.source == ValueSource::Mean {
+            return Some(mean_ns.unwrap_or(self.ns / self.operations as f64));
+        }
+        let each = match quantity.unit == unit {
+            true => amount.max(1),
+            // Requests of a rate of bytes.
+            false => 1,
+        };
+        let is_sustained = quantity.source == ValueSource::Sustained;
+        is_sustained.then(|| each as f64 * self.operations as f64 * 1e9 / self.ns)
+    }
 }
 
 #[cfg(test)]

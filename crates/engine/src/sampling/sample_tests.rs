@@ -273,3 +273,18 @@ fn rows_report_the_frequency_of_each_sample_again() {
     }
     assert_eq!(of_rows(&[[u64::MAX, 1], [u64::MAX, 1]], 3), None);
 }
+
+#[test]
+fn a_rate_of_bytes_is_sustained_in_bytes_or_in_requests_as_is_asked() {
+    let mut whole = Totals::default();
+    assert_eq!(whole.value(&Quantity::SUSTAINED, None, 0, Unit::Nanoseconds), None);
+    whole.add(30, 1e9);
+    whole.add(10, 1e9);
+    let value = |quantity: &Quantity, mean_ns, amount, unit| whole.value(quantity, mean_ns, amount, unit).unwrap();
+    assert_eq!(value(&Quantity::SUSTAINED, None, 0, Unit::Nanoseconds), 20.0);
+    assert_eq!(value(&Quantity::SUSTAINED, None, 4096, Unit::BytesPerSecond), 20.0);
+    assert_eq!(value(&Quantity::SUSTAINED_BYTES, None, 4096, Unit::BytesPerSecond), 81920.0);
+    assert_eq!(value(&Quantity::MEAN, None, 0, Unit::Nanoseconds), 5e7);
+    assert_eq!(value(&Quantity::MEAN, Some(7.0), 4096, Unit::BytesPerSecond), 7.0);
+    assert_eq!(whole.value(&Quantity::P99, None, 0, Unit::Nanoseconds), None);
+}
