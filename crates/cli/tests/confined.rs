@@ -8,11 +8,12 @@ use std::process::Command;
 
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 
-// Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
+
+// Runs are timed: one at a time.
 
 /// Of these no probe asks the system for more than memory and CPUs, or they need a command of the person.
 const OTHERS: [&str; 4] = ["clock", "cpu", "memory", "external"];
@@ -190,5 +191,75 @@ fn where_nothing_can_be_written_and_little_be_opened_what_needs_it_says_so() {
     assert!(reason(&run, posix_queue).contains("Too many open files"), "{}", reason(&run, posix_queue));
     for probe in ["ipc.round_trip", eventfd, "ipc.hand_over", "paging.fault", "process.fork_exit", "syscall.null"] {
         assert!(of_probe(&run, probe).measured().is_some(), "{probe}: {}", reason(&run, probe));
+    }
+}
+
+// Runs are timed: one at a time.
+
+fn run(home: &Home, words: &[&str]) -> Run {
+    let (_, json, errors) = ended(home.hostmark(&["run", "--format", "json", "--profile", "quick"]).args(words));
+    assert!(files(home.scratch.path()).is_empty(), "nothing is left");
+    load_run(&json).unwrap_or_else(|error| panic!("{error}: {errors}"))
+}
+
+fn note<'a>(case: &'a CaseRecord, name: &str) -> &'a str {
+    let Outcome::Measured(measured) = &case.outcome else { panic!("{}: {:?}", case.id, case.outcome) };
+    measured.notes.get(name).map_or("", String::as_str)
+}
+
+fn limit(name: &str) -> u64 {
+    fs::read_to_string(format!("/proc/sys/net/core/{name}")).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn buffers_and_congestion_control_are_noted_as_obtained() {
+    let _alone = alone();
+    let home = Home::new();
+    let words =
+        ["net.tcp_bandwidth", "--set", "window=64k", "--set", "cpus=same_cpu", "--set", "congestion=default,reno"];
+    let run = run(&home, &words);
+    assert_eq!(run.cases.len(), 2);
+    let mut measured = 0;
+    for case in &run.cases {
+        if let Outcome::Skipped { reason } = &case.outcome {
+            assert!(reason.contains("reno is the system's own"), "{reason}");
+            continue;
+        }
+        measured += 1;
+        for (end, limit) in [("send_buffer_bytes", limit("wmem_max")), ("receive_buffer_bytes", limit("rmem_max"))] {
+            assert_eq!(note(case, end), limit.min(64 << 10).to_string(), "{}", case.id);
+        }
+        let used = note(case, "congestion_control");
+        assert!(used == "reno" || case.params.get("congestion") == Some("default"), "{used}");
+        assert_eq!(note(case, "zero_copy"), "");
+    }
+    assert!(measured > 0);
+}
+
+#[test]
+fn what_the_kernel_reports_about_zero_copy_is_noted() {
+    let _alone = alone();
+    let home = Home::new();
+    let run = run(
+        &home,
+        &["net.tcp_bandwidth", "--set", "method=zero_copy", "--set", "cpus=same_cpu", "--set", "congestion=default"],
+    );
+    // Over loopback it is copied where it is received.
+    assert_eq!(note(&run.cases[0], "zero_copy"), "copied");
+}
+
+#[test]
+fn a_filter_that_refuses_namespaces_is_the_reason_why_a_network_of_ones_own_is_skipped() {
+    let _alone = alone();
+    let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail").unwrap_or_default();
+    if !actions.contains("errno") {
+        return skipped("this kernel cannot filter system calls");
+    }
+    let home = Home::new();
+    let run = run(&home, &["net.tcp_offload", "--isolate", "seccomp"]);
+    assert!(!run.cases.is_empty());
+    for case in &run.cases {
+        let Outcome::Skipped { reason } = &case.outcome else { panic!("{}: {:?}", case.id, case.outcome) };
+        assert!(reason.starts_with("a network of its own cannot be set up so: unshare: "), "{reason}");
     }
 }

@@ -1,15 +1,19 @@
 //! Others on the measured CPU: found with their share on every case that they disturbed, and avoided where there is a choice.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hostmark_host::{CpuTimes, Root, read_here, single};
-use hostmark_model::{CaseRecord, FlagKind, Measured, Run, load_run};
+use hostmark_host::{CpuTimes, Root, nurseries, read_here, single};
+use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, Run, load_run};
 
-// Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
 use crate::alone::alone;
 use crate::neighbour::{Neighbour, one_cpu};
+use crate::processes::{SOON, within};
+use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, ended, files};
+
+// Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
 
 /// Probes that wait for another party, whose usual delay is part of the operation, and one that never waits.
 const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.round_trip@by=pipe,cpus=same_cpu", "syscall.null"];
@@ -118,4 +122,59 @@ fn a_run_that_may_choose_leaves_a_busy_cpu_alone_and_says_so() {
     // Who names a CPU gets it, and hears nothing of others.
     let named = run(&["clock.loop"], &["--cpu", &usual.to_string()]);
     assert!(named.settings.cpu == usual && !says(&named), "{:?}", named.disturbances);
+}
+
+/// How far a share may be off: two turns of the scheduler, of some ms each, in half a second.
+const OFF: f64 = 0.015;
+
+/// The control groups of this program's that are there.
+fn groups() -> BTreeSet<String> {
+    let bases = ["cpu", "memory"].into_iter().flat_map(|controller| nurseries(&Root::here(), controller));
+    let entries = bases.filter_map(|base| std::fs::read_dir(base).ok()).flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with("hostmark-")).collect()
+}
+
+#[test]
+fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let (home, before) = (Home::new(), groups());
+    for (by, due) in [("nice", 335.0 / (1024.0 + 335.0)), ("cgroup", 0.2)] {
+        let mut command = home.hostmark(&["run", &format!("sched.fairness@by={by}"), "--format", "json"]);
+        let (code, json, errors) = ended(&mut command);
+        assert_eq!(code, 0, "{errors}");
+        let run = load_run(&json).unwrap();
+        match &run.cases[0].outcome {
+            Outcome::Measured(measured) => {
+                let share = measured.estimate.value();
+                quiet.holds((share - due).abs() <= OFF, || format!("{by}: {share}, due {due}"));
+            }
+            Outcome::Skipped { reason, .. } if by == "cgroup" => skipped(reason),
+            other => panic!("{by}: {other:?}"),
+        }
+    }
+    assert!(groups().is_subset(&before), "left behind: {:?}", groups());
+}
+
+#[test]
+fn control_groups_of_a_run_that_is_killed_are_removed() {
+    let _alone = alone();
+    are_removed("sched.fairness@by=cgroup", 2);
+    are_removed("sched.group_depth@depth=8,groups=two", 2);
+    are_removed("paging.reclaim@kind=limit", 1);
+}
+
+fn are_removed(case: &str, count: usize) {
+    let (home, before) = (Home::new(), groups());
+    let mut run = home.hostmark(&["run", case, "--profile", "standard"]).spawn().unwrap();
+    let new = || groups().difference(&before).count();
+    let until = |holds: &mut dyn FnMut() -> bool| within(SOON, holds);
+    let is_made = until(&mut || new() == count || run.try_wait().unwrap().is_some());
+    let has_groups = new() > 0;
+    run.kill().unwrap();
+    run.wait().unwrap();
+    if !(is_made && has_groups) {
+        return skipped(&format!("no control groups can be made here for {case}"));
+    }
+    assert!(until(&mut || new() == 0), "left behind: {:?}", groups());
 }

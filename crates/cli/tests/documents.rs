@@ -1,19 +1,20 @@
 //! The commands of the documents: each is a command line, and does in a fresh clone what its document says.
 
-mod place;
-mod shape;
-mod snippets;
-
+use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use place::{FreshClone, why_not};
-use shape::{Shape, has_heading, headings, shape_of};
-use snippets::{Snippet, snippets};
+use hostmark_analysis::constants::{ConstantGroup, LINES};
+use hostmark_analysis::fleet::planted::MadeUp;
+use tempfile::TempDir;
 
 use crate::alone::alone;
 use crate::help::{hostmark, words};
 use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, files, said};
+use crate::tables::FILE as OF_LMBENCH;
 
 /// The documents below a directory, by their paths there, and their texts.
 fn documents(root: &Path) -> Vec<(String, String)> {
@@ -154,4 +155,406 @@ fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says(
     ));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(executed > 60 && compared > 20, "{executed} {compared}");
+}
+
+/// Why a command is not executed: it has one of these in it.
+const NOT: &[(&str, &[&str])] = &[
+    (
+        "it needs another host, a cluster or a container",
+        &["ssh ", "kubectl", "docker ", "tcp:", "--on ", "--peer", "--hosts", "--slurm", "--kubernetes"],
+    ),
+    ("it needs root", &["sudo ", "systemctl", "systemd-run", "/sys/fs/cgroup", "/var/lib/", "XDG_DATA_HOME="]),
+    ("it compiles, which other steps do", &["cargo ", "make", "buildah", "target/"]),
+    ("it needs QEMU and a kernel to boot", &["vm run"]),
+    (
+        "it serves until it is ended",
+        &["hostmark serve", "hostmark agent", "hostmark worker", "hostmark service", "umask"],
+    ),
+    ("it takes minutes", &["--interleave", "hostmark try "]),
+    ("it needs a run that was cut short", &["--resume"]),
+];
+/// Programs that a machine may lack.
+const PROGRAMS: [&str; 8] = ["multichase", "sysbench", "redis-benchmark", "getsummary", "jq", "xz", "taskset", "dd"];
+/// What stands in a document for what its reader has, with what is there; and what measures as long as a reader wants, with less.
+const STAND_INS: &[(&str, &str)] = &[
+    ("'COMMAND'", "true"),
+    ("--format FORMAT", "--format csv"),
+    ("--format NAME", "--format answer"),
+    ("--table NAME", "--table stream"),
+    ("RUN --format overhead", "overhead.json --format overhead"),
+    ("RUN --format data-path", "data-path.json --format data-path"),
+    ("lmbench FILE", "lmbench results/x86_64-linux-gnu/db-17.0"),
+    ("FORMAT FILE", "fio fio.json"),
+    ("LAYER[,LAYER]", "namespaces,seccomp"),
+    ("DIR/", "vm/"),
+    ("DIR", "runs"),
+    ("OLD", "last-1"),
+    ("NEW", "last"),
+    ("BASE", "last-1"),
+    ("REFERENCE", "base.json"),
+    ("RUN", "last"),
+    ("NAME", "last-1"),
+    ("FILE", "written"),
+    ("ID", "syscall.null"),
+    ("GROUP.PROBE", "syscall.null"),
+    ("/a/directory/on/the/disk", "."),
+    ("/mnt/d/f", "f"),
+    ("count=1024", "count=8"),
+    ("for n in 1 2 3 4 5", "for n in 1 2"),
+    ("hostmark watch", "hostmark watch --once --series w"),
+    ("ipc net", "ipc.round_trip@by=pipe net.tcp"),
+    ("syscall ipc process file net", "syscall.null ipc.round_trip@by=pipe"),
+];
+/// Programs that print what the documents' commands look for.
+const SCRIPTS: [(&str, &str); 3] = [("program", ":"), ("bench", "echo 120 MB/s"), ("latency", "echo avg=12.5")];
+
+/// Why a command is not executed here.
+fn why_not(line: &str) -> Option<String> {
+    if line.starts_with("hostmark ") && line.contains("--dry-run") && !line.contains("vm run") {
+        return None;
+    }
+    let reason = NOT.iter().find(|(_, signs)| signs.iter().any(|sign| line.contains(sign)));
+    let lacks = |name: &&&str| {
+        line.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == **name) && !is_there(name)
+    };
+    let lacking = || PROGRAMS.iter().find(lacks).map(|name| format!("there is no {name}"));
+    reason.map(|(why, _)| (*why).to_owned()).or_else(lacking)
+}
+
+fn is_there(program: &str) -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+pub struct FreshClone {
+    clone: TempDir,
+    programs: TempDir,
+    home: Home,
+    /// What the store of runs has before each command.
+    stored: Vec<(Vec<u8>, PathBuf)>,
+}
+
+impl FreshClone {
+    /// None where the repository cannot be cloned: this is an archive of it, or there is no git.
+    pub fn cloned(root: &Path) -> Option<FreshClone> {
+        let [clone, programs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let place = FreshClone { clone, programs, home: Home::new(), stored: Vec::new() };
+        let mut git = Command::new("git");
+        git.args(["clone", "--quiet", "--no-hardlinks"]).arg(root).arg(place.directory());
+        git.output().is_ok_and(|output| output.status.success()).then(|| place.prepare())
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.clone.path()
+    }
+
+    /// The program, two runs, and copies of the last where the documents have files.
+    fn prepare(mut self) -> FreshClone {
+        let at = |name: &str| self.clone.path().join(name);
+        symlink(PROGRAM, self.programs.path().join("hostmark")).unwrap();
+        for folder in ["runs", "vm", "cloud-a", "cloud-b", "results/x86_64-linux-gnu"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        for (name, text) in SCRIPTS {
+            fs::write(at(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::copy(at("crates/present/tests/fixtures/import/fio.json"), at("fio.json")).unwrap();
+        fs::write(at("results/x86_64-linux-gnu/db-17.0"), OF_LMBENCH).unwrap();
+        fs::write(at("big"), "some text").unwrap();
+        let fleet = MadeUp::usual(5, 1);
+        (0..5).for_each(|host| fs::write(at(&format!("runs/{host}.json")), fleet.run(host, 0)).unwrap());
+        let tables = ["overhead", "data-path"].map(|table| format!("hostmark run --table {table} --out {table}.json"));
+        // A glance has less to say than the documents show.
+        for line in
+            ["hostmark run", "hostmark run --profile quick"].into_iter().chain(tables.iter().map(String::as_str))
+        {
+            let (code, _, errors) = self.execute(line, "C");
+            assert_eq!(code, 0, "{line}: {errors}");
+        }
+        self.stored = files(&self.runs()).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect();
+        // Each copy is a run of its own.
+        let copy = |run: &str, name: &str| {
+            let id = serde_json::from_str::<serde_json::Value>(run).unwrap()["id"].as_str().unwrap().to_owned();
+            fs::write(at(&format!("{name}.json")), run.replace(&id, &uuid::Uuid::now_v7().to_string())).unwrap();
+        };
+        let run = self.stored.iter().find(|(_, file)| file.extension().is_some_and(|end| end == "json")).unwrap();
+        let run = String::from_utf8(run.0.clone()).unwrap();
+        ["base", "db-17", "db-18", "before-1", "after-1", "cloud-a/1", "cloud-b/1"]
+            .iter()
+            .for_each(|name| copy(&run, name));
+        let overhead = fs::read_to_string(at("overhead.json")).unwrap();
+        ["native-1", "guest-1", "vm/native-1", "vm/guest-1"].iter().for_each(|name| copy(&overhead, name));
+        self
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.home.data.path().join("hostmark/runs")
+    }
+
+    /// Executes a command of a document, in a store of the two runs. What it prints, or the file that it writes, and its errors.
+    pub fn execute(&self, line: &str, locale: &str) -> (i32, String, String) {
+        let mut line = line.to_owned();
+        for (word, stands_for) in STAND_INS {
+            line = replace_words(&line, word, stands_for);
+        }
+        // The last in the time of one screen.
+        if !line.contains("--profile") {
+            line = replace_words(&line, "hostmark run", "hostmark run --profile glance");
+        }
+        if !self.stored.is_empty() {
+            let _ = fs::remove_dir_all(self.runs());
+            fs::create_dir_all(self.runs()).unwrap();
+            self.stored.iter().for_each(|(bytes, file)| fs::write(file, bytes).unwrap());
+        }
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.programs.path().to_owned()].into_iter().chain(std::env::split_paths(&path));
+        let mut shell = self.home.start("sh");
+        shell.args(["-c", &line]).current_dir(self.directory()).env("LC_ALL", locale);
+        let (code, printed, errors) =
+            said(&shell.env("PATH", std::env::join_paths(folders).unwrap()).output().unwrap());
+        let file = |sign: &str| line.split_once(sign)?.1.split_whitespace().next();
+        let written = file(" --out ").or_else(|| file(" > ")).map(|file| self.directory().join(file));
+        let written = written
+            .and_then(|file| fs::read_to_string(file).ok())
+            .filter(|_| printed.is_empty() || line.contains(".json"));
+        (code, written.unwrap_or(printed), errors)
+    }
+}
+
+/// A line in which `word` is another, wherever it stands between others.
+fn replace_words(line: &str, word: &str, stands_for: &str) -> String {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_');
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let begins = is_edge(before.chars().next_back().or(out.chars().next_back()));
+        let ends = word.ends_with('/') || is_edge(after.chars().next());
+        out += before;
+        out += if begins && ends { stands_for } else { word };
+        rest = after;
+    }
+    out + rest
+}
+
+/// How a command may end, and what the first line of its output may begin with.
+#[derive(Debug)]
+pub struct Shape {
+    pub codes: &'static [i32],
+    pub begins: &'static [&'static str],
+}
+
+const fn of(codes: &'static [i32], begins: &'static [&'static str]) -> Shape {
+    Shape { codes, begins }
+}
+
+const FINE: &[i32] = &[0];
+/// A host, a comparison and a fleet have a verdict (usage.md, exit codes).
+const JUDGED: &[i32] = &[0, 1, 6];
+/// What a command is called in a sentence lacks what it needs, and says so.
+const LACKS: Shape = of(&[2], &[""]);
+/// The first line of a run as a person reads it.
+const SCREEN: &str = "hostmark 0.";
+
+/// By what a command has in it; the first that fits is the command's.
+const SHAPES: &[(&str, Shape)] = &[
+    ("runs --prune", of(FINE, &["0 of 2 runs"])),
+    ("--dry-run", of(FINE, &["Nothing is measured"])),
+    ("--format card-markdown", of(FINE, &["**"])),
+    ("--format card", of(FINE, &["<svg "])),
+    ("--format html", of(JUDGED, &["<!DOCTYPE html>"])),
+    ("--format csv", of(FINE, &["run,host,case,"])),
+    ("--format FORMAT", of(FINE, &["run,host,case,"])),
+    ("--format jsonl", of(FINE, &["{\"case\":"])),
+    ("compare --format json", LACKS),
+    ("--format json", of(FINE, &["{"])),
+    ("--format markdown", of(FINE, &["# "])),
+    ("lmbench results/", of(FINE, &["imported 1 value of lmbench"])),
+    ("import lmbench FILE", of(FINE, &["imported 1 value of lmbench"])),
+    ("--format lmbench", of(FINE, &["Basic system parameters"])),
+    ("--table lmbench", of(FINE, &["Basic system parameters"])),
+    ("data-path", of(FINE, &["On 1 CPU, blocks of "])),
+    ("--format overhead", of(FINE, &[""])),
+    ("hostmark host", of(JUDGED, &["CPU   "])),
+    // Of a machine whose design no base knows, nothing is usual.
+    ("compare --against usual", of(&[0, 1, 2, 6], &["20", ""])),
+    ("compare --against", of(FINE, &["20"])),
+    ("hostmark run && hostmark compare", of(JUDGED, &[SCREEN])),
+    ("hostmark compare ", of(JUDGED, &["base "])),
+    ("hostmark compare", LACKS),
+    ("hostmark fleet report ", of(JUDGED, &["5 hosts, 5 runs"])),
+    ("hostmark fleet", LACKS),
+    ("hostmark import ", of(FINE, &["imported 7 values of fio"])),
+    ("hostmark watch", of(FINE, &["20"])),
+    ("report SERIES", LACKS),
+    ("hostmark runs --changes", of(FINE, &["2 runs"])),
+    ("hostmark runs", of(FINE, &["run "])),
+    ("list --references", of(FINE, &["  broadwell-stream "])),
+    ("explain x220", of(FINE, &["x220: ThinkPad X220"])),
+    ("explain memory.latency", of(FINE, &["memory.latency   Memory latency"])),
+    ("explain syscall.null", of(FINE, &["syscall.null   Null call"])),
+    ("explain ID", of(FINE, &["syscall.null   Null call"])),
+    ("self-check", of(&[0, 1], &["Known values on CPU "])),
+    ("hostmark list", of(FINE, &["MEMORY HIERARCHY"])),
+    ("hostmark explain", of(FINE, &["MEMORY HIERARCHY"])),
+    ("hostmark try", of(FINE, &["SETTINGS TO TRY"])),
+    ("hostmark man", of(FINE, &[".TH HOSTMARK 1"])),
+    ("completions --help", of(FINE, &["Print a shell's completion script"])),
+    ("--expect usual", of(&[0, 1, 2, 6], &[SCREEN, ""])),
+    ("--expect", of(JUDGED, &[SCREEN])),
+    ("for n in", of(FINE, &[SCREEN])),
+    ("--out ", of(FINE, &["{"])),
+    ("--table NAME", of(FINE, &["---"])),
+    ("hostmark run", of(FINE, &[SCREEN])),
+    ("hostmark report", of(FINE, &[SCREEN])),
+    ("mkdir ", of(FINE, &[""])),
+    ("echo hello", of(FINE, &["hello"])),
+];
+
+/// The shape of a command's output; none where the list above lacks it.
+fn shape_of(line: &str) -> Option<&'static Shape> {
+    SHAPES.iter().find(|(part, _)| line.contains(part)).map(|(_, shape)| shape)
+}
+
+/// Rows that not every machine has, as it has no such level or no time for it, and what not every comparison has: where others disturb both
+/// runs, no group may have a case that can be compared.
+const OF_SOME: [&str; 6] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS"];
+
+/// What lines begin with that are headings or have a name before their columns: `TRUST`, `FINDINGS`, `pipe, 1 · 2 CPU`.
+pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let heading = |line: &'a str| {
+        let (named, _) = line.split_once("  ")?;
+        // The grade is that of one run.
+        let named = named.split_once(" C of").or(named.split_once(" C（")).map_or(named, |(before, _)| before);
+        let is_name = named.starts_with(char::is_alphabetic) && !line.contains(": ") && !line.contains('：');
+        (is_name && !OF_SOME.contains(&named)).then_some(named)
+    };
+    lines.filter_map(heading).collect()
+}
+
+/// Whether an output has a line that begins so; for a row of the first screen, one of its kind: how much else a screen has to hold decides
+/// whether constants have rows of their own, share them, or follow each other behind the name of their kind.
+fn has_heading(output: &str, heading: &str) -> bool {
+    let begins = |name: &str| {
+        let mut ends = output.lines().filter_map(|line| line.strip_prefix(name));
+        ends.any(|rest| rest.is_empty() || rest.starts_with([' ', '（']))
+    };
+    let of_kind = LINES.iter().map(names).find(|names| names.contains(&heading)).unwrap_or_default();
+    begins(heading) || of_kind.into_iter().any(begins)
+}
+
+/// What a line of the first screen may begin with that holds constants of a kind.
+fn names(kind: &ConstantGroup) -> Vec<&'static str> {
+    let rows = kind.constants.iter().map(|constant| constant.row);
+    let all = std::iter::once(kind.name).chain(rows).chain(kind.pairs.iter().copied());
+    all.flat_map(|name| [name.en, name.zh]).collect()
+}
+
+#[test]
+fn a_first_screen_holds_its_constants_in_any_of_its_forms() {
+    let rows = "L1d latency       1.24 ns\nTCP RTT · stream  4.34 µs · 2.73 GB/s\n";
+    let flow = "memory latency      L1d 1.24 ns\nTCP over loopback   round trip 4.34 µs   stream 2.73 GB/s\n";
+    let alone = "L1d latency       1.24 ns\nTCP round trip    4.34 µs\n";
+    let [of_latency, of_tcp] = ["L1d latency", "TCP RTT · stream"];
+    for screen in [rows, flow, alone] {
+        assert!(has_heading(screen, of_latency) && has_heading(screen, of_tcp), "{screen}");
+        assert!(!has_heading(screen, "pipe, 1 · 2 CPU") && !has_heading(screen, "FINDINGS"), "{screen}");
+    }
+}
+
+/// What a command line of a document begins with.
+const BEGINNINGS: [&str; 16] = [
+    "hostmark ",
+    "cargo ",
+    "sudo ",
+    "make ",
+    "mkdir ",
+    "rmdir ",
+    "cp ",
+    "echo ",
+    "sh -c",
+    "for n ",
+    "(umask",
+    "buildah ",
+    "systemctl ",
+    "systemd-run ",
+    "XDG_DATA_HOME=",
+    "HOSTMARK_BLESS=",
+];
+/// What stands for something that is left out, or is one of several.
+const OPEN: [&str; 4] = ["…", "<", " [", "|--"];
+/// An option alone, whose value is left out.
+const OPTIONS: [&str; 2] = ["--out", "--interleave"];
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// The whole line, without its comment.
+    pub line: String,
+    /// What the document shows below it.
+    pub shown: Vec<String>,
+}
+
+/// Every command of a document. A block of code that has none shows the output of the first command since the last heading or block.
+fn snippets(document: &str) -> Vec<Snippet> {
+    let (mut all, mut owner, mut block) = (Vec::<Snippet>::new(), None, None);
+    let mut goes_on = false;
+    for line in document.lines() {
+        match (line.trim_start().strip_prefix("```"), block) {
+            (Some(language), None) => block = Some(["", "sh"].contains(&language)),
+            (Some(_), Some(_)) => (block, owner) = (None, None),
+            (None, Some(false)) => {}
+            (None, Some(true)) => {
+                let typed = line.strip_prefix("$ ");
+                let command = without_comment(typed.unwrap_or(line));
+                let continues = std::mem::replace(&mut goes_on, command.ends_with("&&"));
+                match all.last_mut() {
+                    Some(last) if continues => last.line = format!("{} {}", last.line, command.trim_start()),
+                    _ if is_command(command) => {
+                        owner = typed.map(|_| all.len());
+                        all.push(Snippet { line: command.to_owned(), shown: Vec::new() });
+                    }
+                    _ => owner.iter().for_each(|&at: &usize| all[at].shown.push(line.to_owned())),
+                }
+            }
+            (None, None) => {
+                if line.starts_with('#') {
+                    owner = None;
+                }
+                for code in line.split('`').skip(1).step_by(2).filter(|code| is_command(code)) {
+                    owner.get_or_insert(all.len());
+                    all.push(Snippet { line: code.to_owned(), shown: Vec::new() });
+                }
+            }
+        }
+    }
+    let is_open =
+        |line: &str| OPEN.iter().any(|sign| line.contains(sign)) || OPTIONS.iter().any(|end| line.ends_with(end));
+    all.retain(|snippet| !is_open(&snippet.line));
+    all
+}
+
+fn is_command(line: &str) -> bool {
+    // Not the first line of a report.
+    BEGINNINGS.iter().any(|start| line.starts_with(start)) && !line.starts_with("hostmark 0.")
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split("  #").next().unwrap_or_default().trim_end()
+}
+
+#[test]
+fn a_commands_output_is_the_block_below_it() {
+    let text = "# A `hostmark a`\nand `hostmark b`, `hostmark c …`, `other`\n\n```\nOUT   x\n```\n`hostmark d`\n```sh\nhostmark e &&  # f\n  mv g h\nI\n```\n\
+                ```\n$ hostmark j\nK\nL\n```\n```json\nhostmark m\n```\n";
+    let reported: Vec<(String, Vec<String>)> = snippets(text).into_iter().map(|one| (one.line, one.shown)).collect();
+    let none = Vec::<String>::new;
+    let wanted = [
+        ("hostmark a", vec!["OUT   x".to_owned()]),
+        ("hostmark b", none()),
+        ("hostmark d", none()),
+        ("hostmark e && mv g h", none()),
+        ("hostmark j", vec!["K".to_owned(), "L".to_owned()]),
+    ];
+    assert_eq!(reported, wanted.map(|(line, shown)| (line.to_owned(), shown)));
 }

@@ -39,7 +39,6 @@ mod commands;
 mod compare;
 mod documents;
 mod external;
-mod first_screen;
 mod fleet;
 mod help;
 mod host;

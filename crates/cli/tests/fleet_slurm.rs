@@ -1,20 +1,21 @@
 //! `hostmark fleet run --slurm` over a cluster that the test makes and removes: eight nodes of which two are unlike the others,
 //! and one that dies.
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{FleetRun, HostState, load_run};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
 use crate::fleets::Fleet;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::slurm::{Slurm, Wrapper};
-use crate::support;
-use crate::support::{ended, files, said};
+use crate::support::{self, ended, files, said};
 
 const NODES: usize = 8;
 /// The node that has half a CPU, and the one without huge pages.
@@ -24,7 +25,7 @@ const NO_HUGE: usize = 5;
 const FORBID: &str =
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])";
 /// Long enough for nodes that are measured one after the other on a loaded machine.
-const SOON: Duration = Duration::from_secs(120);
+const SLURM_SOON: Duration = Duration::from_secs(120);
 
 /// A control group with half a CPU; none where this user or kernel makes none.
 fn half_a_cpu() -> Option<ControlGroup> {
@@ -71,8 +72,8 @@ fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts()
     let (code, out, errors) = ended(fleet.command(&words).env(name, &value));
     assert_eq!(code, 0, "{out} {errors}");
     assert!(fleet.rows("runs").len() == NODES && out.contains("8 of 8 hosts are measured"), "{out}");
-    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
-    assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    assert!(within(SLURM_SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SLURM_SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
     assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
     let run = |node: usize| load_run(&fleet.text(&format!("runs/node{node}.json"))).unwrap();
     for node in 0..NODES {
@@ -132,7 +133,7 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
     command.env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let is_measuring = within(SOON, || fleet.text("runs/.under-way/node1.partial.jsonl").lines().count() > 2);
+    let is_measuring = within(SLURM_SOON, || fleet.text("runs/.under-way/node1.partial.jsonl").lines().count() > 2);
     slurm.kill_node(1);
     let (code, out, errors) = said(&child.wait_with_output().unwrap());
     assert!(is_measuring, "{out} {errors}");
@@ -145,8 +146,12 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
             _ => assert!(state == HostState::Measured, "{host} {state:?} {why}"),
         }
     }
-    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
-    assert!(within(SOON, || slurm.states().iter().any(|state| state.starts_with("down"))), "{:?}", slurm.states());
+    assert!(within(SLURM_SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(
+        within(SLURM_SOON, || slurm.states().iter().any(|state| state.starts_with("down"))),
+        "{:?}",
+        slurm.states()
+    );
     // No allocation has a node that is down, and none is waited for.
     let mut command = fleet.command(&[&common[..], &["--resume", &runs]].concat());
     let (code, out, errors) = ended(command.env(name, &value));
@@ -159,12 +164,12 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
         command.arg(fleet.at(&runs)).env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
         let journal = format!("{runs}/.under-way/node2.partial.jsonl");
-        let is_measuring = within(SOON, || fleet.text(&journal).lines().count() > 2);
+        let is_measuring = within(SLURM_SOON, || fleet.text(&journal).lines().count() > 2);
         kill_process(Pid::from_child(&child), signal).unwrap();
         let (code, out, errors) = said(&child.wait_with_output().unwrap());
         assert!(is_measuring && code == wanted, "{code} {out} {errors}");
-        assert!(within(SOON, || slurm.jobs().is_empty()), "{signal:?} {}", slurm.jobs());
-        assert!(within(SOON, || processes(&fleet.home).is_empty()), "{signal:?} {:?}", processes(&fleet.home));
+        assert!(within(SLURM_SOON, || slurm.jobs().is_empty()), "{signal:?} {}", slurm.jobs());
+        assert!(within(SLURM_SOON, || processes(&fleet.home).is_empty()), "{signal:?} {:?}", processes(&fleet.home));
     }
 
     let words = ["--slurm", "-p batch -N 2", "--print", "--seed", "7", "syscall.null"];
@@ -203,6 +208,274 @@ fn nodes_of_an_allocation_meet_within_it() {
         let values = [&pair.bandwidth, &pair.round_trip].map(|value| value.as_ref().is_some_and(|it| it.value() > 0.0));
         assert!(pair.from != pair.to && values == [true, true], "{pair:?}");
     }
-    assert!(within(SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SLURM_SOON, || slurm.jobs().is_empty()), "{}", slurm.jobs());
+    assert!(within(SLURM_SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+}
+
+const SHORT: &str = "syscall.null";
+
+/// Pods are files in `pods`, the manifest of each and beside it how it is; `log` has what was asked. A node may have a file
+/// `status-NODE` with the status of its pods; `hang-NODE` keeps its shell from starting, and of `vanish-NODE` the pod is deleted when a
+/// shell in it ends.
+const KUBECTL: &str = r#"
+cd "$FLEET" || exit
+echo "$*" >> log
+mkdir -p pods
+case "$1 $2" in
+"get nodes") [ "$3 $4" = "-l pool=bench" ] || exit 1; cat nodes.json ;;
+"create -f")
+    cat > new.$$
+    name=$(sed 's/.*"name":"\(hostmark-[0-9a-f]*-[0-9]*\)".*/\1/' new.$$)
+    mv new.$$ "pods/$name"
+    cp "pods/$name" "made-$name"
+    ;;
+"get pods")
+    printf '{"items":['
+    comma=
+    for pod in pods/*; do
+        [ -e "$pod" ] || continue
+        node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "$pod")
+        status='{"phase":"Running","containerStatuses":[{"state":{"running":{}}}]}'
+        [ ! -e "status-$node" ] || status=$(cat "status-$node")
+        printf '%s{"metadata":{"name":"%s"},"status":%s}' "$comma" "${pod#pods/}" "$status"
+        comma=,
+    done
+    printf ']}'
+    ;;
+"get events")
+    [ "$3 $5" = "--field-selector -o" ] || exit 1
+    printf '{"items":[%s]}' "$(cat events 2>/dev/null)"
+    ;;
+"exec -i")
+    [ -e "pods/$3" ] && [ "$4 $5 $6" = "-c hostmark --" ] || exit 1
+    node=$(sed 's/.*"nodeName":"\([^"]*\)".*/\1/' "pods/$3")
+    if [ -e "hang-$node" ]; then : > hangs; exec sleep 1000; fi
+    pod=$3
+    shift 6
+    [ -e "vanish-$node" ] || exec "$@"
+    "$@"
+    rm -f "pods/$pod"
+    ;;
+"delete pod") rm -f "pods/$3" ;;
+"delete pods") rm -f pods/* ;;
+*) echo "what is $*?" >&2; exit 1 ;;
+esac"#;
+
+fn node(name: &str, ready: &str, is_cordoned: bool) -> Value {
+    json!({
+        "metadata": { "name": name },
+        "spec": { "unschedulable": is_cordoned },
+        "status": {
+            "allocatable": { "cpu": "4", "memory": "8Gi" },
+            "conditions": [{ "type": "Ready", "status": ready, "message": "kubelet stopped posting" }]
+        }
+    })
+}
+
+fn cluster(nodes: &[Value]) -> Fleet {
+    let fleet = Fleet::new();
+    fleet.script("bin/kubectl", KUBECTL);
+    fleet.write("nodes.json", &json!({ "items": nodes }).to_string());
+    fleet
+}
+
+const COMMON: [&str; 5] = ["--kubernetes", "pool=bench", "--image", "registry/busybox:1", SHORT];
+
+/// The manifests that were made, by node.
+fn made(fleet: &Fleet) -> Vec<Value> {
+    let names = fleet.names("").into_iter().filter(|name| name.starts_with("made-"));
+    names.map(|name| serde_json::from_str(&fleet.text(&name)).unwrap()).collect()
+}
+
+#[test]
+fn each_node_has_a_pod_that_is_entered_and_removed() {
+    let _alone = alone();
+    let nodes = [
+        node("pool-a1", "True", false),
+        node("pool-a2.example.org", "True", false),
+        node("full", "True", false),
+        node("cordoned", "True", true),
+        node("dead", "Unknown", false),
+        node("imageless", "True", false),
+    ];
+    let fleet = cluster(&nodes);
+    fleet.write(
+        "status-full",
+        r#"{"phase":"Failed","reason":"OutOfcpu","message":"Node didn't have enough resource: cpu"}"#,
+    );
+    let waiting = r#"{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \u001b[31m"}}"#;
+    fleet.write("status-imageless", &format!(r#"{{"phase":"Pending","containerStatuses":[{{"state":{waiting}}}]}}"#));
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    for ((host, state, why), (name, wanted, part)) in fleet.rows("runs").iter().zip([
+        ("pool-a1", HostState::Measured, ""),
+        ("pool-a2.example.org", HostState::Measured, ""),
+        ("full", HostState::Failed, "OutOfcpu: Node didn't have enough resource"),
+        ("cordoned", HostState::Failed, "cordoned"),
+        ("dead", HostState::Failed, "kubelet stopped posting"),
+        ("imageless", HostState::Failed, "ImagePullBackOff"),
+    ]) {
+        assert!(host == name && *state == wanted && why.contains(part), "{host} {state:?} {why}");
+    }
+    assert!(!format!("{out}{errors}").contains('\u{1b}'));
+    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+    assert!(code == 0 && out.contains("cordoned has no run (failed: the node is cordoned)"), "{out} {errors}");
+    assert!(!format!("{out}{errors}").contains('\u{1b}'));
+    assert!(load_run(&fleet.text("runs/pool-a2.example.org.json")).is_ok());
+    assert_eq!(fleet.names("pods"), Vec::<String>::new(), "{}", fleet.text("log"));
+    assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
+    let made = made(&fleet);
+    assert_eq!(made.len(), 4);
+    let nodes: std::collections::BTreeSet<&str> =
+        made.iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+    assert_eq!(nodes.len(), 4);
+    for pod in &made {
+        let container = &pod["spec"]["containers"][0];
+        assert_eq!(container["image"], "registry/busybox:1");
+        // More than half of the node, and no limit, which would be a quota.
+        assert_eq!(container["resources"], json!({ "requests": { "cpu": "2001m", "memory": "4294967297" } }));
+        assert_eq!(pod["spec"]["hostname"], pod["spec"]["nodeName"].as_str().unwrap().replace('.', "-"));
+        assert_eq!(pod["spec"]["restartPolicy"], "Never");
+        assert!(pod["spec"]["activeDeadlineSeconds"].as_u64() > Some(0));
+        held_against_the_schema(&pod.to_string());
+    }
+}
+
+#[test]
+fn pods_go_however_the_fleet_ends() {
+    let _alone = alone();
+    for signal in [Signal::INT, Signal::KILL] {
+        let fleet = cluster(&[node("a", "True", false), node("b", "True", false)]);
+        fleet.write("hang-a", "");
+        fleet.write("hang-b", "");
+        let runs = fleet.at("runs").display().to_string();
+        let mut command = fleet.command(&[&COMMON[..], &["--out", &runs]].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let hangs = within(SOON, || fleet.at("hangs").exists() && fleet.names("pods").len() == 2);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let status = child.wait().unwrap();
+        assert!(hangs, "{}", fleet.text("log"));
+        assert_eq!(status.code(), (signal == Signal::INT).then_some(130));
+        assert!(within(SOON, || fleet.names("pods").is_empty()), "{signal:?} {}", fleet.text("log"));
+        assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+    }
+}
+
+#[test]
+fn a_pod_that_does_not_start_is_reported_with_the_clusters_last_warning() {
+    let _alone = alone();
+    let fleet = cluster(&[node("a", "True", false)]);
+    fleet.write("status-a", r#"{"phase":"Pending"}"#);
+    let event = |time: &str, message: &str| {
+        json!({ "lastTimestamp": time, "reason": "FailedCreatePodSandBox", "message": message }).to_string()
+    };
+    let last = event("2026-01-01T00:02:00Z", "runc create failed: \u{1b}[31mEOF");
+    fleet.write("events", &[last, event("2026-01-01T00:01:00Z", "no network")].join(","));
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--timeout", "2s", "--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    let (_, state, why) = fleet.rows("runs").remove(0);
+    assert_eq!(state, HostState::Slow);
+    assert!(why.contains("2 s (--timeout): FailedCreatePodSandBox: runc create failed"), "{why}");
+    assert!(!format!("{out}{errors}").contains('\u{1b}') && fleet.names("pods").is_empty());
+}
+
+#[test]
+fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_reported_in_its_pairs() {
+    let _alone = alone();
+    let fleet = cluster(&["a", "b", "c"].map(|name| node(name, "True", false)));
+    fleet.write("vanish-c", "");
+    let runs = fleet.at("runs").display().to_string();
+    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--pairs", "--out", &runs]].concat()));
+    assert_eq!(code, 3, "{out} {errors}");
+    let stored = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
+    assert!(stored.hosts.iter().all(|host| host.state == HostState::Measured), "{:?}", stored.hosts);
+    assert_eq!(stored.pairs.len(), 6);
+    for pair in &stored.pairs {
+        match [pair.from.as_str(), pair.to.as_str()].contains(&"c") {
+            true => assert_eq!(pair.failed.as_deref(), Some("its pod was deleted")),
+            false => assert!(pair.failed.is_none() && pair.bandwidth.is_some(), "{pair:?}"),
+        }
+    }
+    assert!(out.contains("2 of 6 pairs are measured") && out.contains("--pairs"), "{out}");
+    assert_eq!(made(&fleet).len(), 3);
+    assert_eq!(fleet.names("pods"), Vec::<String>::new(), "{}", fleet.text("log"));
     assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
+}
+
+#[test]
+fn a_client_that_fails_is_reported_with_what_it_said() {
+    let _beside = beside();
+    let fleet = cluster(&[]);
+    for (script, part) in [
+        ("echo 'error: You must be logged in' >&2; exit 1", "kubectl get nodes failed: error: You must be logged in"),
+        ("echo '<html>'", "kubectl prints no JSON"),
+        ("echo '{\"items\": []}'", "there is no host to measure; give another selector"),
+        (
+            "echo '{\"items\": [{\"metadata\": {\"name\": \"-oProxyCommand\"}}]}'",
+            "the cluster names a node '-oProxyCommand' that is none",
+        ),
+    ] {
+        fleet.script("bin/kubectl", script);
+        let (code, out, errors) = ended(&mut fleet.command(&COMMON));
+        assert!([2, 5].contains(&code) && out.is_empty() && errors.lines().count() == 1, "{code} {out} {errors}");
+        assert!(errors.contains(part), "{errors}");
+    }
+    let (code, _, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--kubectl", "no-such-client -n x"]].concat()));
+    assert!(code == 2 && errors.contains("no-such-client cannot be asked") && errors.contains("--kubectl"), "{errors}");
+}
+
+#[test]
+fn the_printed_job_is_one_that_the_api_takes() {
+    let _beside = beside();
+    let fleet = cluster(&[node("a", "True", false), node("b", "True", false), node("c", "True", true)]);
+    let words = [&COMMON[..], &["--print", "--timeout", "10m"]].concat();
+    let (code, yaml, errors) = ended(&mut fleet.command(&words));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    for part in ["kind: \"Job\"", "completionMode: \"Indexed\"", "completions: 2\n", "activeDeadlineSeconds: 600\n"] {
+        assert!(yaml.contains(part), "{part}\n{yaml}");
+    }
+    let (code, _, errors) = ended(&mut fleet.command(&[&words[..], &["--at-once", "1"]].concat()));
+    assert!(code == 2 && errors.contains("leave out --at-once"), "{errors}");
+    assert!(!fleet.text("log").contains("create"), "{}", fleet.text("log"));
+    let Some(job) = parsed(&yaml) else { return skipped("there is no python3 with yaml") };
+    let template = &job["spec"]["template"]["spec"];
+    assert_eq!(job["spec"]["parallelism"], 2);
+    assert_eq!(
+        template["containers"][0]["command"],
+        json!(["hostmark", "run", SHORT, "--profile=quick", "--format=json"])
+    );
+    assert_eq!(
+        template["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0],
+        json!({ "matchExpressions": [{ "key": "pool", "operator": "In", "values": ["bench"] }] })
+    );
+    assert!(!template["affinity"]["podAntiAffinity"].is_null());
+    if !held_against_the_schema(&yaml) {
+        skipped("there is no kubernetes-validate");
+    }
+}
+
+/// What a library reads in YAML; none where there is no library.
+fn parsed(yaml: &str) -> Option<Value> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), yaml).unwrap();
+    let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
+    let output = Command::new("python3").args(["-c", script]).arg(file.path()).output().ok()?;
+    match output.status.success() {
+        true => Some(serde_json::from_slice(&output.stdout).unwrap()),
+        false if String::from_utf8_lossy(&output.stderr).contains("ModuleNotFoundError") => None,
+        false => panic!("{yaml}\n{}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+/// Whether the API's schema is there; what it does not take ends the test.
+fn held_against_the_schema(manifest: &str) -> bool {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), manifest).unwrap();
+    let script = "import sys, yaml, kubernetes_validate as k\nk.validate(yaml.safe_load(open(sys.argv[1])), k.latest_version(), strict=True)";
+    let Ok(output) = Command::new("python3").args(["-c", script]).arg(file.path()).output() else { return false };
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() || errors.contains("ModuleNotFoundError"), "{manifest}\n{errors}");
+    output.status.success()
 }

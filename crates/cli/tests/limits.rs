@@ -1,17 +1,22 @@
 //! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use hostmark_model::{Measured, Outcome, Run, load_run};
 
-// Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::control_group::ControlGroup;
+use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
+
+// Runs are timed: one at a time.
 
 /// A small file system over a directory while it lives.
 struct SmallDisk(PathBuf);
@@ -289,4 +294,55 @@ fn the_limit_of_cpu_time_ends_a_run_as_a_person_would() {
     let (code, json, _) = ended(&mut command);
     let run = load_run(&json).unwrap();
     assert_eq!((code, run.interrupted.as_deref()), (128 + 24, Some("stopped by a signal")));
+}
+
+/// Threads that take time from each CPU.
+const BUSY_A_CPU: usize = 4;
+#[test]
+fn the_quick_profile_ends_on_time_on_a_busy_machine_and_has_every_default_case() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let home = Home::new();
+    let is_over = AtomicBool::new(false);
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let (took, said) = std::thread::scope(|scope| {
+        for _ in 0..BUSY_A_CPU * cpus {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        #[expect(clippy::disallowed_methods, reason = "the limit is one of wall time")]
+        let began = Instant::now();
+        let said = std::panic::catch_unwind(|| ended(&mut home.hostmark(&["run", "--format", "json"])));
+        let took = began.elapsed();
+        is_over.store(true, Ordering::Relaxed);
+        (took, said.unwrap())
+    });
+    let (code, json, errors) = said;
+    if !quiet.holds(took < Duration::from_secs(60), || format!("{took:?}")) {
+        return;
+    }
+    assert!(matches!(code, 0 | 3) && errors.is_empty(), "{code}: {errors}");
+    let run = load_run(&json).unwrap();
+    assert!(run.interrupted.is_none());
+    let mut seen = HashSet::new();
+    for case in &run.cases {
+        let is_default = seen.insert(&case.probe);
+        match &case.outcome {
+            Outcome::Measured(_) => {}
+            Outcome::Skipped { reason } => {
+                assert!(!reason.is_empty(), "{}", case.id);
+                // A default may lack what it needs; it never lacks time.
+                quiet.holds(!is_default || &**reason != "time budget", || case.id.clone());
+            }
+            Outcome::Failed { reason } => {
+                assert!(!reason.is_empty(), "{}", case.id);
+                quiet.holds(!is_default, || format!("{}: {reason}", case.id));
+            }
+        }
+    }
+    assert_eq!(seen.len(), run.probes.len());
+    assert!(files(home.scratch.path()).is_empty());
+    assert_eq!(files(home.data.path()).len(), 1);
 }

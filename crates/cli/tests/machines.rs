@@ -2,19 +2,17 @@
 //! that take as long as such machines would.
 
 mod expected;
-mod simulated;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use expected::{MACHINES, Machine, machine};
+use expected::{MACHINES, Machine, machine, simulated};
 use hostmark_engine::Eta;
 use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, plan};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
 use hostmark_present::tables::{GLANCE, NamedTable, TABLES};
 use hostmark_probes::CATALOGUE;
-use simulated::simulated;
 
 use crate::alone::beside;
 

@@ -11,7 +11,7 @@ use hostmark_analysis::compare::{Comparison, History, Pool};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_engine::PastRound;
-use hostmark_engine::estimate::reestimate;
+use hostmark_engine::estimate::outcomes;
 use hostmark_model::{RoundLine, Run, load_run};
 use hostmark_present::{RenderOptions, export};
 use hostmark_probes::CATALOGUE;
@@ -215,7 +215,7 @@ fn a_run_is_estimated_again_and_shown_whatever_it_says() {
     let options = RenderOptions { verbose: true, ..RenderOptions::default() };
     each(&serde_json::to_value(&run).unwrap(), 1, |document| {
         let Ok(hostile) = serde_json::from_value::<Run>(document.clone()) else { return false };
-        let made = reestimate::of_run(CATALOGUE, &hostile).0;
+        let made = outcomes::of_run(CATALOGUE, &hostile).0;
         let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..hostile };
         run.findings = findings(&run);
         for format in export::FORMATS {
@@ -278,7 +278,7 @@ fn counts_at_the_end_of_their_range_are_added_and_shown() {
         };
         let Some(hostile) = [u64::MAX, u32::MAX.into()].into_iter().find_map(hostile) else { continue };
         let came = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let made = reestimate::of_run(CATALOGUE, &hostile).0;
+            let made = outcomes::of_run(CATALOGUE, &hostile).0;
             let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..hostile.clone() };
             run.findings = findings(&run);
             for format in export::FORMATS {
@@ -320,7 +320,7 @@ fn a_journal_is_estimated_whatever_its_rounds_say() {
     each(&Value::Array(lines), 2, |document| {
         let Ok(lines) = serde_json::from_value::<Vec<RoundLine>>(document.clone()) else { return false };
         let rounds = lines.into_iter().map(PastRound::of).collect();
-        let made = reestimate::of_journal(CATALOGUE, &run, &cases, rounds, |_| None).0;
+        let made = outcomes::of_journal(CATALOGUE, &run, &cases, rounds, |_| None).0;
         let mut run = Run { cases: made.cases, lost_rounds: made.lost_rounds, ..run.clone() };
         run.findings = findings(&run);
         for format in export::FORMATS {

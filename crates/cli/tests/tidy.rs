@@ -2,14 +2,10 @@
 //! that it must find.
 
 mod budget;
-mod calls;
-mod code;
 mod documents;
 mod example;
 mod layout;
 mod modules;
-mod picture;
-mod reasons;
 mod schema;
 mod sources;
 mod texts;
@@ -17,8 +13,7 @@ mod tree;
 
 use hostmark_analysis::findings::RULES;
 use hostmark_engine::probe::{Catalogue, Group};
-use hostmark_engine::sys;
-use hostmark_engine::worker;
+use hostmark_engine::{sys, worker};
 use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
 use hostmark_texts::Page;
@@ -75,7 +70,7 @@ fn every_file_says_first_what_it_is_for() {
 
 #[test]
 fn every_failed_call_is_named_where_it_is_made() {
-    nothing(calls::unnamed(Tree::of_repository()));
+    nothing(sources::unnamed(Tree::of_repository()));
 }
 
 #[test]
@@ -146,7 +141,7 @@ fn every_text_file_has_its_chinese() {
 
 #[test]
 fn every_reason_has_a_code_and_every_code_a_reason() {
-    nothing(reasons::without_a_code(Tree::of_repository()));
+    nothing(texts::without_a_code(Tree::of_repository()));
 }
 
 #[test]
@@ -185,9 +180,9 @@ fn no_modules_of_a_crate_import_each_other_in_a_circle() {
 
 #[test]
 fn the_picture_of_crates_and_modules_is_what_the_code_says() {
-    let wanted = picture::drawn(Tree::of_repository()).unwrap();
+    let wanted = documents::drawn(Tree::of_repository()).unwrap();
     let again = "cargo test -p hostmark --test fast tidy::";
-    golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
+    golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", documents::DOCUMENT), &wanted, again);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use hostmark::self_check::checks::{self, PERCENT, PUT_DELAY_NS, SLOWER, competit
 use hostmark::self_check::limits::{self, measure_in};
 use hostmark::self_check::{Known, Line, Outcome, Report, compete};
 use hostmark_engine::worker;
-use hostmark_model::{Choice, Event, load_run};
+use hostmark_model::{Choice, Event, Measured, Run, load_run};
 use hostmark_probes::CATALOGUE;
 
 use crate::alone::alone;
@@ -248,4 +248,143 @@ fn a_run_names_the_self_check_that_passed_here_and_strict_runs_demand_it() {
     let stored = &files(&home.data.path().join("hostmark/self-checks"))[0];
     std::fs::rename(stored, stored.with_file_name("vm-00000000-00000000.json")).unwrap();
     assert_eq!(ended(&mut home.hostmark(&strict)).0, 2);
+}
+
+// Runs are timed: one at a time.
+
+/// A run of one probe at the points that are set.
+fn run_of(probe: &str, sets: &[&str]) -> Run {
+    let home = Home::new();
+    let mut arguments = vec!["run", probe, "--format", "json"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
+    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(files(home.scratch.path()).is_empty());
+    load_run(&json).unwrap()
+}
+
+/// The case at these points; none where this machine cannot measure it.
+fn at<'a>(run: &'a Run, points: &[(&str, &str)]) -> Option<&'a Measured> {
+    let is_at = |case: &&hostmark_model::CaseRecord| points.iter().all(|&(axis, at)| case.params.get(axis) == Some(at));
+    run.cases.iter().find(is_at).expect("a case for each point that was set").measured()
+}
+
+fn best(measured: &Measured) -> f64 {
+    measured.estimate.best_round
+}
+
+#[test]
+fn a_fork_copies_page_tables_and_huge_pages_have_few() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let run = run_of("process.fork_resident", &["resident=4M,256M", "page=base,pmd"]);
+    let time = |resident, page| at(&run, &[("resident", resident), ("page", page)]);
+    let (Some(small), Some(large)) = (time("4194304", "base"), time("268435456", "base")) else {
+        return skipped("there is too little memory");
+    };
+    quiet.holds(best(large) > 3.0 * best(small), || format!("{} and {} ns", best(small), best(large)));
+    if let Some(huge) = time("268435456", "pmd") {
+        quiet.holds(best(huge) < 0.5 * best(large), || format!("{} and {} ns", best(huge), best(large)));
+    }
+}
+
+#[test]
+fn a_switch_on_one_cpu_is_none_between_two() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let run = run_of("sched.context_switch", &["cpus=same_cpu,same_cache", "processes=2", "footprint=0"]);
+    let one = at(&run, &[("cpus", "same_cpu")]).expect("every machine has one CPU");
+    let Some(two) = at(&run, &[("cpus", "same_cache")]) else { return skipped("no two CPUs share a cache") };
+    quiet.holds(best(two) > 1.3 * best(one), || format!("{} ns on one, {} ns between two", best(one), best(two)));
+}
+
+#[test]
+fn a_switch_costs_more_the_deeper_its_control_groups_are() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let run = run_of("sched.group_depth", &["depth=1,4,8", "groups=one,two"]);
+    let depth = |depth, groups| at(&run, &[("depth", depth), ("groups", groups)]).map(best);
+    let of = |groups| Some([depth("1", groups)?, depth("4", groups)?, depth("8", groups)?]);
+    let (Some(one), Some(two)) = (of("one"), of("two")) else { return skipped("no control groups can be made here") };
+    let says = || format!("in one group {one:?} ns, in two {two:?} ns");
+    quiet.holds(one[2] > 1.02 * one[0], says);
+    quiet.holds(two[1] > 1.1 * two[0] && two[2] > 1.1 * two[1] && two[2] > 1.2 * one[2], says);
+}
+
+#[test]
+fn faults_cost_what_the_kernel_has_to_do_in_them() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let run = run_of("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major,first"]);
+    let kind = |kind| at(&run, &[("kind", kind)]);
+    let (Some(base), Some(file)) = (kind("anonymous"), kind("file")) else {
+        return skipped("faults were not measured");
+    };
+    // Sixteen pages that are there already against one that has to be cleared.
+    let per_page = file.also["per_page"].estimate.best_round;
+    quiet.holds(1.5 * per_page < best(base), || format!("{per_page} ns a page of a file, {} ns a new one", best(base)));
+    if let Some(pmd) = kind("anonymous_pmd") {
+        // 512 times the bytes to clear. (How much cheaper a byte is depends on where the cleared memory lay before.)
+        quiet.holds(best(pmd) > 10.0 * best(base), || {
+            format!("{} ns a huge page, {} ns a base page", best(pmd), best(base))
+        });
+    }
+    if let Some(major) = kind("file_major") {
+        quiet.holds(best(major) > 5.0 * best(file), || {
+            format!("{} ns from the device, {} ns from the cache", best(major), best(file))
+        });
+    }
+    // The same fault, of new pages and of those just given back: neither is free, and what a host adds is on the first.
+    let Some(first) = kind("first") else { return skipped("first faults were not measured") };
+    let again = first.also["again"].estimate.best_round;
+    quiet.holds(3.0 * best(first) > again, || format!("{} ns at first, {again} ns again", best(first)));
+    let is_alike = 3.0 * again > best(base) && again < 10.0 * best(base);
+    quiet.holds(is_alike, || format!("{again} ns again, {} ns of few pages", best(base)));
+}
+
+// Runs are timed: one at a time.
+
+/// A short run of this home, kept there.
+fn run(home: &Home) -> Run {
+    let (code, json, errors) = ended(&mut home.hostmark(&["run", "syscall.getpid", "clock.loop", "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    load_run(&json).unwrap()
+}
+
+/// How many runs tell where another run's values are expected.
+fn runs_behind(run: &Run) -> Vec<u32> {
+    let estimates = run.cases.iter().filter_map(|case| Some(&case.measured()?.estimate));
+    estimates.filter_map(|estimate| Some(estimate.repetition?.runs)).collect()
+}
+
+#[test]
+fn three_kept_runs_report_what_is_assumed_before_and_a_file_estimated_again_says_the_same() {
+    let _alone = alone();
+    let home = Home::new();
+    let first = run(&home);
+    assert!(
+        !runs_behind(&first).is_empty() && runs_behind(&first).iter().all(|&runs| runs == 0),
+        "{:?}",
+        runs_behind(&first)
+    );
+    assert_eq!(first.trust.as_ref().map(|trust| trust.runs), Some(0));
+    run(&home);
+    // What lies there besides has no part in it.
+    let kept = home.data.path().join("hostmark/runs");
+    for (number, text) in ["{", "", "[]"].iter().enumerate() {
+        std::fs::write(kept.join(format!("20260101T000000Z-{}-000{number}.json", first.host.hostname)), text).unwrap();
+    }
+    assert_eq!(files(&kept).len(), 5);
+    let third = run(&home);
+    assert!(runs_behind(&third).iter().all(|&runs| runs == 0), "{:?}", runs_behind(&third));
+    let fourth = run(&home);
+    assert!(runs_behind(&fourth).iter().all(|&runs| runs == 3), "{:?}", runs_behind(&fourth));
+    assert_eq!(fourth.trust.as_ref().map(|trust| trust.runs), Some(3));
+    for estimate in fourth.cases.iter().filter_map(|case| Some(&case.measured()?.estimate)) {
+        let next = estimate.repetition.unwrap();
+        assert!(next.low <= estimate.value() && estimate.value() <= next.high, "{next:?}");
+    }
+    let (code, again, _) = ended(&mut home.hostmark(&["report", "last", "--reestimate", "--format", "json"]));
+    let again = load_run(&again).unwrap();
+    assert_eq!((code, &again.cases, &again.trust), (0, &fourth.cases, &fourth.trust));
+    // The head says what the grade stands on, and --verbose both intervals.
+    let (_, text, _) = ended(&mut home.hostmark(&["report", "last", "--verbose"]));
+    assert!(text.contains("TRUST ") && text.contains("by 3 earlier runs"), "{text}");
+    assert!(text.contains("this run ") && text.contains("scatter of 3 runs"), "{text}");
 }

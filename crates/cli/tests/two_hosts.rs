@@ -1,20 +1,23 @@
 //! Runs with peers: hosts are networks of the test's own, joined by a bridge, and each far end is where it was asked for.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use hostmark::self_check::limits::{Networks, OVER_THERE, Relay};
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
-// Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::processes::{SOON, processes, within};
-use crate::quiet::undisturbed;
+use crate::quiet::{Quiet, undisturbed};
 use crate::skip::skipped;
-use crate::support;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::sshd::{Options, Sshd};
+use crate::support::{self, Home, PROGRAM, ended, files};
 use crate::under_way::{UnderWay, assert_is_interrupted};
-use hostmark::self_check::limits::Networks;
+
+// Runs are timed: one at a time.
 
 /// Hosts, or why there are none here.
 fn hosts(count: usize) -> Option<Networks> {
@@ -211,4 +214,205 @@ fn a_run_with_a_peer_that_is_asked_to_stop_is_kept() {
     let kept = run.kept();
     assert_is_interrupted(&kept);
     assert_eq!(kept.peers.len(), 1);
+}
+
+// Runs are timed: one at a time.
+
+/// A run from host 1 to host 2 by the relayed way, or why there is none here.
+fn measured_over(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {
+    let networks = Networks::of(3)?;
+    let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, loses)?;
+    let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
+    let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
+    let mut command = home.hostmark(&[&["run"], arguments, &places].concat());
+    let (code, out, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    assert!(files(home.scratch.path()).is_empty(), "something was left");
+    Ok(load_run(&out).unwrap())
+}
+
+fn case<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {
+    run.cases.iter().find(|case| case.probe == probe).unwrap_or_else(|| panic!("no {probe}"))
+}
+
+/// The smallest sample: who wakes late only adds.
+fn least(case: &CaseRecord) -> f64 {
+    case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.min
+}
+
+fn also(case: &CaseRecord, name: &str) -> f64 {
+    let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
+    measured.also.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", measured.also.keys())).estimate.typical
+}
+
+/// The share of all requests that were lost, and how many there were. The mean of the rounds' shares tells more where a round has few requests, since one
+/// that is lost takes the time of many.
+fn lost(case: &CaseRecord) -> (f64, f64) {
+    let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
+    let of_rounds = measured.rounds.iter().zip(&measured.samples).map(|(round, samples)| {
+        let raw = round.raw.as_ref().unwrap_or_else(|| panic!("{round:?}"));
+        let (share, answered) = (raw.also["lost"][0], samples.len() as f64);
+        (share / (1.0 - share) * answered, answered)
+    });
+    let (lost, answered) = of_rounds.fold((0.0, 0.0), |all, of| (all.0 + of.0, all.1 + of.1));
+    (lost / (lost + answered), lost + answered)
+}
+
+#[test]
+fn a_known_delay_is_what_round_trips_take() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let delay = Duration::from_millis(37);
+    let filters = ["net.tcp@to=peer", "net.udp@to=peer", "net.tcp_connect@to=peer"];
+    let bare = match measured_over(Duration::ZERO, 0, &filters) {
+        Ok(run) => run,
+        Err(why) => return skipped(&why),
+    };
+    let delayed = measured_over(delay, 0, &filters).unwrap();
+    // A connection is made in one round trip, and the far end's close comes with the next.
+    for (probe, passes) in [("net.tcp", 2.0), ("net.udp", 2.0), ("net.tcp_connect", 4.0)] {
+        let (bare, delayed) = (least(case(&bare, probe)), least(case(&delayed, probe)));
+        // What the way takes by itself is no part of the delay.
+        let added = delayed - bare;
+        let wanted = passes * delay.as_nanos() as f64;
+        let is_so = (added / wanted - 1.0).abs() < 0.02 && (delayed / wanted - 1.0).abs() < 0.05;
+        quiet.holds(is_so, || format!("{probe}: {delayed} ns, {bare} without what adds {wanted}"));
+    }
+}
+
+#[test]
+fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let bandwidth = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
+    let delay = Duration::from_millis(2);
+    let whole = match measured_over(delay, 0, &[bandwidth]) {
+        Ok(run) => run,
+        Err(why) => return skipped(&why),
+    };
+    let lossy = measured_over(delay, 100, &[bandwidth]).unwrap();
+    // Segments of 1448 bytes, of which one in a hundred is sent twice.
+    let wanted = 1e9 / 1448.0 / 100.0;
+    let resent = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
+    quiet.holds((0.5..2.0).contains(&(resent / wanted)), || format!("{resent} of {wanted}"));
+    let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
+    quiet.holds(before < resent / 3.0, || format!("{before} without loss, {resent} with"));
+    // Each is two frames, of which every hundredth is lost: one in fifty, where there are many.
+    let requests = measured_over(delay, 100, &["net.udp@to=peer", "--profile", "standard"]).unwrap();
+    let (share, asked) = lost(case(&requests, "net.udp"));
+    if asked < 500.0 {
+        return skipped(&format!("only {asked} requests were made"));
+    }
+    quiet.holds((0.005..0.05).contains(&share), || format!("{share} of {asked}"));
+}
+
+// Runs are timed: one at a time.
+
+const NO_SERVER: &str = "there is no sshd here that lets this user in";
+/// Some seconds when nobody stops it.
+const SHORT: &[&str] = &["clock.read", "syscall.null", "--seed", "7"];
+
+/// A server whose sessions belong to this home, and the place that it is.
+fn server(far: &Home) -> Option<(Sshd, String)> {
+    let directories = [&far.data, &far.scratch].map(|directory| directory.path().display().to_string());
+    let environment = [("XDG_DATA_HOME", directories[0].as_str()), ("TMPDIR", directories[1].as_str())];
+    let server = Sshd::start(&Options { environment: &environment, ..Options::default() })?;
+    let place = server.prefix().join(" ");
+    Some((server, place))
+}
+
+/// Nothing of ours is alive or lies there.
+fn is_left_in_peace(far: &Home) {
+    assert!(within(SOON, || processes(far).is_empty()), "{:?}", processes(far));
+    for directory in [&far.data, &far.scratch] {
+        assert!(files(directory.path()).is_empty(), "{:?}", files(directory.path()));
+    }
+}
+
+#[test]
+fn a_run_over_ssh_is_kept_here_and_leaves_nothing_there() {
+    let _alone = alone();
+    let (near, far) = (Home::new(), Home::new());
+    let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
+    let arguments = [&["run", "--on", &place, "--format", "json"], SHORT].concat();
+    let (code, out, errors) = ended(&mut near.hostmark(&arguments));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&out).unwrap();
+    assert_eq!((run.place.as_deref(), run.settings.seed), (Some(place.as_str()), 7));
+    assert!(run.cases.iter().all(|case| case.measured().is_some()));
+    assert_eq!(files(near.data.path()).len(), 1);
+    is_left_in_peace(&far);
+}
+
+/// Kills one of those on the way in the middle of a run, which then goes on over the same server. `who` finds its processes.
+fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
+    let far = Home::new();
+    let Some((server, place)) = server(&far) else { return skipped(NO_SERVER) };
+    let mut run = UnderWay::start(&[&["run", "--on", &place, "--format", "json"], SHORT].concat());
+    let victims = who(&server, &run, &far);
+    assert!(!victims.is_empty(), "{:?} {:?}", processes(&run.home), processes(&far));
+    let before = run.journal().lines().count() - 1;
+    for victim in victims {
+        let _ = kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL);
+    }
+    let output = run.ends(SOON);
+    if output.status.code().is_some() {
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), errors.lines().count()), (Some(5), 1), "{errors}");
+        assert!(errors.contains(&place) && errors.contains("hostmark run --resume"), "{errors}");
+    }
+    run.assert_only_the_journal_is_left();
+    is_left_in_peace(&far);
+    let kept = run.journal().lines().count() - 1;
+    assert!(kept >= before, "{kept} {before}");
+    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let whole = load_run(&out).unwrap();
+    assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
+    let expected = format!("cut short after {kept} rounds");
+    assert!(whole.disturbances.iter().any(|one| one.en.contains(&expected)), "{:?}", whole.disturbances);
+    is_left_in_peace(&far);
+}
+
+/// The numbers of those that were started with this first argument.
+fn started_with(home: &Home, word: &str) -> Vec<i32> {
+    processes(home).into_iter().filter(|(_, first)| first == word).map(|(pid, _)| pid).collect()
+}
+
+#[test]
+fn ssh_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
+    goes_on_after(|_, run, _| started_with(&run.home, "-F"));
+}
+
+#[test]
+fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
+    goes_on_after(|server, _, _| {
+        let listener = server.pid();
+        let children = std::fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
+        children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    });
+}
+
+#[test]
+fn an_agent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
+    goes_on_after(|_, _, far| started_with(far, "agent"));
+}
+
+#[test]
+fn a_parent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
+    goes_on_after(|_, run, _| vec![i32::try_from(run.child.id()).unwrap()]);
+}
+
+#[test]
+fn a_request_to_stop_keeps_what_was_measured_over_ssh() {
+    let _alone = alone();
+    let far = Home::new();
+    let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
+    let mut run = UnderWay::start(&["run", "--on", &place, "memory.read", "clock", "syscall", "--format", "json"]);
+    run.signal(Signal::INT);
+    assert_eq!(run.ends(SOON).status.code(), Some(130));
+    assert_is_interrupted(&run.kept());
+    is_left_in_peace(&far);
 }

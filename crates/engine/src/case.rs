@@ -36,19 +36,11 @@
 //! ```
 
 pub(crate) mod allotment;
-pub(crate) mod arena;
-pub(crate) mod bind;
 pub(crate) mod copies;
 
 mod calls;
-mod choice;
-mod directories;
-mod loops;
-mod once;
-mod surroundings;
-mod threads;
+pub(crate) mod surroundings;
 mod timed;
-mod values;
 
 use std::collections::BTreeMap;
 
@@ -61,14 +53,13 @@ use crate::case::copies::Copies;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::round_error::{Result, RoundError};
 use crate::sampling::counted::{self, Counted, HARDWARE_GROUPS, Wanted};
-use crate::sampling::cpu::Cpu;
 use crate::sampling::latencies;
 use crate::sampling::sample::{Interference, Samples};
-use crate::sampling::sampler::Sampler;
-use crate::sampling::setup::{self, Deadline};
+use crate::sampling::sampler::{self, Deadline, Sampler};
+use crate::sampling::threads::Cpu;
 use crate::sys::exit_message;
 use crate::sys::scratch::Folder;
-use directories::DirectoryKind;
+use surroundings::DirectoryKind;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -221,7 +212,7 @@ impl Case {
     fn start_barrier(&mut self) -> Result<bool> {
         self.copies.start_barrier()?;
         self.look_before();
-        setup::end();
+        sampler::end();
         self.begun = self.clock.start();
         Ok(self.copies.is_replica())
     }

@@ -1,14 +1,5 @@
 //! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
 
-pub mod core_width;
-pub(crate) mod derived;
-pub(crate) mod gate;
-pub mod outcomes;
-pub(crate) mod quiet;
-pub mod reestimate;
-pub(crate) mod structure;
-pub(crate) mod vote;
-
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
@@ -17,15 +8,18 @@ use hostmark_model::{
     Noise, Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord,
 };
 use hostmark_say::say;
-use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
-use hostmark_stats::interval;
+use hostmark_stats::{descriptive as stats, descriptive, interval};
 
 use crate::estimate::quiet::CasePoint;
 use crate::probe::{Entry, Limit, Quantity, ValueSource};
-use crate::record::contention;
-use crate::record::{Round, Sampled};
+use crate::record::{Round, Sampled, contention};
 use crate::sampling::counted::HARDWARE_GROUPS;
+
+pub mod core_width;
+pub(crate) mod gate;
+pub mod outcomes;
+pub(crate) mod quiet;
 
 /// A disk that did less than this share of what was asked of it was not what was measured.
 const LEAST_OF_DEVICE: f64 = 0.5;
@@ -104,7 +98,7 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
         return skipped.map_or_else(without, |reason| Outcome::Skipped { reason });
     }
     let mut result = combine(entry, place, &measured);
-    if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
+    if is_voted && let Err(reason) = elect(&mut result, rounds.len()) {
         return Outcome::Skipped { reason };
     }
     if !is_finite(&result) {
@@ -144,7 +138,7 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     let histogram = all_operations(rounds);
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
     let sampled: Vec<(&Round, &Sampled)> = rounds.iter().map(|round| (round.round, round.sampled)).collect();
-    let structure = if entry.probe.is_structure { structure::of(&counting, entry.probe.better) } else { None };
+    let structure = if entry.probe.is_structure { of(&counting, entry.probe.better) } else { None };
     let (of_structure, remark) = structure.map_or((None, None), |(quiet, remark)| (Some(quiet), remark));
     let quiet = of_structure.or_else(|| quiet::of(entry, place, &sampled, relative_resolution));
     let typical = estimate(&counting, relative_resolution, entry.probe.better);
@@ -158,7 +152,7 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     let of_one = middle_round(&counting, typical.typical);
     let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet), of_one);
     let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
-    flags.extend(remark.or_else(|| of_structure.and_then(|_| structure::beside_another(shared(rounds)))));
+    flags.extend(remark.or_else(|| of_structure.and_then(|_| beside_another(shared(rounds)))));
     flags.extend(also.get(Quantity::DEVICE_SHARE.name).and_then(|share| from_cache(share.estimate.typical)));
     Measured {
         also,
@@ -434,6 +428,110 @@ fn notes_of(rounds: &[RoundValues]) -> BTreeMap<String, String> {
         }
     }
     notes.into_iter().map(|(key, values)| (key, values.join("; "))).collect()
+}
+
+/// Readings of one state lie within this part of each other.
+const NEAR: f64 = 0.05;
+/// So many readings, and this part of all, make a state: fewer may be a search that was disturbed.
+const LEAST_READINGS: usize = 2;
+const LEAST_SHARE: f64 = 0.2;
+
+/// From this share of the looks at its core on, a case hardly saw all of a structure.
+const MOSTLY_SHARED: f64 = 0.5;
+
+/// The remark on a value of which all rounds say the same, where another thread ran on its core most of the time.
+fn beside_another(shared: Option<f64>) -> Option<Flag> {
+    let percent = shared.filter(|shared| *shared >= MOSTLY_SHARED)? * 100.0;
+    let detail = say!("seen beside another thread, which ran on its core {percent:.0} % of the time");
+    Some(Flag::new(FlagKind::PartlyUsed, detail))
+}
+
+/// The value from the samples of each round, and the remark where rounds saw different sizes; none without a best value.
+pub(crate) fn of(rounds: &[Vec<f64>], better: Better) -> Option<(Quiet, Option<Flag>)> {
+    let is_higher_better = match better {
+        Better::Higher => true,
+        Better::Lower => false,
+        Better::Neither => return None,
+    };
+    let mut readings = rounds.concat();
+    readings.sort_by(f64::total_cmp);
+    if is_higher_better {
+        readings.reverse();
+    }
+    let least = LEAST_READINGS.max((LEAST_SHARE * readings.len() as f64).ceil() as usize);
+    let is_near = |one: f64, other: f64| (one - other).abs() <= NEAR * one.abs().max(other.abs());
+    let is_better = |one: f64, other: f64| if is_higher_better { one > other } else { one < other };
+    // Of readings that all differ none repeats: the one in the middle is as good as any.
+    let state = readings.iter().enumerate().find_map(|(index, &best)| {
+        let state: Vec<f64> = readings[index..].iter().copied().filter(|&reading| is_near(best, reading)).collect();
+        (state.len() >= least).then_some(state)
+    });
+    let value = descriptive::median(state.as_ref().unwrap_or(&readings))?;
+    let saw = |round: &&Vec<f64>| round.iter().any(|&reading| is_near(value, reading) || is_better(reading, value));
+    let (with, without): (Vec<&Vec<f64>>, Vec<&Vec<f64>>) = rounds.iter().partition(saw);
+    let of_round = |round: &&Vec<f64>| {
+        let own: Vec<f64> = round.iter().copied().filter(|&reading| is_near(value, reading)).collect();
+        descriptive::median(if own.is_empty() { round } else { &own })
+    };
+    let medians: Vec<f64> = with.iter().filter_map(of_round).collect();
+    let own = interval::of_medians(&medians, 0.0).map(|interval| interval.floored(value, 0.0));
+    let range = descriptive::min(&medians).zip(descriptive::max(&medians));
+    let quiet = Quiet {
+        value,
+        low: own.map(|own| own.low),
+        high: own.map(|own| own.high),
+        range: range.map(|(low, high)| [low.min(value), high.max(value)]),
+        at_hz: None,
+    };
+    let others =
+        descriptive::median(&without.iter().filter_map(|round| descriptive::median(round)).collect::<Vec<f64>>());
+    let flag = others.map(|others| {
+        let (with, all, others) = (with.len(), rounds.len(), digits(others));
+        Flag::new(FlagKind::PartlyUsed, say!("seen in {with} of {all:round}, and {others} in the others"))
+    });
+    Some((quiet, flag))
+}
+
+/// A number by three digits.
+fn digits(number: f64) -> String {
+    if number.abs() >= 100.0 || number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+}
+
+/// Makes the estimate of a measurement a vote of its rounds, of which there were `rounds`: those without a sample abstain, and
+/// so do those whose samples name two numbers equally often. Without a majority of all rounds there is no value.
+fn elect(measured: &mut Measured, rounds: usize) -> Result<(), Reason> {
+    let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
+    for (round, samples) in measured.rounds.iter_mut().zip(&measured.samples) {
+        round.median = descriptive::mode(samples).unwrap_or(round.median);
+    }
+    let agreeing = |value: f64| votes.iter().filter(|&&vote| vote == value).count();
+    let elected = descriptive::mode(&votes).filter(|&value| 2 * agreeing(value) > rounds);
+    let Some(value) = elected else { return Err(without(&votes, rounds)) };
+    let estimate = &mut measured.estimate;
+    (estimate.typical, estimate.best_round) = (value, value);
+    (estimate.ci_low, estimate.ci_high, estimate.method) = (None, None, IntervalMethod::None);
+    estimate.agreement = Some(agreeing(value) as f64 / rounds as f64);
+    // Every vote counts: a disturbed one that names another number does so beside others of its round.
+    estimate.n = measured.samples.iter().map(|samples| samples.len() as u64).sum();
+    measured.noise.left_out = 0;
+    measured.flags.retain(|flag| flag.kind != FlagKind::FewRounds);
+    Ok(())
+}
+
+/// Why there is no value.
+fn without(votes: &[f64], rounds: usize) -> Reason {
+    let mut named: Vec<f64> = votes.to_vec();
+    named.sort_by(f64::total_cmp);
+    named.dedup();
+    let each: Vec<String> = named
+        .iter()
+        .map(|value| format!("{value} by {}", votes.iter().filter(|vote| *vote == value).count()))
+        .collect();
+    let text = match each.is_empty() {
+        true => say!("none of {rounds:round} agreed with itself on a value"),
+        false => say!("no value was found by most of {rounds:round}: {each}", each = each.join(", ")),
+    };
+    ReasonCode::Inconclusive.because(text)
 }
 
 #[cfg(test)]

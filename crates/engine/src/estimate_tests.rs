@@ -1,10 +1,12 @@
 //! From what workers say to outcomes, exactly.
 
+use hostmark_model::{Better, Event, Noise, Others, RoundNoise, Text, Throttling, Unit};
+
 use super::*;
+use crate::estimate::estimate;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
 use crate::record::RoundResult;
-use hostmark_model::{Event, Others, RoundNoise, Text, Throttling, Unit};
 
 /// A round of samples: ns, iterations, disturbance flags.
 struct Given {
@@ -503,4 +505,71 @@ fn what_follows_from_a_value_is_never_asked_of_a_probe() {
     let made = in_each.iter().map(|(quantity, _)| quantity).chain(Quantity::OF_BATCHES);
     assert!(made.into_iter().all(|quantity| Measured::OF_THE_VALUE.contains(&quantity.name)));
     assert!(Quantity::WHOLE.is_given_as("whole") && in_cycles(&Quantity::WHOLE).is_none());
+}
+
+#[test]
+fn rounds_of_two_states_give_the_better_and_name_the_other() {
+    let rounds: Vec<Vec<f64>> = [426.0, 242.0, 428.0, 242.0, 240.0, 425.0].map(|size| vec![size; 2]).to_vec();
+    let (quiet, flag) = of(&rounds, Better::Higher).unwrap();
+    assert_eq!((quiet.value, quiet.range), (426.0, Some([425.0, 428.0])));
+    // Three rounds have no interval.
+    assert_eq!((quiet.low, quiet.high), (None, None));
+    let expected = "seen in 3 of 6 rounds, and 242 in the others";
+    assert_eq!(flag.map(|flag| flag.detail).as_deref(), Some(expected));
+}
+
+#[test]
+fn rounds_that_agree_have_an_interval_and_no_remark() {
+    let (quiet, flag) = of(&[320.0, 317.0, 321.0, 318.0, 320.0].map(|size| vec![size]), Better::Higher).unwrap();
+    assert_eq!((quiet.value, flag), (320.0, None));
+    assert!(quiet.low.unwrap() <= 320.0 && quiet.high.unwrap() >= 320.0);
+}
+
+#[test]
+fn one_reading_beyond_all_others_is_no_state() {
+    let rounds: Vec<Vec<f64>> = [320.0, 711.0, 319.0, 321.0, 320.0].map(|size| vec![size]).to_vec();
+    assert_eq!(of(&rounds, Better::Higher).unwrap().0.value, 320.0);
+    // Where none repeats it is the one in the middle.
+    assert_eq!(of(&[vec![100.0], vec![200.0], vec![400.0]], Better::Higher).unwrap().0.value, 200.0);
+    assert_eq!(of(&[vec![7.0]], Better::Higher).unwrap().0.value, 7.0);
+    assert_eq!(of(&[vec![7.0]], Better::Neither), None);
+}
+
+fn voted_on(samples: &[&[f64]]) -> Measured {
+    let samples: Vec<Vec<f64>> = samples.iter().map(|samples| samples.to_vec()).collect();
+    Measured {
+        estimate: estimate(&samples, 0.0, Better::Neither),
+        also: Default::default(),
+        samples,
+        histogram: None,
+        rounds: Vec::new(),
+        noise: Noise::default(),
+        notes: Default::default(),
+        flags: Vec::new(),
+        bounds: None,
+    }
+}
+
+#[test]
+fn most_rounds_name_the_value_and_no_mean_of_two_is_one() {
+    // A median of the medians would be 96 here.
+    let mut four = voted_on(&[&[64.0, 64.0], &[64.0, 128.0, 64.0], &[128.0, 128.0], &[64.0]]);
+    assert_eq!(elect(&mut four, 4), Ok(()));
+    assert_eq!((four.estimate.typical, four.estimate.agreement), (64.0, Some(0.75)));
+    assert_eq!((four.estimate.ci_low, four.estimate.ci_high), (None, None));
+}
+
+#[test]
+fn without_a_majority_there_is_a_reason_and_no_value() {
+    let mut disturbed = voted_on(&[&[256.0, 256.0, 512.0], &[128.0, 512.0, 512.0], &[64.0, 256.0, 128.0]]);
+    let reason = "no value was found by most of 3 rounds: 256 by 1, 512 by 1";
+    assert_eq!(elect(&mut disturbed, 3), Err(ReasonCode::Inconclusive.because(reason)));
+    // Rounds that found nothing count as rounds.
+    let mut two = voted_on(&[&[64.0], &[64.0]]);
+    assert!(elect(&mut two, 4).is_err());
+    let mut tied = voted_on(&[&[64.0, 128.0]]);
+    assert_eq!(
+        elect(&mut tied, 1),
+        Err(ReasonCode::Inconclusive.because("none of 1 round agreed with itself on a value"))
+    );
 }

@@ -10,7 +10,7 @@ use hostmark_model::{PathBytes, Scratch};
 use hostmark_say::say;
 use serde::{Deserialize, Serialize};
 
-use crate::resource_limits::reason_of;
+use crate::round_error::reason_of;
 use crate::sys::control_group::GroupPlace;
 use crate::sys::descendants::{Lineage, ProcessGroup};
 use crate::sys::process;

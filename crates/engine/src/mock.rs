@@ -10,7 +10,7 @@ use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{Environment, Event, HostFacts, Job, JsonLine, PROTOCOL, ReasonCode, RoundNoise};
 use hostmark_say::say;
 
-use crate::clock::wall::Wall;
+use crate::clock::Wall;
 use crate::estimate::outcomes::{self, Outcomes};
 use crate::plan::Plan;
 use crate::record::contention::Meters;

@@ -1,17 +1,11 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
-pub(crate) mod eta;
 pub(crate) mod fit;
 pub(crate) mod time_budget;
 
-mod cpus;
 mod placed;
-mod priority;
-mod profile_limits;
 mod refused;
 mod selection;
-mod set;
-mod table;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -19,22 +13,21 @@ use std::time::Duration;
 use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, Reason, is_axis_value};
 
-use crate::case::bind::Bind;
+use crate::case::surroundings::Bind;
 use crate::probe::{
     Axis, CORE, Catalogue, Entry, FullFactorial, IP, Measure, Points, TO, TWO_HOSTS, entries, no_such_peer,
 };
 use crate::quantity::Quantity;
 use crate::sys::affinity::MOST_CPUS;
 
-pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
+pub use fit::TableCell;
+pub(crate) use fit::no_time;
+pub use placed::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
-pub(crate) use priority::no_time;
-pub use priority::{Priority, TableCell};
-pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;
-use set::Sets;
-pub use table::plan_table;
+pub use selection::plan_table;
+pub use time_budget::{ProfileLimits, profile_limits};
 
 /// What the person asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +42,19 @@ pub struct Request {
     pub set: Vec<String>,
     /// What the person gave to measure with.
     pub inputs: Inputs,
+}
+
+/// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// What a person looks at first: the first screen, and the tables of bandwidth and latency by size.
+    First,
+    /// Its probe's default: no run is without it.
+    Default,
+    /// A cell of a table that people know.
+    Cell,
+    /// Any other, by the first profile that has it: what a shorter one measures tells more than what a longer one adds.
+    Further(Profile),
 }
 
 /// A case of a plan.
@@ -143,7 +149,7 @@ pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, Plan
 pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
     let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
     let selection = Selection::parse(catalogue, &request.filters)?;
-    let sets = Sets::parse(catalogue, &request.set)?;
+    let sets = selection::Sets::parse(catalogue, &request.set)?;
     let has_command = !request.inputs.command.is_empty();
     let takes_command = |entry: &Entry| entry.probe.needs.iter().any(|need| need.is_command());
     // A command is a run of its own, and without one there is nothing to measure.
@@ -212,7 +218,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             let base = entry.peer(&params).and_then(|peer| entry.towards(&planned[0], peer));
             let base = base.as_ref().unwrap_or(&planned[0]);
             let base = &entry.way(&params).map_or_else(|| base.clone(), |(axis, way)| base.with(axis, way));
-            let priority = priority::of_case(&params, base, &shorter, profile);
+            let priority = fit::of_case(&params, base, &shorter, profile);
             plan.cases.push(PlannedCase { priority, ..placed(entry, params, base, host, cpu, skip) });
         }
         plan.bases.insert(entry.id(), planned[0].clone());

@@ -2,27 +2,24 @@
 
 pub(crate) mod serving;
 
-mod bind;
-mod fill;
+mod axes;
 mod need;
-mod peers;
-mod placements;
 
 use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, Text, Unit,
 };
 
 use crate::case::Case;
-use crate::case::bind::{BIND, Bind};
+use crate::case::surroundings::{BIND, Bind};
 use crate::probe::serving::Service;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::counted;
 
 pub use crate::quantity::{Quantity, ValueSource};
-pub use fill::Fill;
+pub use axes::Fill;
+pub(crate) use axes::{IP, TO, TWO_HOSTS, no_such_peer};
 pub use need::Need;
 pub(crate) use need::too_few_cpus;
-pub(crate) use peers::{IP, TO, TWO_HOSTS, no_such_peer};
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
 #[derive(Clone, Copy)]
@@ -99,7 +96,7 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 
 impl Axis {
     const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
-        let (at_a_glance, settled, fill, is_of_links, is_way) = (None, None, Fill::Nothing, false, false);
+        let (at_a_glance, settled, fill, is_of_links, is_way) = (None, None, axes::Fill::Nothing, false, false);
         Axis { name, kind, default, points, at_a_glance, settled, fill, is_of_links, threads_per_cpu: 1, is_way }
     }
 
@@ -160,7 +157,7 @@ impl Axis {
     /// The axis of how several threads lie over the CPUs: near first by default, and from the standard profile on what else the
     /// host tells apart. The plan places them.
     pub const fn order() -> Axis {
-        let points = Points::NamesOfHost(placements::orders);
+        let points = Points::NamesOfHost(axes::orders);
         let default = hostmark_host::Order::Compact.name();
         Axis::choice(ORDER, default, points)
     }

@@ -12,7 +12,7 @@ use hostmark_model::{
 use hostmark_stats::descriptive as stats;
 
 use crate::probe::Entry;
-use crate::sampling::core_monitor;
+use crate::sampling::sample;
 
 /// What one round came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -257,9 +257,7 @@ impl Sampled {
     /// The core's frequency beside each sample, hertz; 0 where it is not known. That of the round where no more was recorded.
     pub(crate) fn core_hz(&self) -> Vec<f64> {
         let of_round = || vec![self.noise.core_hz.unwrap_or(0.0); self.values.len()];
-        core_monitor::of_rows(&self.noise.core_khz, self.values.len())
-            .filter(|all| !all.is_empty())
-            .unwrap_or_else(of_round)
+        sample::of_rows(&self.noise.core_khz, self.values.len()).filter(|all| !all.is_empty()).unwrap_or_else(of_round)
     }
 
     /// What a run file keeps of it beside its case's samples and histogram.

@@ -1,14 +1,15 @@
-//! Why a round ends without a value, and how an operation says that it went wrong.
+//! Why a round ends without a value, how an operation says that it went wrong, and what a host lacks when it refuses a system call.
 
 use std::any::Any;
 use std::io;
 use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
 
-use hostmark_model::{Event, Message, Reason, ReasonCode, displays_its_message};
+use hostmark_model::{Event, Message, Reason, ReasonCode, displays_its_message, errno_name};
 use hostmark_say::say;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
-use crate::resource_limits::{self, reason_of};
-use crate::sys::exit_message;
+use crate::sys::{call, exit_message};
 
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl RoundError {
     pub fn lacking(what: impl Into<Message>, error: &io::Error) -> RoundError {
         exit_message::settle();
         let what = what.into();
-        match resource_limits::remedy(error) {
+        match remedy(error) {
             Some(remedy) => RoundError::Skipped(reason_of(error, say!("{what}: {error}: {remedy}"))),
             None => RoundError::Skipped(reason_of(error, say!("{what}: {error}"))),
         }
@@ -38,7 +39,7 @@ impl RoundError {
     /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
     /// is the reason, with what helps.
     pub fn unable(code: ReasonCode, what: impl Into<Message>, error: io::Error) -> RoundError {
-        if resource_limits::remedy(&error).is_some() {
+        if remedy(&error).is_some() {
             return RoundError::from(error);
         }
         let error = RoundError::lacking(what, &error);
@@ -102,7 +103,7 @@ impl From<RoundError> for Event {
 impl From<io::Error> for RoundError {
     fn from(error: io::Error) -> RoundError {
         exit_message::settle();
-        match (resource_limits::remedy(&error), resource_limits::hint(&error)) {
+        match (remedy(&error), hint(&error)) {
             (Some(remedy), _) => RoundError::Skipped(reason_of(&error, say!("{error}: {remedy}"))),
             (None, Some(hint)) => RoundError::Failed(reason_of(&error, say!("{error}: {hint}"))),
             (None, None) => RoundError::Failed(reason_of(&error, &error)),
@@ -132,7 +133,7 @@ impl From<ParseFloatError> for RoundError {
 }
 
 /// What a probe's function returns.
-pub type Result<T> = std::result::Result<T, RoundError>;
+pub type Result<T, E = RoundError> = std::result::Result<T, E>;
 
 /// What a timed operation may return: a value that only has to be computed, or a result that is checked.
 pub trait Checked {
@@ -166,4 +167,260 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     ReasonCode::Internal
         .because(say!("panicked: {text}", text = text.map_or_else(|| say!("without a word"), Message::from)))
+}
+
+/// Open files that Linux lets a process have unless somebody says otherwise. No measurement needs more of them without
+/// asking first: whoever meets this limit loses descriptors.
+const USUAL_OPEN_FILES: u64 = 1024;
+
+/// Calls that make processes and threads.
+const FORKS: [&str; 5] = ["clone", "clone3", "fork", "pthread_create", "vfork"];
+/// Calls that also say that there is no memory where they are told of an address at which nothing is mapped.
+const AT_ADDRESSES: [&str; 8] = ["madvise", "mincore", "mlock", "mprotect", "mremap", "msync", "munlock", "munmap"];
+/// Calls that make an object of which the system has only so many.
+const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
+
+/// What helps, where the error can only mean that the host has, or lets this user have, no more of something. None where it
+/// may as well be a fault of what is measured, or of the program.
+pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
+    let raw = call::errno(error)?;
+    let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));
+    let limit = |resource| getrlimit(resource).current;
+    match Errno::from_raw_os_error(raw) {
+        Errno::FBIG => {
+            limit(Resource::Fsize).map(|bytes| say!("files are limited to {bytes} bytes here; raise ulimit -f"))
+        }
+        Errno::MFILE => limit(Resource::Nofile)
+            .filter(|&files| files < USUAL_OPEN_FILES)
+            .map(|files| say!("{files} files may be open here; raise ulimit -n")),
+        Errno::NFILE => Some(say!("the machine may open no further files; raise fs.file-max")),
+        // A read that waited in vain says the same.
+        Errno::AGAIN if is_one_of(&FORKS) => {
+            Some(say!("no further process may be started here; raise ulimit -u, or pids.max of the control group"))
+        }
+        Errno::NOMEM if !is_one_of(&AT_ADDRESSES) => Some(match limit(Resource::As) {
+            Some(bytes) => {
+                say!("a process may have {bytes} MiB of addresses here; raise ulimit -v", bytes = bytes >> 20)
+            }
+            None => say!("free memory, or raise the limit of the control group"),
+        }),
+        Errno::NOSPC if is_one_of(&OBJECTS) => Some(say!("the system has no more of them; look at ipcs -l")),
+        Errno::NOSPC => Some(say!("the file system is full; make room, or name another directory by --scratch")),
+        Errno::DQUOT => Some(say!("the quota is used up; make room, or name another directory by --scratch")),
+        // Nothing but loopback is ever sent to.
+        Errno::NETUNREACH | Errno::NETDOWN => {
+            Some(say!("the loopback interface is down; bring it up by: ip link set lo up"))
+        }
+        _ => None,
+    }
+}
+
+/// A reason that this error is the cause of: its code follows from the error, and the error's name is an argument.
+pub fn reason_of(error: &io::Error, message: impl Into<Message>) -> Reason {
+    match call::errno(error).and_then(errno_name) {
+        Some(name) => code_of_errno(error, name).because(message).with("errno", name),
+        None => code_without_errno(error).because(message),
+    }
+}
+
+fn code_of_errno(error: &io::Error, name: &str) -> ReasonCode {
+    let call = call::failed(error).unwrap_or_default();
+    match name {
+        "EAGAIN" if FORKS.contains(&call) => ReasonCode::ResourceLimit,
+        "ENOMEM" if AT_ADDRESSES.contains(&call) => ReasonCode::SystemCall,
+        "ENOSPC" if OBJECTS.contains(&call) => ReasonCode::ResourceLimit,
+        "ENOENT" | "ENOEXEC" if call == "execve" => ReasonCode::MissingProgram,
+        _ => ReasonCode::of_errno(name),
+    }
+}
+
+fn code_without_errno(error: &io::Error) -> ReasonCode {
+    call::cause(error).unwrap_or(match error.kind() {
+        io::ErrorKind::NotFound => ReasonCode::MissingFile,
+        io::ErrorKind::PermissionDenied => ReasonCode::Permission,
+        io::ErrorKind::OutOfMemory => ReasonCode::TooLittleMemory,
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ReasonCode::TimedOut,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => ReasonCode::ConnectionLost,
+        io::ErrorKind::Interrupted => ReasonCode::Disturbed,
+        _ => ReasonCode::CheckFailed,
+    })
+}
+
+/// Why a case in huge pages cannot be measured in a process that may have none.
+pub(crate) fn huge_pages_forbidden() -> Message {
+    say!("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)")
+}
+
+/// What an error of the system mostly means here, and what to look at; none of an error that has no number of the system's.
+pub(crate) fn hint(error: &io::Error) -> Option<Message> {
+    Some(match Errno::from_raw_os_error(call::errno(error)?) {
+        Errno::TIMEDOUT | Errno::AGAIN => {
+            say!("nobody answered in time; look for a packet filter, a full queue or a machine that stands still")
+        }
+        Errno::CONNREFUSED | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE | Errno::NOTCONN => {
+            say!("the other end is gone; look for who ends processes, and for a packet filter")
+        }
+        Errno::HOSTUNREACH | Errno::HOSTDOWN | Errno::ADDRNOTAVAIL => {
+            say!("the address cannot be reached; look at the addresses and routes of this network namespace")
+        }
+        Errno::PERM | Errno::ACCESS => {
+            say!("this process may not; look at its user, capabilities and system call filter")
+        }
+        Errno::NOSYS | Errno::OPNOTSUPP => {
+            say!("this kernel or filesystem cannot; look at its version and configuration")
+        }
+        Errno::IO | Errno::ROFS | Errno::STALE => say!("the device or filesystem fails; look at dmesg"),
+        Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::NOTDIR => {
+            say!("a file or device is missing; look for who removes or unmounts it")
+        }
+        _ => say!("not expected here; measure the case alone, and look at dmesg"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Rlimit, setrlimit};
+
+    use super::*;
+    use crate::round_error::RoundError;
+    use crate::sys::process::in_a_child;
+
+    fn of(call: Option<&'static str>, errno: Errno) -> io::Error {
+        let error = io::Error::from_raw_os_error(errno.raw_os_error());
+        match call {
+            Some(call) => call::named(call, error),
+            None => error,
+        }
+    }
+
+    /// Whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with what the error mostly means.
+    fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
+        let error = of(call, errno);
+        let message = error.to_string();
+        match RoundError::from(error) {
+            RoundError::Skipped(reason) => reason.starts_with(&format!("{message}: ")),
+            RoundError::Failed(reason) => {
+                assert!(reason.strip_prefix(&message).is_some_and(|rest| rest.len() > 20), "{reason}");
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_host_lacks_is_skipped_and_a_fault_fails() {
+        let lacks = [
+            (Some("clone"), Errno::AGAIN),
+            (None, Errno::NOMEM),
+            (Some("mmap"), Errno::NOMEM),
+            (Some("open"), Errno::NFILE),
+            (None, Errno::NOSPC),
+            (Some("semget"), Errno::NOSPC),
+            (Some("write"), Errno::DQUOT),
+            (Some("connect"), Errno::NETUNREACH),
+        ];
+        for (call, errno) in lacks {
+            assert!(is_skipped(call, errno), "{call:?} {errno}");
+        }
+        let faults = [
+            // Nobody answered in time.
+            (None, Errno::AGAIN),
+            (Some("recv"), Errno::AGAIN),
+            // Nothing is mapped there.
+            (Some("munmap"), Errno::NOMEM),
+            (Some("mprotect"), Errno::NOMEM),
+            (Some("read"), Errno::IO),
+            (Some("write"), Errno::BADF),
+            (Some("connect"), Errno::CONNREFUSED),
+            // No port is left: whoever connects has not let go.
+            (Some("connect"), Errno::ADDRNOTAVAIL),
+        ];
+        for (call, errno) in faults {
+            assert!(!is_skipped(call, errno), "{call:?} {errno}");
+        }
+        assert!(matches!(RoundError::from(io::Error::other("wrong answer")), RoundError::Failed(_)));
+    }
+
+    #[test]
+    fn a_limit_is_reported_where_there_is_one_and_is_at_fault() {
+        let under = |resource, current, errno| {
+            in_a_child(|| {
+                setrlimit(resource, Rlimit { current, maximum: getrlimit(resource).maximum })?;
+                let remedy = remedy(&of(Some("open"), errno));
+                match remedy.is_some() == current.is_some_and(|limit| limit != USUAL_OPEN_FILES) {
+                    true => Ok(()),
+                    false => Err(io::Error::other(format!("{current:?}: {remedy:?}"))),
+                }
+            });
+        };
+        under(Resource::Nofile, Some(24), Errno::MFILE);
+        under(Resource::Nofile, Some(USUAL_OPEN_FILES), Errno::MFILE);
+        under(Resource::Fsize, Some(4096), Errno::FBIG);
+        under(Resource::Fsize, None, Errno::FBIG);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_skipped_whatever_the_error_and_says_what_helps() {
+        let reason = |errno| RoundError::lacking("no ring", &of(Some("clone"), errno)).to_string();
+        assert!(reason(Errno::AGAIN).ends_with("pids.max of the control group"));
+        assert_eq!(
+            RoundError::lacking("no ring", &of(None, Errno::PERM)),
+            RoundError::Skipped(
+                ReasonCode::Permission.because(format!("no ring: {}", of(None, Errno::PERM))).with("errno", "EPERM")
+            )
+        );
+    }
+
+    #[test]
+    fn the_code_of_an_error_follows_from_its_number_and_its_call() {
+        use ReasonCode::*;
+        let fault = call::fault(MissingProgram, "gone");
+        let all = [
+            (of(Some("openat"), Errno::ACCESS), Permission, Some("EACCES")),
+            (of(Some("io_uring_setup"), Errno::NOSYS), Kernel, Some("ENOSYS")),
+            (of(Some("clone"), Errno::AGAIN), ResourceLimit, Some("EAGAIN")),
+            (of(Some("recvfrom"), Errno::AGAIN), TimedOut, Some("EAGAIN")),
+            (of(Some("mmap"), Errno::NOMEM), TooLittleMemory, Some("ENOMEM")),
+            (of(Some("munmap"), Errno::NOMEM), SystemCall, Some("ENOMEM")),
+            (of(Some("write"), Errno::NOSPC), TooLittleSpace, Some("ENOSPC")),
+            (of(Some("semget"), Errno::NOSPC), ResourceLimit, Some("ENOSPC")),
+            (of(Some("execve"), Errno::NOENT), MissingProgram, Some("ENOENT")),
+            (of(Some("openat"), Errno::NOENT), MissingFile, Some("ENOENT")),
+            (of(Some("read"), Errno::IO), DeviceError, Some("EIO")),
+            (of(Some("recvfrom"), Errno::INTR), Disturbed, Some("EINTR")),
+            (io::ErrorKind::Interrupted.into(), Disturbed, None),
+            (call::named("execve", fault), MissingProgram, None),
+            (io::ErrorKind::UnexpectedEof.into(), ConnectionLost, None),
+            (io::Error::other("wrong answer"), CheckFailed, None),
+        ];
+        for (error, code, errno) in all {
+            let reason = reason_of(&error, &error);
+            let named = errno.map(hostmark_model::Argument::from);
+            assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), named.as_ref()), "{error}");
+        }
+        let of_filesystem = |errno| RoundError::unable(Filesystem, "it cannot", of(Some("fallocate"), errno));
+        assert_eq!(of_filesystem(Errno::OPNOTSUPP).into_reason().code, Some(Filesystem));
+        assert_eq!(of_filesystem(Errno::PERM).into_reason().code, Some(Permission));
+        assert_eq!(of_filesystem(Errno::NOSPC).into_reason().code, Some(TooLittleSpace));
+    }
+
+    #[test]
+    fn nobody_is_blamed_for_what_the_host_lacks() {
+        let reason = |errno| {
+            RoundError::unable(ReasonCode::Filesystem, "this filesystem cannot", of(Some("fallocate"), errno))
+                .to_string()
+        };
+        assert_eq!(
+            reason(Errno::OPNOTSUPP),
+            format!("this filesystem cannot: {}", of(Some("fallocate"), Errno::OPNOTSUPP))
+        );
+        assert!(reason(Errno::NOSPC).starts_with("fallocate: ") && reason(Errno::NOSPC).contains("make room"));
+        in_a_child(|| {
+            setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: getrlimit(Resource::Fsize).maximum })?;
+            let message = reason(Errno::FBIG);
+            match message.starts_with("fallocate: ") && message.ends_with("4096 bytes here; raise ulimit -f") {
+                true => Ok(()),
+                false => Err(io::Error::other(message)),
+            }
+        });
+    }
 }

@@ -1,12 +1,7 @@
 //! A run: replicates of the plan in seeded order, fresh workers in each but for what fills memory, inside a hard wall limit.
 
 mod costs;
-mod kept;
-mod memory_look;
-mod neighbours;
-mod progress;
 mod taken;
-mod units;
 mod work;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,7 +15,7 @@ use hostmark_model::{
 };
 use hostmark_say::say;
 
-use crate::clock::wall::Wall;
+use crate::clock::Wall;
 use crate::estimate::core_width::{self, CoreWidths};
 use crate::estimate::{gate, outcomes};
 use crate::plan::time_budget::{RoundDecision, TimeBudget};
@@ -30,11 +25,10 @@ use crate::record::journal::{PastRound, RoundSink, Took};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::worker::far::{OpenService, Peers};
 use crate::worker::session::{SessionEnd, WorkerSession};
-use kept::KeptWorker;
-pub use memory_look::look_at_memory;
-use progress::Progress;
+use costs::Progress;
 use taken::Holdings;
-pub use taken::{Resource, Taken};
+pub use taken::{Resource, Taken, look_at_memory};
+use work::KeptWorker;
 
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
@@ -136,7 +130,7 @@ pub fn run<'a>(
     observer: &'a mut dyn Observer,
     journal: Option<&'a mut dyn RoundSink>,
 ) -> Results {
-    let fresh = |case: &PlannedCase| Progress { ended: case.skip.is_some(), ..Progress::default() };
+    let fresh = |case: &PlannedCase| Progress { ended: case.skip.is_some(), ..costs::Progress::default() };
     let cases = &setting.plan.cases;
     let states = cases.iter().map(fresh).collect();
     let (defaults, past) = (defaults(cases), setting.past.clone().into());

@@ -1,32 +1,33 @@
 //! The worker: reads a job, runs one round of its cases in this fresh process, and says what came of it in JSON lines. Where it has
 //! filled memory that further rounds need, it waits for their jobs.
 
-pub mod far;
-pub(crate) mod job;
-pub(crate) mod patience;
-pub mod service;
-pub(crate) mod session;
-
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{
-    AxisKind, CaseId, Choice, Event, Job, JobCase, JsonLine, PROTOCOL, Params, Reason, ReasonCode, RoundNoise,
-    RoundTime,
+    AxisKind, CalibratedClock, CaseId, Choice, Event, Job, JobCase, JsonLine, Message, PROTOCOL, Params, Reason,
+    ReasonCode, RoundNoise, RoundTime,
 };
 use hostmark_say::say;
 
 use crate::case::copies::{self, Copies};
-use crate::case::{Case, WorkersPart, Yield, arena};
+use crate::case::surroundings::Bind;
+use crate::case::{Case, WorkersPart, Yield, allotment};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
-use crate::probe::{Catalogue, Entry, Quantity, find};
+use crate::plan::checked_value;
+use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
 use crate::round_error::{Result, RoundError, panicked};
-use crate::sampling::sample::{Interference, Samples};
-use crate::sampling::{core_monitor, last_cache, memory_look, setup};
+use crate::sampling::memory_look;
+use crate::sampling::sample::{self, Interference, Samples};
+use crate::sampling::sampler::{self, MOST_ITERATIONS};
+use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
 use crate::sys::usage::ThreadCounters;
-use crate::sys::{affinity, exit_message, ipc_cleanup, process, scratch};
+use crate::sys::{exit_message, ipc_cleanup, process, scratch};
+
+pub mod far;
+pub(crate) mod session;
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -55,7 +56,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     let _ = process::be_killed_first();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
-    setup::begin()?;
+    sampler::begin()?;
     // What is made from now on and outlives every process is written down where the janitor looks.
     let run = [&environment.memory_scratch, &environment.scratch]
         .into_iter()
@@ -135,18 +136,18 @@ fn for_each_case(
         let reason = ReasonCode::Protocol.because(text);
         return done(vec![Event::Failed { reason }]);
     }
-    let sound = job::check(job);
+    let sound = check(job);
     if job.cases.is_empty() {
         return done(guarded(|| sound.and_then(|()| warm_cpu(job))));
     }
     if job.cases.len() > 1 || job.is_followed {
         // Of what further jobs find, each goes over another part.
-        arena::keep(job.is_followed.then_some(job.cases[0].seed));
+        allotment::keep(job.is_followed.then_some(job.cases[0].seed));
     }
     let mut choices: Vec<(CaseId, Choice)> = Vec::new();
     for own in &job.cases {
         // The case before may have come to its samples.
-        setup::go_on();
+        sampler::go_on();
         let mut own = own.clone();
         let id: Result<CaseId> = own.id.parse().map_err(|error| RoundError::failed(ReasonCode::Protocol, error));
         if let Ok(id) = &id {
@@ -205,14 +206,14 @@ fn bind(cpus: &[usize]) -> Result<()> {
 
 /// The CPUs of the measuring thread: the first, or all where the scheduler is to decide.
 fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
-    if job::is_free(entry, id) { cpus } else { &cpus[..cpus.len().min(1)] }
+    if is_free(entry, id) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 
 /// The run's warm-up of one CPU, or a look at the last cache or at memory from there.
 fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
     bind(&job.cpus)?;
     let clock = Clock::calibrated(&job.environment.clock);
-    if let Some(looked) = last_cache::look(job, &clock).or_else(|| memory_look::answer(job, &clock)) {
+    if let Some(looked) = memory_look::look(job, &clock).or_else(|| memory_look::answer(job, &clock)) {
         return looked;
     }
     let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);
@@ -279,8 +280,8 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
         return Err(RoundError::failed(ReasonCode::Internal, say!("a derived probe has no rounds")));
     };
     let cpus = cpus_of(job, own).to_vec();
-    job::check_case(&entry, &id, &cpus)?;
-    job::check_far_ends(&entry, &id, job, own)?;
+    check_case(&entry, &id, &cpus)?;
+    check_far_ends(&entry, &id, job, own)?;
     if let Some(reason) = entry.probe.needs.iter().find_map(|need| need.not_given(&job.environment.inputs)) {
         return Err(RoundError::Skipped(reason));
     }
@@ -295,7 +296,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     let core = CoreClock::new(&clock);
     let interference = Interference::Thread(ThreadCounters::open());
     let warm_ns = monotonic_ns();
-    let is_bound = !job::is_free(&entry, &id);
+    let is_bound = !is_free(&entry, &id);
     let mut case = Case::new(id, part, clock, precision, Some(core), interference);
     case.share_memory(copies as u64);
     // Where the scheduler decides, the round may run elsewhere.
@@ -328,7 +329,7 @@ impl Phases {
     /// How long each took. What yielded no samples has set up until its end.
     fn time(&self, yielded: &Yield, first_touch_ns: u64) -> RoundTime {
         let complete_ns = if yielded.complete_ns == 0 { self.over_ns } else { yielded.complete_ns };
-        let sampling_ns = setup::ended_ns().clamp(self.warm_ns, complete_ns.max(self.warm_ns));
+        let sampling_ns = sampler::ended_ns().clamp(self.warm_ns, complete_ns.max(self.warm_ns));
         let between = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64;
         let spent = |samples: &Samples| samples.spent_ns.iter().sum::<f64>();
         let sampled_ns = between(sampling_ns, complete_ns);
@@ -380,7 +381,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     let precision = case.precision();
     let noise = RoundNoise {
         core_hz: case.core().and_then(CoreClock::median_hz),
-        core_khz: core_monitor::in_rows(&samples.core_hz),
+        core_khz: sample::in_rows(&samples.core_hz),
         looks: if samples.looks.is_empty() { surroundings.looks.clone() } else { samples.looks.clone() },
         resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },
         clock_cost_ns: precision.cost_ns,
@@ -406,6 +407,91 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     events.extend(given.map(|(name, values)| Event::Also { name, values }));
     events.push(Event::Done { noise });
     Ok(events)
+}
+
+/// No curve has as many points.
+const MOST_CASES: usize = 10_000;
+/// A round of more time for samples is none, ns: 30 days.
+const MOST_BUDGET_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
+/// No cache, and no line of one, is as large, bytes.
+const MOST_CACHE_BYTES: u64 = 1 << 40;
+const MOST_LINE_BYTES: u64 = 1 << 20;
+/// Ticks a second of a counter.
+const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
+
+fn expect(is_sound: bool, what: impl FnOnce() -> Message) -> Result<()> {
+    if is_sound {
+        Ok(())
+    } else {
+        Err(RoundError::failed(ReasonCode::Protocol, say!("the job cannot be meant: {what}", what = what())))
+    }
+}
+
+/// Failed where a number of the job is out of all proportion.
+pub(crate) fn check(job: &Job) -> Result<()> {
+    for cpu in job.cpus.iter().chain(&job.other_cpu).chain(job.cases.iter().flat_map(|case| &case.cpus)) {
+        expect(*cpu < MOST_CPUS, || say!("there is no CPU {cpu}"))?;
+    }
+    expect(job.cpus.len() <= MOST_CPUS, || say!("it names {cpus} CPUs", cpus = job.cpus.len()))?;
+    expect(job.budget_ns <= MOST_BUDGET_NS, || say!("{budget_ns} ns for samples", budget_ns = job.budget_ns))?;
+    for &bytes in [job.l1d_bytes, job.llc_bytes, job.llc_sum_bytes].iter().chain(&job.caches_bytes) {
+        expect(bytes <= MOST_CACHE_BYTES, || say!("a cache of {bytes} bytes"))?;
+    }
+    let line = job.line_bytes;
+    expect((1..=MOST_LINE_BYTES).contains(&line), || say!("a cache line of {line} bytes"))?;
+    expect(job.cases.len() <= MOST_CASES, || say!("it has {cases} cases", cases = job.cases.len()))?;
+    for iterations in job.cases.iter().filter_map(|case| case.iterations) {
+        expect(iterations <= MOST_ITERATIONS, || say!("{iterations} iterations of a sample"))?;
+    }
+    let looked_at = job.look_at_cache.unwrap_or(0);
+    expect(looked_at <= memory_look::MOST_BYTES, || say!("a look at {looked_at} bytes"))?;
+    if let CalibratedClock::Counter { hz, .. } = job.environment.clock {
+        expect(RATES_HZ.contains(&hz), || say!("a counter of {hz} ticks a second"))?;
+    }
+    Ok(())
+}
+
+/// Failed where the case has more or fewer far ends than it needs.
+fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Result<()> {
+    let needed = match entry.probe.service() {
+        Some(_) if job.replica => 1,
+        _ => far::cpus_of(entry, id, &job.cpus).len(),
+    };
+    expect(own.far.len() == needed, || {
+        say!("it has {far} far ends, and {id} needs {needed}", far = own.far.len(), id = own.id)
+    })
+}
+
+/// Failed where the case is not one of the probe's, or has more threads than CPUs.
+fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
+    for (axis, value) in &id.params.0 {
+        let taken = checked_value(entry, axis, value)
+            .map_err(|error| RoundError::failed(ReasonCode::Protocol, error.message()))?;
+        // In a job every value stands as it is in a case id.
+        expect(taken == *value, || say!("{axis}={value} stands for {taken}"))?;
+    }
+    for axis in entry.probe.axes {
+        let missing = || {
+            RoundError::failed(
+                ReasonCode::Protocol,
+                say!("the job cannot be meant: {probe} has no value of {name}", probe = id.probe, name = axis.name),
+            )
+        };
+        let value = id.params.get(axis.name).ok_or_else(missing)?;
+        if axis.kind == AxisKind::Threads {
+            let threads: usize = value.parse()?;
+            expect(threads.div_ceil(axis.threads_per_cpu) <= cpus.len(), || {
+                say!("{threads} threads on {cpus} CPUs", cpus = cpus.len())
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the scheduler decides where a case runs.
+pub(crate) fn is_free(entry: &Entry, id: &CaseId) -> bool {
+    let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
+    Bind::of_case(&id.params) == Some(Bind::Free) || entry.probe.axes.iter().any(is_free)
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! Comparisons: verdicts that are true, reasons where there is none, what differs, and what people read.
 
-mod asked;
 mod gate;
-pub mod made;
 mod pages;
-mod simulated;
+pub mod simulated;
 
 use hostmark_analysis::compare::{Comparison, History, LOOKS, Pool, ReasonKind, SAME, Verdict};
 use hostmark_model::*;
-use made::{rounds, run};
+use simulated::{rounds, run};
 
 use crate::synthetic;
 

@@ -6,8 +6,8 @@ use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
 
-use crate::compare::made;
-use crate::compare::made::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
+use crate::compare::simulated;
+use crate::compare::simulated::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
 use crate::synthetic;
 
 const TIME: &str = "ipc.x@n=0";
@@ -37,7 +37,7 @@ fn a_run() -> Run {
     let mut negative = rounds("ipc.x@n=2", &[-7.0, -8.0, -9.0]);
     let detail = "the value does not stand out from the noise";
     measured(&mut negative).flags.push(Flag::new(FlagKind::UnderResolution, detail));
-    let mut run = made::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
+    let mut run = simulated::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
     run.started = "2026-11-22T05:00:00Z".into();
     run.finished = Some("2026-11-22T05:01:00Z".into());
     run

@@ -2,7 +2,6 @@
 
 pub mod made;
 mod named;
-mod turns;
 
 use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, ReasonCode, Run};
 use hostmark_present::RenderOptions;

@@ -2,17 +2,20 @@
 
 use std::collections::HashSet;
 
-use crate::short::sound;
-use hostmark_analysis::findings::{self, RULES};
-use hostmark_model::{Also, Estimate, Finding, Lang, Measured, Outcome, Run, Text};
+use hostmark_analysis::findings::{self, Conclusion, RIVALS, RULES, Rule, conclusions};
+use hostmark_model::{
+    Also, CaseRecord, Estimate, Finding, Flag, FlagKind, HostFacts, Lang, LastCache, Measured, Neighbours, Outcome,
+    Run, Text,
+};
 use hostmark_present::RenderOptions;
+use hostmark_present::export::format_named;
 use hostmark_present::render::console::table;
+
+use crate::synthetic::{self, sound};
 
 fn findings(run: &Run) -> Vec<Finding> {
     findings::findings(run).into_iter().map(sound).collect()
 }
-
-use crate::synthetic;
 
 fn ids(run: &Run) -> Vec<String> {
     findings(run).into_iter().map(|finding| finding.id).collect()
@@ -286,4 +289,176 @@ fn every_finding_names_the_command_that_shows_it() {
         let text = hostmark_present::export::format_named(format).unwrap().render_one(&run, &Default::default());
         assert!(text.contains("hostmark try huge-pages"), "{format}");
     }
+}
+
+fn beside(neighbours: Neighbours) -> Run {
+    Run { neighbours: Some(neighbours), ..synthetic::plausible() }
+}
+
+fn conclusion(run: &Run) -> Vec<(String, String, f64)> {
+    let found = findings(run).into_iter().filter(|finding| finding.id == "run.neighbours");
+    found.map(|finding| (finding.text.en, finding.text.zh, finding.cost)).collect()
+}
+
+fn cache(looks_ns: &[f64]) -> Option<LastCache> {
+    Some(LastCache { bytes: 8 << 20, looks_ns: looks_ns.to_vec() })
+}
+
+#[test]
+fn a_core_that_others_used_is_reported_with_the_share_of_the_time() {
+    let shared = |share: f64| beside(Neighbours { core_shared: Some(share), last_cache: None });
+    let [(en, zh, cost)] = &conclusion(&shared(0.31))[..] else { panic!() };
+    assert!(en.contains("used this core 31 % of the time") && zh.contains("31 %"), "{en} {zh}");
+    assert!((cost - 0.155).abs() < 1e-9);
+    assert!(conclusion(&shared(0.049)).is_empty() && conclusion(&beside(Neighbours::default())).is_empty());
+    assert!(conclusion(&synthetic::plausible()).is_empty());
+}
+
+#[test]
+fn a_last_cache_that_changed_is_reported_with_its_best_and_its_worst() {
+    let looked = |looks_ns: &[f64]| beside(Neighbours { core_shared: None, last_cache: cache(looks_ns) });
+    let [(en, ..)] = &conclusion(&looked(&[34.0, 35.0, 52.0, 36.0]))[..] else { panic!() };
+    assert!(en.contains("a load from 8 MiB took 34.0 ns at best and 52.0 ns at worst"), "{en}");
+    assert!(conclusion(&looked(&[34.0, 35.0, 44.1])).is_empty() && conclusion(&looked(&[34.0, 52.0])).is_empty());
+}
+
+#[test]
+fn the_grade_stands_at_the_head_of_every_report() {
+    let mut run = beside(Neighbours { core_shared: Some(0.31), last_cache: None });
+    hostmark_analysis::repetition::add(&mut run, &Default::default());
+    run.trust = hostmark_analysis::trust::trust(&run);
+    assert!(run.trust.is_some());
+    for format in ["table", "markdown", "html"] {
+        let format = format_named(format).unwrap();
+        let text = |lang: Lang| format.render_one(&run, &RenderOptions { lang, ..RenderOptions::default() });
+        let (en, zh) = (text(Lang::En), text(Lang::Zh));
+        // The page draws the letter as a badge.
+        let is_graded = |text: &str, word: &str| text.contains(word) || text.contains("class=\"grade\">");
+        assert!(
+            is_graded(&en, "TRUST ") && en.contains("a neighbour shared this physical core 31 % of the time"),
+            "{en}"
+        );
+        assert!(is_graded(&zh, "可信度 ") && zh.contains("可信度"), "{zh}");
+    }
+}
+
+#[test]
+fn every_report_says_how_the_run_ended_and_what_disturbed_it() {
+    let mut run = beside(Neighbours::default());
+    run.interrupted = Some("the terminal went away".into());
+    run.settings.clock.drift = Some(0.01);
+    let ended = [("this run ended early", "本次运行提前结束"), ("parts in a million", "百万分之")];
+    for format in ["table", "markdown", "html"].map(|name| format_named(name).unwrap()) {
+        for (en, zh) in ended {
+            for (lang, words) in [(Lang::En, en), (Lang::Zh, zh)] {
+                let of = |run| format.render_one(run, &RenderOptions { lang, width: 200, ..RenderOptions::default() });
+                assert!(of(&run).contains(words), "{words} is not in\n{}", of(&run));
+                assert!(!of(&synthetic::plausible()).contains(words), "{words}");
+            }
+        }
+    }
+}
+
+/// Exits of two causes that the host's kernel handles and of one that it does not, around which the loop takes this long, ns.
+fn run(around: f64, spread: f64) -> Run {
+    let mut run = synthetic::empty();
+    for (cause, handled) in [("cpuid", "kernel"), ("msr", "kernel"), ("port", "user space")] {
+        let mut measured = synthetic::measured(500.0, 0.01);
+        measured.also.insert("overhead".into(), Also { estimate: synthetic::estimate(around, spread) });
+        measured.notes.insert("handled_in".into(), handled.into());
+        let id = format!("virt.exit@cause={cause}");
+        run.cases.push(synthetic::case(&id, Outcome::Measured(Box::new(measured))));
+    }
+    run
+}
+
+fn found(run: &Run) -> Option<Finding> {
+    findings(run).into_iter().find(|finding| finding.id == "virt.interpreted")
+}
+
+#[test]
+fn a_loop_that_takes_hundreds_of_nanoseconds_is_interpreted_and_its_exits_are_none() {
+    let found = found(&run(740.0, 0.1)).unwrap();
+    assert_eq!(found.cases, ["virt.exit@cause=cpuid", "virt.exit@cause=msr"]);
+    assert!(found.text.en.contains("takes 740 ns") && found.text.en.contains("cpuid, msr are"), "{}", found.text.en);
+    assert!(found.text.zh.contains("740 ns") && found.text.zh.contains("cpuid、msr"), "{}", found.text.zh);
+    assert!(found.cure.is_some() && found.cost == 0.0);
+}
+
+#[test]
+fn a_loop_of_a_cpu_and_one_of_which_that_is_not_sure_are_no_finding() {
+    for (around, spread) in [(3.0, 0.1), (49.0, 0.01), (60.0, 0.3)] {
+        assert_eq!(found(&run(around, spread)), None, "{around} ± {spread}");
+    }
+    let mut doubted = run(740.0, 0.1);
+    for case in &mut doubted.cases {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+        measured.flags.push(Flag::new(FlagKind::Implausible, "x"));
+    }
+    assert_eq!(found(&doubted), None);
+    assert_eq!(found(&synthetic::empty()), None);
+}
+
+/// Makes a rival be there.
+fn plant(rival: &str, host: &mut HostFacts) {
+    match rival {
+        "yields" => host.process.policy = Some("SCHED_IDLE".into()),
+        "traced" => host.process.traced = Some(true),
+        "clamped" => host.process.uclamp_max = Some(512),
+        "quota of one CPU" => host.limits.cpu_quota = Some(0.5),
+        "quota" => host.limits.cpu_quota = Some(host.usable_cpus().len() as f64 - 0.5),
+        "loopback path" => host.loopback.filter_rules = Some(2000),
+        other => panic!("plant {other} here"),
+    }
+}
+
+/// Says something of every case that has a value.
+fn cite_all(run: &Run) -> Vec<Conclusion> {
+    let cited = |case: &CaseRecord| Conclusion {
+        short: Default::default(),
+        text: Default::default(),
+        cases: vec![case.id.clone()],
+        cost: 0.0,
+    };
+    run.cases.iter().filter(|case| case.measured().is_some()).map(cited).collect()
+}
+
+#[test]
+fn every_rule_is_silent_beside_each_of_its_rivals_and_of_each_case_that_a_flag_spoils() {
+    let run = synthetic::plausible();
+    let is_plain = |case: &CaseRecord| case.measured().is_some_and(|measured| measured.flags.is_empty());
+    let at = run.cases.iter().position(is_plain).unwrap();
+    let id = &run.cases[at].id;
+    for rule in RULES {
+        let cited = |run: &Run| conclusions(&Rule { draw: cite_all, ..**rule }, run);
+        let is_cited = |run: &Run| cited(run).iter().any(|conclusion| conclusion.cases[0] == *id);
+        assert!(is_cited(&run), "{}", rule.id);
+        for &kind in rule.doubt.spoiled_by {
+            let mut run = run.clone();
+            let Outcome::Measured(measured) = &mut run.cases[at].outcome else { unreachable!() };
+            measured.flags.push(Flag::new(kind, "planted"));
+            assert!(!is_cited(&run) && !cited(&run).is_empty(), "{} stands on a case with {kind:?}", rule.id);
+        }
+        for rival in rule.doubt.rivals {
+            let mut run = run.clone();
+            assert!(RIVALS.iter().any(|known| known.id == rival.id) && !(rival.is_there)(&run), "{}", rival.id);
+            plant(rival.id, &mut run.host);
+            assert!((rival.is_there)(&run) && cited(&run).is_empty(), "{} speaks beside {}", rule.id, rival.id);
+        }
+    }
+}
+
+#[test]
+fn a_sync_of_rounds_that_others_disturbed_condemns_no_filesystem_and_one_such_round_saves_none() {
+    let drawn = |contended: u32| {
+        let mut run = synthetic::empty();
+        let mut sync = synthetic::measured(1e6, 0.01);
+        sync.also.insert("p99".into(), Also { estimate: synthetic::estimate(25e6, 0.1) });
+        sync.noise.contended_rounds = Some(contended);
+        sync.flags.push(Flag::new(FlagKind::Contended, "others"));
+        let outcome = Outcome::Measured(Box::new(sync));
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
+        findings::findings(&run).iter().any(|finding| finding.id == "disk.slow_sync")
+    };
+    assert!(drawn(1) && drawn(2) && !drawn(3) && !drawn(5));
 }

@@ -5,9 +5,8 @@ use hostmark_model::{Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{comparison, format_named};
 
-use crate::compare::made;
-use crate::synthetic;
-use crate::thorough;
+use crate::compare::simulated;
+use crate::{synthetic, thorough};
 
 fn page(runs: &[Run]) -> String {
     format_named("html").unwrap().render(runs, &RenderOptions::default()).unwrap()
@@ -321,10 +320,10 @@ fn what_all_hosts_report_of_their_caches_is_marked_in_the_latency_of_several_run
 #[test]
 fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
     let side = |name: &str, factor: f64| {
-        let near = |id: &str, value: f64| made::rounds(id, &[value * 0.999, value, value * 1.0012]);
+        let near = |id: &str, value: f64| simulated::rounds(id, &[value * 0.999, value, value * 1.0012]);
         let cases =
             vec![near("ipc.x@n=0", 88.1 * factor), near("ipc.x@n=1", 1620.0), near("net.x@n=0", 12.4e9 * factor)];
-        made::run(name, cases)
+        simulated::run(name, cases)
     };
     let (before, after) = (side("before", 1.0), side("<after>", 1.378));
     fn pool(run: &Run) -> Pool<'_> {

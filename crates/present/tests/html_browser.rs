@@ -1,18 +1,18 @@
-//! The page in a browser: it draws, asks for nothing, complains of nothing, speaks both languages, and tells its values
-//! to the pointer and to the keyboard. Where there is no Chromium the test says so and tests nothing.
+//! Pages and pictures in a browser; where there is no Chromium the tests say so.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use hostmark_model::{Doubt, Run, Text, Trust};
+use hostmark_analysis::fleet::planted::{MadeUp, Planted};
+use hostmark_analysis::fleet::{Fleet, Gathering};
+use hostmark_model::{Doubt, Lang, Run, Text, Trust};
 use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
+use hostmark_present::export::{fleet, format_named};
 
-use crate::browser;
-use crate::browser::Browser;
+use crate::browser::{self, Browser};
 use crate::skip::skipped;
 use crate::synthetic;
-use crate::thorough;
+use crate::thorough::{self, hostile, odd, thorough};
 
 /// Time from the request of the page until it is loaded, ms. It is 1500 that is promised; a machine that builds and tests
 /// at the same time gets some more.
@@ -369,4 +369,132 @@ fn a_search_opens_what_it_finds_and_puts_all_back() {
     browser.eval("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
     assert_eq!(browser.eval("document.getElementById('c0').checkVisibility()"), true);
     assert_eq!(misdeeds(&browser, &file), Vec::<String>::new());
+}
+
+fn shown(run: &Run, format: &str, lang: Lang) -> String {
+    format_named(format).unwrap().render_one(run, &RenderOptions { lang, ..RenderOptions::default() })
+}
+
+fn named() -> Run {
+    let mut run = thorough();
+    run.host.hostname = "quokka-17".into();
+    run.host.cpu.model = Some("Example \u{1b}<script>&\" Processor of Uncommonly Many Words @ 3.50GHz ".repeat(3));
+    run
+}
+
+#[test]
+fn the_card_has_the_constants_and_no_name() {
+    for lang in [Lang::En, Lang::Zh] {
+        let run = named();
+        let (svg, words) = (shown(&run, "card", lang), shown(&run, "card-markdown", lang));
+        let answer = shown(&run, "answer", lang);
+        for text in [&svg, &words, &answer] {
+            assert_eq!(text.contains("quokka"), *text == answer, "{text}");
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+        assert!(!svg.contains("<script") && !words.contains(" <script"), "{words}");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.len() < 40_000, "{}", svg.len());
+        assert_eq!(svg.matches("<text ").count(), svg.matches("</text>").count());
+        assert!(!svg.contains("href") && !svg.contains("url("), "{svg}");
+        // Whatever constant the answer tells stands in both.
+        let line = answer.lines().find(|line| line.contains("L1d")).unwrap();
+        let value = line.split_whitespace().find(|word| word.parse::<f64>().is_ok()).unwrap();
+        assert!(
+            svg.contains(&format!(">{value} ns")) && words.contains(&format!("L1d {value} ns")),
+            "{value}\n{words}"
+        );
+        assert!(words.lines().count() < 30, "{words}");
+    }
+    let empty = shown(&synthetic::empty(), "card", Lang::En);
+    assert!(empty.contains("The run has none of the constants."), "{empty}");
+}
+
+#[test]
+fn no_text_of_the_card_leaves_its_room_or_meets_another() {
+    let Some(program) = browser::find() else {
+        return skipped("there is no Chromium on the PATH; install the package chromium");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (number, run) in
+        [named(), thorough(), synthetic::plausible(), hostile(), odd(), synthetic::empty()].iter().enumerate()
+    {
+        for lang in [Lang::En, Lang::Zh] {
+            let file = folder.path().join(format!("{number}-{lang:?}.svg"));
+            std::fs::write(&file, shown(run, "card", lang)).unwrap();
+            let mut browser = Browser::start(&program, 1200, 630);
+            browser.open(&file);
+            let met = "(() => { const all = [...document.querySelectorAll('text')].map(text => [text.textContent, text.getBBox()]); \
+                       const wrong = all.filter(([, box]) => box.width && (box.x < 0 || box.x + box.width > 1200 || box.y + box.height > 630)); \
+                       for (const [one, a] of all) for (const [other, b] of all) if (a !== b && a.width && b.width && \
+                         a.x < b.x + b.width && b.x < a.x + a.width && a.y + 4 < b.y + b.height - 4 && b.y + 4 < a.y + a.height - 4) \
+                         wrong.push([one, other]); return JSON.stringify([document.documentElement.tagName, all.length > 1, wrong]); })()";
+            assert_eq!(browser.eval(met), r#"["svg",true,[]]"#, "{number} {lang:?}");
+            // It has nothing that answers to a reader.
+            browser.click(300.0, 300.0);
+            browser.press("Enter");
+            assert_eq!(browser.eval(met), r#"["svg",true,[]]"#, "{number} {lang:?}");
+        }
+    }
+}
+
+/// The names of the hosts that the heat map shows.
+const SHOWN: &str = "[...document.querySelector('.map').tBodies[0].rows].filter(row => !row.hidden && row.id)\
+                     .map(row => row.cells[0].textContent.trim()).join(' ')";
+
+#[test]
+fn a_click_opens_a_hosts_cases_and_a_search_finds_hosts() {
+    let Some(program) = browser::find() else {
+        return skipped("there is no Chromium on the PATH; install the package chromium");
+    };
+    let made_up = MadeUp { odd: 1, shift: 0.5, planted: Planted::Quota, ..MadeUp::usual(12, 3) };
+    let mut gathering = Gathering::new(&[]);
+    for host in 0..made_up.hosts {
+        gathering.read(&format!("{host}.json"), made_up.run(host, 0).as_bytes());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fleet.html");
+    let mut text = String::new();
+    (fleet::format_named("html").unwrap().write)(&Fleet::of(&gathering), &RenderOptions::default(), &mut |part| {
+        text += part
+    });
+    std::fs::write(&file, text).unwrap();
+
+    let mut browser = Browser::start(&program, 1000, 800);
+    browser.open(&file);
+    let all = browser.eval(SHOWN).as_str().unwrap().to_owned();
+    assert!(all.starts_with("node00000 ") && all.split(' ').count() == 12, "{all}");
+    // A click where a reader clicks: on the name.
+    let at = |what: &str| {
+        format!(
+            "(() => {{ const it = document.querySelector('{what}'); it.scrollIntoView({{ block: 'center' }}); \
+             const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"
+        )
+    };
+    let name = at(".map tbody tr button");
+    let click = |browser: &mut Browser, what: &str| {
+        let place = browser.eval(what);
+        browser.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+    };
+    click(&mut browser, &name);
+    let below = "document.querySelector('.map .cases')?.previousElementSibling.cells[0].textContent.trim()";
+    assert_eq!(browser.eval(below), "node00000");
+    let cases = browser.eval("document.querySelectorAll('.map .cases li').length").as_u64().unwrap();
+    assert_eq!(browser.eval("document.querySelectorAll('.map .cases li svg .host').length"), cases);
+    assert!(cases > 50, "{cases}");
+    let change = browser.eval("document.querySelector('.map .cases li b').textContent").as_str().unwrap().to_owned();
+    assert!(change.starts_with('−'), "{change}");
+    click(&mut browser, &name);
+    assert_eq!(browser.eval("document.querySelectorAll('.map .cases').length"), 0);
+    // The same by the keyboard.
+    browser.eval("document.querySelector('.map tbody tr button').focus()");
+    browser.press("Enter");
+    assert_eq!(browser.eval("document.querySelectorAll('.map .cases').length"), 1);
+
+    click(&mut browser, &at(".find input"));
+    browser.call("Input.insertText", serde_json::json!({"text": "NODE0000"}));
+    assert_eq!(browser.eval(SHOWN).as_str().unwrap().split(' ').count(), 10);
+    browser.call("Input.insertText", serde_json::json!({"text": "7"}));
+    assert_eq!(browser.eval(SHOWN), "node00007");
+    browser.call("Input.insertText", serde_json::json!({"text": "<"}));
+    assert_eq!(browser.eval(SHOWN), "");
 }

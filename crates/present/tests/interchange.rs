@@ -1,10 +1,11 @@
 //! The formats for other programs: each is read here by its own rules, of a plausible run and of one with hostile texts.
 
+use std::collections::{HashMap, HashSet};
+
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
+use hostmark_present::export::{FORMATS, format_named};
 
-use crate::prometheus_text::{Sample, prometheus};
 use crate::synthetic;
 
 fn render(format: &str, run: &Run) -> String {
@@ -424,4 +425,120 @@ fn a_latency_and_its_cycles_imply_the_clock_that_the_core_had() {
         count += 1;
     }
     assert_eq!(count, 4, "{text}");
+}
+
+#[test]
+fn a_run_that_was_exported_as_json_loads_again_and_is_equal() {
+    let json = format_named("json").unwrap();
+    for mut run in [synthetic::plausible(), synthetic::empty()] {
+        run.findings = hostmark_analysis::findings(&run);
+        let text = json.render_one(&run, &RenderOptions::default());
+        assert!(text.ends_with("}\n"));
+        assert_eq!(load_run(&text).unwrap(), run);
+    }
+}
+
+#[test]
+fn json_keeps_a_round_of_samples_on_one_line() {
+    let text = format_named("json").unwrap().render_one(&synthetic::plausible(), &RenderOptions::default());
+    assert!(
+        text.lines().any(|line| line.trim_start().starts_with("[9.") && line.matches(", ").count() == 39),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_format_has_a_name_of_its_own_and_ends_with_a_line_break() {
+    let names: HashSet<&str> = FORMATS.iter().map(|format| format.name).collect();
+    assert_eq!(names.len(), FORMATS.len());
+    for format in FORMATS {
+        assert!(!format.description.en.is_empty() && !format.description.zh.is_empty());
+        for run in [synthetic::plausible(), synthetic::empty()] {
+            let text = format.render_one(&run, &RenderOptions::default());
+            // Without a case there is no line of a case.
+            let is_right = text.ends_with('\n') || (text.is_empty() && run.cases.is_empty());
+            assert!(is_right, "{}", format.name);
+        }
+    }
+    assert!(format_named("no such format").is_none());
+}
+
+/// A sample of the text format: its name, its labels, its value.
+pub type Sample = (String, Vec<(String, String)>, f64);
+
+/// Reads the text format by its rules, and holds it to those of the textfile collector and of promtool's check.
+pub fn prometheus(text: &str) -> Vec<Sample> {
+    let (mut samples, mut kinds, mut seen) = (Vec::new(), HashMap::new(), HashSet::new());
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let mut family = String::new();
+    let mut closed = HashSet::new();
+    for line in text.lines() {
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(is_name(name) && !help.is_empty() && closed.insert(name.to_owned()), "{line}");
+            // As promtool's rule is.
+            assert!(
+                !name.split('_').any(|part| ["s", "ms", "us", "ns", "b", "kb", "mb", "gb"].contains(&part)),
+                "{line}"
+            );
+            family = name.to_owned();
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert_eq!((name, kind), (family.as_str(), "gauge"));
+            assert!(kinds.insert(name.to_owned(), kind.to_owned()).is_none(), "{line}");
+            continue;
+        }
+        let end = line.find(['{', ' ']).unwrap();
+        let (name, mut rest) = line.split_at(end);
+        // All samples of a family stand below its TYPE.
+        assert_eq!(name, family, "{line}");
+        let mut labels = Vec::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            loop {
+                let (label, value) = rest.split_once("=\"").unwrap();
+                assert!(is_name(label) && !label.starts_with("__"), "{line}");
+                let (mut text, mut chars, mut length) = (String::new(), value.chars(), 0);
+                loop {
+                    let c = chars.next().expect("a label's value ends");
+                    length += c.len_utf8();
+                    match c {
+                        '"' => break,
+                        '\\' => {
+                            let escaped = chars.next().unwrap();
+                            assert!(matches!(escaped, '\\' | '"' | 'n'), "{line}");
+                            length += escaped.len_utf8();
+                            text.push(escaped);
+                        }
+                        c => text.push(c),
+                    }
+                }
+                assert!(!labels.iter().any(|(known, _)| known == label), "{line}");
+                labels.push((label.to_owned(), text));
+                rest = &value[length..];
+                match rest.strip_prefix(',') {
+                    Some(more) => rest = more,
+                    None => break,
+                }
+            }
+            rest = rest.strip_prefix('}').unwrap();
+        }
+        // Those of the run, by which files of several may lie in one folder.
+        let own = labels.split_off(labels.len() - 2);
+        assert_eq!(own.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>(), ["run", "host"], "{line}");
+        let number = rest.strip_prefix(' ').unwrap();
+        assert!(!number.contains(' '), "a timestamp: {line}");
+        let number: f64 = number.parse().unwrap();
+        assert!(number.is_finite(), "{line}");
+        assert!(seen.insert((name.to_owned(), labels.clone())), "twice: {line}");
+        assert!(!["_total", "_count", "_sum", "_bucket"].iter().any(|end| name.ends_with(end)), "{line}");
+        samples.push((name.to_owned(), labels, number));
+    }
+    samples
 }

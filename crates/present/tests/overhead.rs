@@ -1,18 +1,16 @@
 //! The overhead view: from the cycle counts of a published decomposition it gives back every percentage, and from runs of
 //! STREAM the percent of native.
 
-mod conclusions;
-mod families;
-mod guests;
-pub mod reference;
-mod wording;
-
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{format_named, overhead_over};
-use reference::{named, percentages, reference, rows, view};
 
 use crate::synthetic::{self, case, estimate, measured, probe};
+use guests::guest;
+
+mod conclusions;
+mod families;
+mod guests;
 
 const FILE: (&str, &str) = ("Files", "文件");
 
@@ -327,4 +325,181 @@ fn arrays_that_the_caches_hold_in_part_are_named_wherever_stream_is_shown() {
         assert!(words.contains(NAMED), "{format}: {text}");
     }
     assert!(shown(false).iter().all(|(_, text)| !text.contains("last-level caches, under")));
+}
+
+/// Operations of a batch, whose cycles the report prints, and its machine's cycles a nanosecond.
+const BATCH: f64 = 10_000.0;
+const CYCLES_PER_NS: f64 = 2.5;
+
+/// A case whose batch took so many cycles.
+pub fn cycles(id: &str, cycles: f64) -> CaseRecord {
+    let ns = cycles / BATCH / CYCLES_PER_NS;
+    let mut measured = measured(ns, 0.0);
+    measured.estimate = estimate(ns, 0.0);
+    measured.estimate.mean = ns;
+    measured.estimate.stddev = ns * 0.0198;
+    measured.also.insert("batch_cycles".into(), Also { estimate: estimate(cycles, 0.0) });
+    case(id, Outcome::Measured(Box::new(measured)))
+}
+
+/// The four probes of a file access.
+fn file_probes() -> Vec<ProbeInfo> {
+    let kernel: &[_] = &[("bind", AxisKind::Choice, "none"), ("irq", AxisKind::Choice, "on")];
+    let user: &[_] = &[("bind", AxisKind::Choice, "none"), ("through", AxisKind::Choice, "cache")];
+    let sides = [
+        ("file.overwrite", user),
+        ("file.read_start", user),
+        ("file.kernel_read", kernel),
+        ("file.kernel_write", kernel),
+    ];
+    sides.map(|(id, axes)| probe(id, (id, id), Unit::Nanoseconds, FILE, axes)).into()
+}
+
+pub fn named(name: &str, probes: Vec<ProbeInfo>, cases: Vec<CaseRecord>) -> Run {
+    Run { name: name.into(), probes, cases, ..synthetic::empty() }
+}
+
+/// Inside the kernel: not bound, bound. From user space: bound to the last CPU, to CPU 0, not bound.
+fn file_run(name: &str, kernel: [[f64; 2]; 2], user: [[f64; 3]; 2]) -> Run {
+    let mut cases = Vec::new();
+    for (probe, values) in ["file.kernel_read", "file.kernel_write"].iter().zip(kernel) {
+        let id = |at: &str| format!("{probe}@bind={at},irq=on");
+        cases.extend(["none", "last"].iter().zip(values).map(|(at, value)| cycles(&id(at), value)));
+    }
+    for (probe, values) in ["file.read_start", "file.overwrite"].iter().zip(user) {
+        let id = |at: &str| format!("{probe}@bind={at},through=cache");
+        cases.extend(["last", "0", "none"].iter().zip(values).map(|(at, value)| cycles(&id(at), value)));
+    }
+    named(name, file_probes(), cases)
+}
+
+/// The cycle counts of the report: Ubuntu 18.04 on an i7-6500U, and the same in a guest of QEMU 2.11.
+pub fn reference() -> [Run; 2] {
+    let native = file_run(
+        "native",
+        [[7_010_696.0, 8_107_065.0], [23_594_149.0, 24_710_759.0]],
+        [[22_085_129.6, 21_950_394.2, 21_326_624.6], [41_937_019.4, 41_857_672.2, 40_444_060.8]],
+    );
+    let mut guest = file_run(
+        "guest",
+        [[7_966_626.0, 8_451_120.8], [25_567_929.0, 26_936_275.6]],
+        [[25_472_281.6, 25_027_264.2, 23_469_545.4], [49_939_502.8, 45_046_073.0, 44_842_156.0]],
+    );
+    guest.host.virtualization.hypervisor = Some("kvm".into());
+    [native, guest]
+}
+
+pub fn view(runs: &[Run]) -> String {
+    overhead_over(runs, None, &RenderOptions { width: 2000, ..RenderOptions::default() }).unwrap()
+}
+
+/// The lines of the table whose title begins so, without its title and head.
+pub fn rows<'a>(view: &'a str, title: &str) -> Vec<&'a str> {
+    let mut lines = view.lines().skip_while(|line| !line.starts_with(title));
+    assert!(lines.next().is_some(), "no table {title} in\n{view}");
+    lines.skip(1).take_while(|line| !line.is_empty()).collect()
+}
+
+/// The percentages of a line.
+pub fn percentages(line: &str) -> Vec<f64> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number =
+        |pair: &[&str]| (pair[1] == "%").then(|| pair[0].trim_start_matches('±').replace('−', "-").parse().unwrap());
+    words.windows(2).filter_map(number).collect()
+}
+
+/// Three native runs and two of an emulated guest, all of them disturbed, without the kernel's side.
+fn disturbed() -> Vec<Run> {
+    let kernel = |bind: &str| {
+        let reason = ReasonCode::Kernel.because("needs the kernel module hostmark, which is not loaded");
+        case(&format!("file.kernel_read@bind={bind},irq=on"), Outcome::Skipped { reason })
+    };
+    let conclusion = |share: usize, pid: usize| Text {
+        en: format!("others used {share} % of the time of CPU 0-1 (pid {pid})"),
+        zh: format!("其他程序占用了 CPU 0-1 时间的 {share}%（pid {pid}）"),
+    };
+    let run = |name: &str, at: usize| {
+        let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{at}:00Z"), ..synthetic::plausible() };
+        run.cases.push(kernel("none"));
+        run.disturbances = vec![conclusion(40 + at, at)];
+        run
+    };
+    let mut runs: Vec<Run> = (0..3).map(|at| run("native", at)).collect();
+    runs.extend((3..5).map(|at| {
+        let mut run = run("guest", at);
+        run.guest = Some(Box::new(guest("tcg")));
+        run.disturbances.push(IN_SOFTWARE.to_owned_text());
+        run
+    }));
+    runs
+}
+
+#[test]
+fn each_kind_of_remark_is_reported_once_for_each_side_with_its_range() {
+    let text = view(&disturbed());
+    let remarks: Vec<&str> = text.lines().filter(|line| line.starts_with("! ")).collect();
+    let all = [
+        "! guest was measured under QEMU's software emulation: the figures tell nothing about KVM",
+        "! native: others used 40 to 42 % of the time of CPU 0-1 (pid 0; pid 1; pid 2) (3 of 3 runs)",
+        "! guest: others used 43 to 44 % of the time of CPU 0-1 (pid 3; pid 4) (2 of 2 runs)",
+    ];
+    assert_eq!(remarks[..3], all, "{text}");
+    let kernel = "! native, guest: nothing was measured inside the kernel (skipped: needs the kernel module";
+    assert_eq!(remarks.iter().filter(|remark| remark.starts_with(kernel)).count(), 1, "{text}");
+    assert_eq!(text.matches("nothing was measured inside").count(), 1, "{text}");
+}
+
+/// A run in which cases of two groups take this many times as long, and one was skipped.
+fn grouped(name: &str, [calls, files]: [f64; 2], skipped: Option<&str>) -> Run {
+    let mut run = Run { name: name.into(), ..synthetic::empty() };
+    let cases = [("syscall.null", 100.0 * calls), ("file.create", 2000.0 * files), ("syscall.getpid", 90.0 * calls)];
+    for (id, value) in cases {
+        run.probes.push(synthetic::probe(id, ("x", "x"), Unit::Nanoseconds, ("X", "X"), &[]));
+        run.cases.push(case(id, Outcome::Measured(Box::new(synthetic::measured(value, 0.002)))));
+    }
+    for id in ["syscall.stat", "syscall.open"] {
+        let measured = || Outcome::Measured(Box::new(synthetic::measured(500.0, 0.002)));
+        let outcome = skipped
+            .map_or_else(measured, |reason| Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) });
+        run.cases.push(case(id, outcome));
+    }
+    run
+}
+
+#[test]
+fn the_group_that_pays_most_comes_first_under_a_head_with_its_median() {
+    let text = view(&[grouped("native", [1.0, 1.0], None), grouped("guest", [1.2, 3.0], Some("time budget"))]);
+    let all = rows(&text, "Every case that was measured in several environments");
+    let starts: Vec<&str> = all.iter().map(|row| row.split("  ").find(|part| !part.is_empty()).unwrap()).collect();
+    let file = "file: median of its cases, in time: guest +200.00 %";
+    let calls = "syscall: median of its cases, in time: guest +20.00 %";
+    assert_eq!(starts, [file, "file.create", calls, "syscall.null", "syscall.getpid"], "{text}");
+    // Heads are lines of their own, and values stand in one column below each other.
+    let ends: Vec<usize> = all
+        .iter()
+        .filter(|row| row.starts_with(' '))
+        .map(|row| row.chars().position(|one| one == '%').unwrap())
+        .collect();
+    assert!(ends.len() == 3 && ends.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+}
+
+#[test]
+fn a_reason_stands_once_below_its_table_with_its_cases_and_makes_no_column_wide() {
+    let reason = "the program cannot be executed here: execve: No such file or directory (os error 2)";
+    let runs = [
+        grouped("native", [1.0, 1.0], None),
+        grouped("guest", [1.2, 3.0], Some(reason)),
+        grouped("other", [1.0, 1.0], None),
+    ];
+    let text = view(&runs);
+    let all = rows(&text, "Every case that was measured in several environments");
+    let row = all.iter().find(|row| row.trim_start().starts_with("syscall.stat")).unwrap();
+    assert!(row.contains(" skipped  ") && row.chars().count() < 100, "{row}");
+    assert_eq!(all.last(), Some(&format!("guest, skipped: {reason} (syscall.stat, syscall.open)").as_str()), "{text}");
+    assert_eq!(text.matches(reason).count(), 1, "{text}");
+    for name in ["markdown", "html"] {
+        let shown = format_named(name).unwrap().render(&runs, &RenderOptions::default()).unwrap();
+        assert!(shown.contains("guest, skipped: the program cannot be executed here"), "{name}: {shown}");
+        assert!(shown.contains("median of its cases, in time: guest"), "{name}");
+    }
 }

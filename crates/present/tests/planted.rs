@@ -212,7 +212,7 @@ fn so_is_every_number_of_a_pipeline() {
 
 #[test]
 fn layers_are_of_typical_values_alone_and_say_so() {
-    let runs = overhead::reference::reference().map(|run| planted(run).0);
+    let runs = overhead::reference().map(|run| planted(run).0);
     let alone = runs.clone().map(|mut run| {
         let measured = run.cases.iter_mut().filter_map(|case| match &mut case.outcome {
             Outcome::Measured(measured) => Some(measured),

@@ -285,7 +285,7 @@ fn a_constant_that_nothing_is_known_of_has_no_word() {
 fn what_is_far_slower_than_usual_is_a_finding_with_its_cause() {
     let [run, beside_one, without] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
     let found = |run: &Run| {
-        let all = findings::findings(run).into_iter().map(crate::short::sound);
+        let all = findings::findings(run).into_iter().map(crate::synthetic::sound);
         all.into_iter().find(|finding| finding.id == "machine.slower_than_usual")
     };
     let high = ends(&run)[1];

@@ -28,7 +28,6 @@ mod ipc;
 mod memory;
 mod net;
 mod own_group;
-mod page_access;
 mod paging;
 mod place;
 mod process;

@@ -1,9 +1,10 @@
-//! Where the files lie that a probe measures: axis `place`.
+//! Places of the files that a probe measures: axis `place`; and accesses to the first page of one, which several probes time.
 
 use std::path::{Path, PathBuf};
 
-use crate::workloads::storage::files::{self, OwnedFd};
 use hostmark_engine::prelude::*;
+
+use crate::workloads::storage::files::{self, OwnedFd};
 
 /// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
 /// which `--scratch` names.
@@ -120,4 +121,32 @@ impl Device {
         let share = did.filter(|_| asked > 0).map(|did| (did as f64 / asked as f64).min(1.0));
         case.also(Quantity::DEVICE_SHARE.name, share)
     }
+}
+
+/// Axis through: whether the page cache answers or the device.
+pub const THROUGH: Axis =
+    Axis::choice("through", "cache", Points::Listed { quick: &["cache"], standard: &["direct"], thorough: &[] });
+/// Every binding with the cache and without.
+pub const BOTH_BINDINGS: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "through"] }];
+/// What an access at a file's start moves: a page on most machines.
+const PAGE_BYTES: u64 = 4096;
+
+/// A file of a page on the disk of the scratch directory.
+pub fn on_disk(case: &mut Case) -> Result<OwnedFd> {
+    on_device(case, PAGE_BYTES)
+}
+
+/// The same as the axis `through` has it, and memory of a page to read it into or write it from.
+pub fn at_start(case: &mut Case) -> Result<(OwnedFd, Buffer)> {
+    let file = on_disk(case)?;
+    if case.param::<String>("through")? == "direct" {
+        files::bypass_cache(&file).map_err(|error| {
+            RoundError::unable(
+                ReasonCode::Filesystem,
+                say!("the filesystem of the scratch directory has no direct access"),
+                error,
+            )
+        })?;
+    }
+    Ok((file, case.buffer(PAGE_BYTES, Pages::Base, None)?))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code::{packed, words};
+use super::sources::{packed, words};
 use super::tree::{File, Tree};
 
 const PROBES: &str = "crates/probes/src";

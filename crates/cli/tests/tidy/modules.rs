@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proc_macro2::{Delimiter, TokenTree};
 
-use super::code::tokens;
+use super::sources::tokens;
 use super::tree::{File, Tree};
 
 /// A module's names from the root of its crate on; the root has none.
@@ -221,7 +221,7 @@ fn attributes(code: &[TokenTree]) -> usize {
 fn is_of_tests(attributes: &[TokenTree]) -> bool {
     let is_so = |token: &TokenTree| {
         let text = token.to_string();
-        let has = |word: &str| super::code::words(&text).any(|other| other == word);
+        let has = |word: &str| super::sources::words(&text).any(|other| other == word);
         has("cfg") && !has("not") && (has("test") || has("feature") && has("tests"))
     };
     attributes.iter().any(is_so)

@@ -18,7 +18,7 @@ use hostmark_model::{
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
 
-use super::code::words;
+use super::sources::words;
 
 /// Fields whose own fields are names of something else: of axes, quantities, notes, settings, resources.
 const FREE: [&str; 7] = ["params", "also", "notes", "vulnerabilities", "set", "pressure", "resource_limits"];

@@ -1,6 +1,7 @@
 //! Rules on one Rust file at a time.
 
-use super::code::words;
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
 use super::layout::{BESIDE_GROUPS, modules};
 use super::tree::{File, Tree};
 
@@ -353,4 +354,153 @@ fn a_lint_that_is_switched_off_is_found() {
         ("d.rs", "//! D.\n#[expect(unused, reason = \"shown\")]\nfn allow(a: u32) {}"),
     ]);
     assert_eq!(lints_off(&tree).len(), 3, "{:?}", lints_off(&tree));
+}
+
+/// Where what is measured is made of system calls.
+const FOLDERS: [&str; 3] = ["crates/sys/src/", "crates/engine/src/case", "crates/probes/src/"];
+/// How calls of libraries that make system calls end before their arguments. Those of rustix are all such.
+const CALLS: [&str; 24] = [
+    "File::open",
+    "File::create",
+    "File::create_new",
+    "fs::write",
+    "fs::read",
+    "fs::create_dir",
+    "fs::create_dir_all",
+    "fs::set_permissions",
+    "env::current_dir",
+    "env::set_current_dir",
+    "Listener::bind",
+    "Socket::bind",
+    "Datagram::bind",
+    "Stream::connect",
+    ".accept",
+    ".local_addr",
+    ".metadata",
+    ".read_exact",
+    ".recv",
+    ".recv_from",
+    ".send_to",
+    ".set_nonblocking",
+    ".try_clone",
+    ".write_all",
+];
+/// Errors of the kernel as they are, given away.
+const BARE: [&str; 2] = ["Err(io::Error::last_os_error())", "Err(io::Error::from_raw_os_error("];
+
+/// Errors of system calls that are passed on without the call's name.
+pub fn unnamed(tree: &Tree) -> Vec<String> {
+    let is_held =
+        |file: &&File| FOLDERS.iter().any(|folder| file.path.starts_with(folder)) && !file.stem().ends_with("tests");
+    tree.sources().filter(is_held).flat_map(|file| in_file(file).into_iter().map(|what| file.says(what))).collect()
+}
+
+fn in_file(file: &File) -> Vec<String> {
+    let code = file.packed();
+    // Tests stand at the end.
+    let code = code.split("#[cfg(test)]modtests{").next().unwrap_or_default();
+    let code = code.split("#[cfg(test)]pub(super)modtests{").next().unwrap_or_default();
+    let bare = BARE.iter().filter(|bare| code.contains(**bare)).map(|bare| format!("{bare}: name the call"));
+    let called = code.match_indices('(').filter_map(|(open, _)| {
+        let before = &code[..open];
+        let name = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next().unwrap_or_default();
+        let makes_calls = name.starts_with("rustix::") || CALLS.iter().any(|call| before.ends_with(call));
+        let after = code[open + length(&code[open..])..].chars().next()?;
+        // With `?`, or as the last of a block, the error leaves as it came.
+        (makes_calls && ['?', '}'].contains(&after)).then(|| format!("{name}: add .call(…) with the call's name"))
+    });
+    bare.chain(called).collect()
+}
+
+/// How far it is from an opening parenthesis to behind its closing one.
+fn length(code: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, character) in code.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 1 => return at + 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+#[test]
+fn a_call_without_a_name_is_found() {
+    let of = |text: &str| unnamed(&Tree::of(&[("crates/probes/src/workloads/a.rs", text)])).len();
+    assert_eq!(of("//! A.\nlet (stream, _) = listener.accept()?;"), 1);
+    assert_eq!(of("//! A.\nfn f() { rustix::fs::fstat(g(&file)?) }"), 1);
+    assert_eq!(of("//! A.\nreturn Err(io::Error::last_os_error());"), 1);
+    assert_eq!(of("//! A.\nlistener\n  .accept()\n  .call(\"accept4\")?;"), 0);
+    assert_eq!(of("//! A.\nlet _ = rustix::fs::fchdir(&home);"), 0);
+    assert_eq!(of("//! A.\n#[cfg(test)]\nmod tests { fn f() { listener.accept()? } }"), 0);
+    assert_eq!(unnamed(&Tree::of(&[("crates/sys/src/a.rs", "//! A.\nlistener.accept()?;")])).len(), 1);
+    assert_eq!(unnamed(&Tree::of(&[("crates/cli/src/a.rs", "//! A.\nlistener.accept()?;")])).len(), 0);
+}
+
+/// The tokens of a file or a piece of one.
+pub fn tokens(text: &str) -> Vec<TokenTree> {
+    let parsed: Result<TokenStream, _> = text.parse();
+    let first = text.lines().next().unwrap_or_default();
+    parsed.unwrap_or_else(|error| panic!("this is no Rust ({error}): {first}")).into_iter().collect()
+}
+
+/// The code of `text`: its tokens one behind the other, without comments and without what is in strings and characters.
+pub fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    write(&tokens(text), &mut code);
+    code
+}
+
+fn write(tokens: &[TokenTree], code: &mut String) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                code.push_str(open);
+                write(&group.stream().into_iter().collect::<Vec<_>>(), code);
+                code.push_str(close);
+            }
+            TokenTree::Punct(mark) => code.push(mark.as_char()),
+            // A lifetime's name follows its mark.
+            TokenTree::Ident(word) if code.ends_with('\'') => code.push_str(&word.to_string()),
+            TokenTree::Ident(word) => *code += &format!(" {word}"),
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+                code.push_str(if is_number { &text } else { " " });
+            }
+        }
+    }
+}
+
+/// The words of a code: names and keywords.
+pub fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// A code without its white space, so that a rule need not guess how it was laid out.
+pub fn packed(code: &str) -> String {
+    code.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[test]
+fn prose_is_no_code() {
+    let text =
+        "// one unsafe\nlet a = \"two \\\" unsafe\"; /* three /* unsafe */ unsafe */ let b = r#\"four \" unsafe\"#;";
+    assert!(words(&code_of(text)).all(|word| word != "unsafe"), "{}", code_of(text));
+}
+
+#[test]
+fn code_between_literals_is_code() {
+    let text = "fn f<'a>(c: &'a char) -> bool { *c == '\"' || *c == '\\'' || br\"\\\".len() == 1 } unsafe {}";
+    let code = code_of(text);
+    assert!(words(&code).any(|word| word == "unsafe"), "{code}");
+    assert!(code.contains("&'a char") && !code.contains('"'), "{code}");
 }

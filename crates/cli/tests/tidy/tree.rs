@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::code::{code_of, packed};
+use super::sources::{code_of, packed};
 
 /// Directories that hold no source: what the compiler and the version control put there.
 const NOT_OURS: [&str; 2] = ["target", ".git"];

@@ -1,17 +1,21 @@
-//! Memory that a round fills: at most half of what can be spared at that moment, asked right before and while it is filled.
+//! Memory of a round: at most half of what can be spared at that moment, asked right before and while it is filled, and kept by a
+//! worker from one case to the next.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hostmark_host::{Root, SpareMemory};
 use hostmark_model::{Message, ReasonCode};
 use hostmark_say::say;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
-use crate::case::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
-use crate::sampling::setup::{self, Deadline};
-use crate::sys::memory::{FillPattern, Node, Pages, footprint_bytes};
+use crate::sampling::sampler::{self, Deadline};
+use crate::sys::affinity;
+use crate::sys::memory::{self, FillPattern, Node, Pages, footprint_bytes};
 
 /// What is no larger is not asked for: the program itself takes more.
 const UNASKED_BYTES: u64 = 1 << 20;
@@ -45,7 +49,7 @@ struct MemoryAccount {
 impl MemoryBudget {
     /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
-        let (filled_bytes, touched_ns) = (AtomicU64::new(arena::kept_bytes()), AtomicU64::new(0));
+        let (filled_bytes, touched_ns) = (AtomicU64::new(kept_bytes()), AtomicU64::new(0));
         let (spare, copies) = (OnceLock::new(), copies.max(1));
         MemoryBudget(Arc::new(MemoryAccount { root, spare, most_bytes, copies, deadline, filled_bytes, touched_ns }))
     }
@@ -65,7 +69,7 @@ impl MemoryBudget {
         if asked.is_ok() {
             return Ok(());
         }
-        match arena::release() {
+        match release() {
             0 => asked,
             released_bytes => {
                 self.0.filled_bytes.fetch_sub(released_bytes, Ordering::Relaxed);
@@ -287,11 +291,138 @@ impl Filling {
         }
         self.step_bytes = 0;
         let done_bytes = self.of_bytes - self.left_bytes;
-        setup::report_progress(done_bytes, self.of_bytes);
+        sampler::report_progress(done_bytes, self.of_bytes);
         if done_bytes >= self.forecast_bytes {
             budget.0.deadline.forecast(self.begun_ns, done_bytes, self.of_bytes)?;
         }
         budget.ask_again(self.left_bytes.saturating_mul(self.count), self.node)
+    }
+}
+
+/// What is kept can become so long, bytes, so that a curve's next point need not have a mapping of its own. No more than is
+/// filled is ever taken.
+const CAPACITY_BYTES: usize = 4 << 30;
+
+/// What is kept; none where nothing is to be.
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+struct Kept {
+    free: Vec<FreeMapping>,
+    /// Place at which a buffer begins in a mapping that is longer, 0 to 1.
+    place: f64,
+}
+
+/// A mapping that nobody uses now.
+#[derive(Debug)]
+struct FreeMapping {
+    buffer: memory::Buffer,
+    place: PagePlacement,
+}
+
+/// What tells where the pages of a mapping lie: whoever touches them first has them on the nearest node.
+#[derive(Debug, PartialEq, Eq)]
+struct PagePlacement {
+    pages: Pages,
+    node: Option<Node>,
+    cpu: usize,
+}
+
+impl PagePlacement {
+    /// That of memory which the calling thread touches; none where it may run on several CPUs.
+    fn here(pages: Pages, node: Option<Node>) -> Option<PagePlacement> {
+        let cpus = affinity::allowed().ok()?;
+        let [cpu] = cpus[..] else { return None };
+        Some(PagePlacement { pages, node, cpu })
+    }
+}
+
+/// Memory of a case: unmapped when it is dropped, or kept for the next case of the job.
+#[derive(Debug)]
+pub struct Buffer {
+    /// There until it is dropped.
+    buffer: Option<memory::Buffer>,
+    /// Where it is kept afterwards.
+    place: Option<PagePlacement>,
+}
+
+/// From now on this process keeps the memory of its cases, and what it kept before. Of what is longer than it needs to be a buffer begins at
+/// the start, or with a seed anywhere.
+pub(crate) fn keep(seed: Option<u64>) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = seed.map_or(0.0, |seed| Pcg64Mcg::seed_from_u64(seed).random());
+    let free = kept.take().map_or(Vec::new(), |kept| kept.free);
+    *kept = Some(Kept { free, place });
+}
+
+/// Gives back all that is kept and not in use. How many bytes that was.
+pub(crate) fn release() -> u64 {
+    with_kept(|kept| kept.free.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+}
+
+/// How much is kept and not in use, bytes.
+fn kept_bytes() -> u64 {
+    with_kept(|kept| kept.free.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+}
+
+/// None where nothing is kept.
+fn with_kept<T>(of: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
+}
+
+impl Buffer {
+    /// Memory of this process' own for one case, untouched.
+    pub(crate) fn fresh(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
+        Ok(Buffer { buffer: Some(memory::Buffer::reserve(bytes, pages, node)?), place: None })
+    }
+
+    /// The same where nothing is kept; else what an earlier case has left that had its memory touched by a thread on the same
+    /// CPU, the longest first, or what the next one will find. It holds anything.
+    pub(crate) fn kept(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
+        let Some(place) = PagePlacement::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
+        let found = with_kept(|kept| {
+            let fits = |one: &FreeMapping| one.place == place && one.buffer.capacity() >= bytes;
+            let fitting = kept.free.iter().enumerate().filter(|(_, one)| fits(one));
+            let (longest, _) = fitting.max_by_key(|(_, one)| one.buffer.filled_bytes())?;
+            Some((kept.free.swap_remove(longest).buffer, kept.place))
+        });
+        let buffer = match found {
+            None => return Buffer::fresh(bytes, pages, node),
+            Some(Some((mut buffer, place))) => {
+                buffer.resize(bytes, place);
+                buffer
+            }
+            // Where so much cannot even be promised, as much as is asked for.
+            Some(None) => memory::Buffer::reserve_within(bytes, CAPACITY_BYTES, pages, node)
+                .or_else(|_| memory::Buffer::reserve(bytes, pages, node))?,
+        };
+        Ok(Buffer { buffer: Some(buffer), place: Some(place) })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let (Some(buffer), Some(place)) = (self.buffer.take(), self.place.take()) {
+            // Where nothing is kept any more, it is unmapped.
+            with_kept(|kept| kept.free.push(FreeMapping { buffer, place }));
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = memory::Buffer;
+
+    #[inline]
+    fn deref(&self) -> &memory::Buffer {
+        let Some(buffer) = &self.buffer else { unreachable!("it is there until it is dropped") };
+        buffer
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut memory::Buffer {
+        let Some(buffer) = &mut self.buffer else { unreachable!("it is there until it is dropped") };
+        buffer
     }
 }
 

@@ -1,12 +1,21 @@
-//! Operations that the engine calls one by one.
+//! Operations that the engine does: called one by one, short ones that do themselves over and over, one a round, and the fastest of
+//! several ways, found once for all of a case's rounds.
 
 use std::hint::black_box;
 
-use super::Case;
-use crate::case::copies;
+use hostmark_model::{CaseId, Choice, ReasonCode};
+use hostmark_say::say;
+
+use super::timed::Elapsed;
+use super::{Case, Cpu};
+use crate::case::copies::{self, Copies};
 use crate::clock::{Clock, Ticks};
-use crate::round_error::{Checked, Result};
-use crate::sampling::latencies;
+use crate::quantity::Quantity;
+use crate::round_error::{Checked, Result, RoundError};
+use crate::sampling::lockstep::{self, ThreadWork};
+use crate::sampling::memory_look::Steady;
+use crate::sampling::sample::{CounterBlocks, Samples};
+use crate::sampling::{choice, latencies, sampler};
 
 /// The clock is read in a batch as often as this at most, once it has lasted this share of its time.
 const TURNS: f64 = 16.0;
@@ -145,6 +154,321 @@ fn in_turns<R: Checked>(
             turn *= 2;
         }
         turn = turn.min(operations - done);
+    }
+}
+
+/// A body that does its operation so many times as it is told.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Loops<'case, F> {
+    case: &'case mut Case,
+    body: F,
+}
+
+/// The same, less what another body takes.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct LoopsBeyond<'case, F, G> {
+    case: &'case mut Case,
+    whole: F,
+    overhead: G,
+    each: u64,
+    is_steady: bool,
+}
+
+/// The same, and how fast a counter of others grew meanwhile.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct LoopsWithCounter<'case, F, C> {
+    case: &'case mut Case,
+    body: F,
+    name: &'case str,
+    counter: C,
+}
+
+impl Case {
+    /// A short operation, under 100 ns: `body(n)` does it n times, unrolled; the value is the slope of two lengths. As with
+    /// all that is measured, an error that the body returns ends the round: one that it kept to itself would be measured.
+    #[inline(always)]
+    pub fn loops<R: Checked, F: FnMut(u64) -> R>(&mut self, body: F) -> Loops<'_, F> {
+        Loops { case: self, body }
+    }
+}
+
+impl<'case, R: Checked, F: FnMut(u64) -> R> Loops<'case, F> {
+    /// What is left without `overhead(n)`: both do their thing n times, and are timed in turn, in every sample. Both sides are
+    /// given as the further quantities [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
+    pub fn beyond<S: Checked, G: FnMut(u64) -> S>(self, overhead: G) -> LoopsBeyond<'case, F, G> {
+        LoopsBeyond { case: self.case, whole: self.body, overhead, each: 1, is_steady: false }
+    }
+
+    /// CoreMonitor each sample, how fast `counter` grew meanwhile, a second: values of the further quantity `name`.
+    pub fn with_counter<C: Fn() -> u64>(self, name: &'case str, counter: C) -> LoopsWithCounter<'case, F, C> {
+        LoopsWithCounter { case: self.case, body: self.body, name, counter }
+    }
+
+    /// The time of one operation.
+    #[inline(always)]
+    pub fn time(self) -> Result<()> {
+        let mut body = self.body;
+        self.case.sample(0, &mut |iterations| body(iterations).check())
+    }
+
+    /// A rate: an iteration moves `amount` bytes or does `amount` operations.
+    #[inline(always)]
+    pub fn rate(self, amount: u64) -> Result<()> {
+        let mut body = self.body;
+        self.case.sample(amount, &mut |iterations| body(iterations).check())
+    }
+}
+
+impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond<'_, F, G> {
+    /// An iteration does the thing measured so many times; the value is that of one.
+    pub fn each(self, times: u64) -> Self {
+        LoopsBeyond { each: times, ..self }
+    }
+
+    /// What is measured goes on without standing still for the overhead, which is timed before it and after it.
+    pub fn steady(self) -> Self {
+        LoopsBeyond { is_steady: true, ..self }
+    }
+
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        let LoopsBeyond { case, mut whole, mut overhead, each, is_steady } = self;
+        let whole = &mut |iterations| whole(iterations).check();
+        let overhead = &mut |iterations| overhead(iterations).check();
+        if case.start_barrier()? {
+            return copies::for_ever(&case.clock, whole);
+        }
+        let hint = case.own.iterations;
+        let taken = match is_steady {
+            true => case.sampler().take_steady_difference(hint, whole, overhead)?,
+            false => case.sampler().take_difference(hint, whole, overhead)?,
+        };
+        case.also(Quantity::WHOLE.name, taken.whole_ns.iter().map(|ns| ns / each as f64))?;
+        case.also(Quantity::OVERHEAD.name, taken.part_ns.iter().map(|ns| ns / each as f64))?;
+        case.keep(taken.samples, 0)?;
+        case.share(each);
+        Ok(())
+    }
+}
+
+impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsWithCounter<'_, F, C> {
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        let LoopsWithCounter { case, mut body, name, counter } = self;
+        let clock = case.clock.clone();
+        let mut rates: Vec<(u64, f64)> = Vec::new();
+        case.sample_alone(0, &mut |iterations| {
+            let (start, before) = (clock.start(), counter());
+            let done = body(iterations);
+            let grown = counter().saturating_sub(before) as f64;
+            let ns = clock.ns(clock.end().since(start));
+            rates.push((iterations, grown * 1e9 / ns.max(1.0)));
+            done.check()
+        })?;
+        // The long lengths alone: in the short ones, and while the length is sought, the counter's steps are too coarse.
+        let longest = rates.iter().map(|&(iterations, _)| iterations).max();
+        case.also(name, rates.into_iter().filter(|rate| Some(rate.0) == longest).map(|rate| rate.1))
+    }
+}
+
+/// What is done once in a round.
+#[must_use = "nothing is measured before it is said what is wanted of it"]
+pub struct Once<'case, F> {
+    case: &'case mut Case,
+    next: F,
+}
+
+impl Case {
+    /// What lasts long, as a whole program does, or can be done once alone, as the first touch of memory: done once in a round,
+    /// however long it takes, and nothing is thrown away. `next` returns its time, the time of several operations with their
+    /// number, or a value in the probe's unit that is no time which was measured here.
+    pub fn once<T, F: FnOnce(&Clock) -> Result<T>>(&mut self, next: F) -> Once<'_, F> {
+        Once { case: self, next }
+    }
+
+    fn single<T>(
+        &mut self,
+        (mut samples, amount): (Samples, u64),
+        next: impl FnOnce(&Clock) -> Result<T>,
+        read: impl FnOnce(&Clock, T, Ticks) -> (f64, u64, f64),
+    ) -> Result<()> {
+        self.be_alone()?;
+        self.start_barrier()?;
+        let blocks = CounterBlocks::begin(&self.clock, &self.interference);
+        let start = self.clock.start();
+        let outcome = next(&self.clock)?;
+        let spent = self.clock.start().since(start);
+        let (value, operations, ns) = read(&self.clock, outcome, spent);
+        samples.push(value, operations, ns);
+        blocks.end(&mut samples);
+        self.keep(samples, amount)
+    }
+}
+
+impl<T: Elapsed, F: FnOnce(&Clock) -> Result<T>> Once<'_, F> {
+    /// The time of one operation.
+    pub fn time(self) -> Result<()> {
+        self.measure(0)
+    }
+
+    /// A rate: an operation moves `amount` bytes or does `amount` things.
+    pub fn rate(self, amount: u64) -> Result<()> {
+        self.measure(amount)
+    }
+
+    fn measure(self, amount: u64) -> Result<()> {
+        self.case.single((Samples::of_times(1), amount), self.next, |clock, outcome, _| {
+            let (ticks, operations) = outcome.of();
+            let ns = clock.ns(ticks);
+            (ns, operations, ns)
+        })
+    }
+}
+
+impl<F: FnOnce(&Clock) -> Result<f64>> Once<'_, F> {
+    /// The value that was told.
+    pub fn value(self) -> Result<()> {
+        self.case.single((Samples::of_values(1), 0), self.next, |clock, value, spent| (value, 1, clock.ns(spent)))
+    }
+}
+
+/// What is so many times as large as the last cache lies outside of it.
+const OUTSIDE: u64 = 4;
+
+impl Case {
+    /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
+    /// in sizes alone and goes over memory which the same part of the same cache holds; where there is none, the
+    /// fastest of them by trials in turn, the first named where none is clearly faster. `pass` does a stretch of work by a
+    /// way, so many times that it lasts long enough; a trial is passes until two take as long. `bytes`: what the case goes over, all its
+    /// arrays together.
+    pub fn choose(&mut self, bytes: u64, ways: &[&str], mut pass: impl FnMut(usize, u64)) -> Result<usize> {
+        if let Some(way) = self.chosen_before(bytes, ways)? {
+            return Ok(way);
+        }
+        let (clock, seed) = (self.clock.clone(), self.own.seed);
+        let begun = clock.start();
+        let spent_ns = || clock.ns(clock.end().since(begun));
+        let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
+            choice::trial_ns(&self.interference, || Ok(clock.time(|| pass(way, repeats))))
+        })?;
+        self.keep_choice(bytes, ways[way], clock.ns(clock.end().since(begun)));
+        Ok(way)
+    }
+
+    /// The same for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier to barrier. What `make`
+    /// makes does a stretch by a way, so many times, each time it is called.
+    pub fn choose_in_lockstep<T: FnMut(usize, u64)>(
+        &mut self,
+        cpus: &[Cpu],
+        bytes: u64,
+        ways: &[&str],
+        make: impl Fn(usize) -> Result<T> + Sync,
+    ) -> Result<usize> {
+        if let Some(way) = self.chosen_before(bytes, ways)? {
+            return Ok(way);
+        }
+        let begun = self.clock.start();
+        let seed = self.own.seed;
+        let way = lockstep::choose(&self.clock, &self.interference, cpus, ways.len(), seed, |index| {
+            Ok(TrialWork(make(index)?))
+        })?;
+        self.keep_choice(bytes, ways[way], self.clock.ns(self.clock.end().since(begun)));
+        // Memory may be filled anew for what is measured.
+        sampler::go_on();
+        Ok(way)
+    }
+
+    /// The way that needs no trials: the only one, that of an earlier round, or the first where copies, which have no word
+    /// with each other, do the same at once.
+    pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
+        if ways.is_empty() {
+            return Err(RoundError::failed(ReasonCode::Internal, say!("there is no way to choose from")));
+        }
+        let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
+        if is_settled {
+            return Ok(Some(0));
+        }
+        let scope = self.scope(bytes);
+        let Some(Choice { way, .. }) = self.own.choices.iter().find(|choice| choice.scope == scope) else {
+            return Ok(None);
+        };
+        let found = ways.iter().position(|known| known == way);
+        let absent = || {
+            RoundError::failed(
+                ReasonCode::Internal,
+                say!("an earlier round chose '{way}', which this one does not have"),
+            )
+        };
+        found.map(Some).ok_or_else(absent)
+    }
+
+    /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
+    /// whole of a cache of the core's own that holds them. What fills the whole of one is another way's than what leaves it room. In the
+    /// first cache it holds for this size alone: what a way begins with weighs there, and trials take milliseconds. Of the last cache
+    /// nobody knows how much there is, so that each power of two has a choice until four times of it, or what a look at memory has
+    /// found not to be held, which is memory for certain.
+    fn scope(&self, bytes: u64) -> String {
+        let (caches, alike) = (&self.job.caches_bytes, &self.alike);
+        if caches.iter().min().is_some_and(|&first| bytes <= first) {
+            return format!("{alike} over {bytes} bytes");
+        }
+        let last = caches.iter().copied().max().unwrap_or(0);
+        let own = caches.iter().filter(|&&cache| cache < last);
+        let parts = own.flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
+        let power = bytes.checked_next_power_of_two().filter(|_| !self.is_outside_caches(bytes));
+        match parts.filter(|&part| part >= bytes).min().or(power) {
+            Some(part) => format!("{alike} within {part} bytes"),
+            None => format!("{alike} beyond the caches"),
+        }
+    }
+
+    /// Whether so many bytes are memory: four times the last cache, or what a look at memory has found not to be held. Never where the host tells of
+    /// no cache.
+    pub fn is_outside_caches(&self, bytes: u64) -> bool {
+        let (llc, told) = (self.job.llc_bytes, self.job.caches_bytes.iter().copied().max().unwrap_or(0));
+        llc > 0 && bytes >= if llc < told { llc } else { OUTSIDE * llc }
+    }
+
+    /// What this case chooses holds for its like with any value on this axis.
+    pub fn choose_for_all(&mut self, axis: &str) {
+        let Ok(CaseId { probe, mut params }) = self.alike.parse::<CaseId>() else { return };
+        params.0.retain(|(name, _)| name != axis);
+        self.alike = CaseId { probe, params }.to_string();
+    }
+
+    /// What goes over memory until the caches hold what they will hold of it, before it is measured.
+    pub fn steady(&self) -> Steady {
+        Steady::new(self.clock.clone())
+    }
+
+    /// The same over so many bytes.
+    pub fn steady_over(&self, bytes: u64) -> Steady {
+        if self.is_outside_caches(bytes) { Steady::outside_caches(self.clock.clone()) } else { self.steady() }
+    }
+
+    /// Does so what is measured itself: a pass is an iteration. Where it lasts as long as a sample, no length is sought, and none of its
+    /// passes is thrown away.
+    pub fn steadied<R>(&mut self, bytes: u64, pass: impl FnMut() -> R) {
+        self.pass_ns = Some(self.steady_over(bytes).after(pass));
+    }
+
+    pub(super) fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {
+        self.yielded.chosen = Some((Choice { scope: self.scope(bytes), way: way.to_owned() }, trials_ns));
+    }
+}
+
+/// Work that is only tried.
+struct TrialWork<T>(T);
+
+impl<T: FnMut(usize, u64)> ThreadWork for TrialWork<T> {
+    fn pass(&mut self) {}
+
+    fn trial(&mut self, way: usize, repeats: u64) {
+        (self.0)(way, repeats);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -1,19 +1,22 @@
-//! What a probe may know and have: its axes, CPUs, memory, directories, time, and what the host reports of its caches.
+//! What a probe may know and have: its axes, CPUs and where its thread is bound, memory, directories, time, and what the host
+//! reports of its caches.
 
+use std::ffi::CString;
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use hostmark_model::{FarEnd, Inputs, ReasonCode};
+use hostmark_model::{FarEnd, HostFacts, Inputs, Message, Params, Reason, ReasonCode, Scratch};
 use hostmark_say::say;
+use rustix::fd::{AsFd, OwnedFd};
 
 use super::{Case, Cpu};
-use crate::case::allotment::{Allotment, Filling};
-use crate::case::arena::Buffer;
-use crate::case::bind::Bind;
+use crate::case::allotment::{Allotment, Buffer, Filling};
 use crate::clock::{Clock, Ticks};
-use crate::resource_limits::huge_pages_forbidden;
-use crate::round_error::{Result, RoundError};
+use crate::round_error::{Result, RoundError, huge_pages_forbidden};
 use crate::sampling::threads;
 use crate::sys::memory::{self, Node, Pages};
+use crate::sys::regular::filesystem_of;
+use crate::sys::scratch::{Folder, open, remove_folder};
 
 impl Case {
     /// The value of an axis at this point.
@@ -175,5 +178,170 @@ impl Case {
     /// Records how it was measured: what was obtained, which kernel was chosen.
     pub fn note(&mut self, key: &str, value: impl ToString) {
         self.yielded.notes.push((key.to_owned(), value.to_string()));
+    }
+}
+
+/// Which of the run's directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirectoryKind {
+    /// Where `--scratch` says.
+    Named,
+    /// In memory.
+    Memory,
+}
+
+impl Case {
+    /// A directory of this round's own, as a path; it is removed after the round, however that ends. The path is a relative
+    /// one: the directory is the calling thread's working directory from now on, and that of the threads and processes that
+    /// it starts, so that no change of the names above it leads anywhere else. A round has one such directory.
+    pub fn scratch_dir(&mut self) -> Result<PathBuf> {
+        let run = run_directory(&self.job.environment.scratch)?;
+        self.enter(DirectoryKind::Named, run)
+    }
+
+    /// The same in memory: on a tmpfs. Skipped where there is none.
+    pub fn memory_dir(&mut self) -> Result<PathBuf> {
+        const TMPFS: &str = "tmpfs";
+        let mut reasons = Vec::new();
+        for scratch in [self.job.environment.memory_scratch.clone(), self.job.environment.scratch.clone()] {
+            match run_directory(&scratch) {
+                Ok(run) => match filesystem_of(&run) {
+                    Ok(name) if name == TMPFS => return self.enter(DirectoryKind::Memory, run),
+                    Ok(_) => reasons.push(say!("the scratch directory lies on a device")),
+                    Err(error) => reasons.push(say!("the scratch directory does not say where it lies: {error}")),
+                },
+                Err(error) => reasons.push(Message::from(&error)),
+            }
+        }
+        Err(RoundError::skipped(
+            ReasonCode::Filesystem,
+            say!("there is no tmpfs to write to: {reasons}", reasons = Message::joined(reasons, say!("; "))),
+        ))
+    }
+
+    /// The working directory that this thread had before it entered its own; for a command that a person named.
+    pub fn home_dir(&self) -> Option<&OwnedFd> {
+        self.folder.as_ref().map(|(_, folder)| folder.before())
+    }
+
+    fn enter(&mut self, kind: DirectoryKind, run: OwnedFd) -> Result<PathBuf> {
+        match &self.folder {
+            Some((entered, _)) if *entered == kind => {}
+            Some(_) => {
+                return Err(RoundError::failed(
+                    ReasonCode::Internal,
+                    say!("a round has one directory, and the probe asks for two"),
+                ));
+            }
+            None => {
+                let folder = Folder::enter(run, &self.job.folder)
+                    .map_err(|error| RoundError::lacking(say!("the round's directory cannot be made"), &error))?;
+                self.folder = Some((kind, folder));
+            }
+        }
+        Ok(PathBuf::from("."))
+    }
+
+    /// Removes these directories of the run's, where they are.
+    pub(super) fn remove_folders(&self, folders: &[String]) {
+        if folders.is_empty() {
+            return;
+        }
+        for run in
+            [&self.job.environment.scratch, &self.job.environment.memory_scratch].into_iter().flat_map(run_directory)
+        {
+            for folder in folders.iter().flat_map(|folder| CString::new(folder.as_str())) {
+                // What is left is removed when the run ends.
+                let _ = remove_folder(run.as_fd(), &folder);
+            }
+        }
+    }
+}
+
+/// Opens one of the run's directories; Skipped where there is none.
+fn run_directory(scratch: &Scratch) -> Result<OwnedFd> {
+    match scratch {
+        Scratch::Made { path, device, inode } => open(path, *device, *inode)
+            .map_err(|error| RoundError::lacking(say!("the run's scratch directory cannot be used"), &error)),
+        Scratch::Missing(reason) => Err(RoundError::Skipped(reason.clone())),
+    }
+}
+
+/// The axis' name in a case id.
+pub(crate) const BIND: &str = "bind";
+/// Bound to the CPU of the plan, as the cases of all probes without this axis.
+pub(crate) const CPU: &str = "cpu";
+/// Left to the scheduler.
+pub(crate) const NONE: &str = "none";
+/// Bound to the last usable CPU.
+pub(crate) const LAST: &str = "last";
+
+/// Where the thread of a case is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bind {
+    /// To the CPU that the plan chose.
+    Planned,
+    /// Nowhere: the scheduler decides.
+    Free,
+    /// To the usable CPU with the greatest id.
+    Last,
+    /// To the CPU of this id.
+    Cpu(usize),
+}
+
+impl Bind {
+    /// Where a case is bound, where its probe has the axis.
+    pub(crate) fn of_case(params: &Params) -> Option<Bind> {
+        params.get(BIND).and_then(Bind::of)
+    }
+
+    /// A value of the axis; none where it is no such.
+    pub(crate) fn of(value: &str) -> Option<Bind> {
+        match value {
+            CPU => Some(Bind::Planned),
+            NONE => Some(Bind::Free),
+            LAST => Some(Bind::Last),
+            number => {
+                let id: usize = number.parse().ok()?;
+                (id.to_string() == number).then_some(Bind::Cpu(id))
+            }
+        }
+    }
+
+    /// The CPUs that the thread may use, its own first; or why there are none such. `planned`: the CPU of the plan.
+    pub(crate) fn cpus(self, host: &HostFacts, planned: usize) -> Result<Vec<usize>, Reason> {
+        let usable = host.usable_cpus();
+        match self {
+            Bind::Planned => Ok(vec![planned]),
+            Bind::Free => Ok(usable),
+            Bind::Last => Ok(usable.last().map_or(vec![planned], |&last| vec![last])),
+            Bind::Cpu(id) if usable.contains(&id) => Ok(vec![id]),
+            Bind::Cpu(id) => Err(unusable(id)),
+        }
+    }
+}
+
+/// Why a case on this CPU is skipped.
+pub(crate) fn unusable(cpu: usize) -> Reason {
+    ReasonCode::CpuUnavailable.because(say!("CPU {cpu} cannot be used here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::host_with;
+
+    #[test]
+    fn a_value_names_cpus_or_reports_why_there_are_none() {
+        let host = host_with(&[1, 2, 3]);
+        let cpus = |value: &str| Bind::of(value).unwrap().cpus(&host, 2);
+        assert_eq!(cpus("cpu"), Ok(vec![2]));
+        assert_eq!(cpus("none"), Ok(vec![1, 2, 3]));
+        assert_eq!(cpus("last"), Ok(vec![3]));
+        assert_eq!(cpus("1"), Ok(vec![1]));
+        assert_eq!(cpus("0"), Err(unusable(0)));
+        for value in ["", "all", "-1", "01", "+1", "1-2"] {
+            assert_eq!(Bind::of(value), None, "{value}");
+        }
     }
 }

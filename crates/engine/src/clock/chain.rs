@@ -1,8 +1,10 @@
 //! The core's own clock, by a chain of dependent adds, and its width, by independent ones; and the warm-up that waits until it is steady.
 
+use std::arch::asm;
+
 use hostmark_stats::descriptive;
 
-use super::{Clock, Ticks, adds};
+use super::{Clock, Ticks};
 
 /// Turns of the chain in a first slice: about 15 µs at 3 GHz.
 const FIRST_TURNS: u64 = 700;
@@ -66,10 +68,10 @@ impl CoreClock {
 
     /// The same beside none.
     pub fn read(&self, clock: &Clock) -> CoreReading {
-        let cycles = (self.turns * adds::ADDS_A_TURN) as f64;
+        let cycles = (self.turns * ADDS_A_TURN) as f64;
         let hz = cycles * 1e9 / (slice_ns(clock, self.turns) - self.around_ns).max(1.0);
         let wide_ns = (wide_slice_ns(clock, self.wide_turns) - self.around_ns).max(1.0);
-        let width = (self.wide_turns * adds::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
+        let width = (self.wide_turns * WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
         CoreReading { hz, width }
     }
 
@@ -102,11 +104,11 @@ fn around_ns(turns: u64, mut slice: impl FnMut(u64) -> f64) -> f64 {
 }
 
 fn wide_slice_ns(clock: &Clock, turns: u64) -> f64 {
-    clock.time(|| adds::add_wide(turns))
+    clock.time(|| add_wide(turns))
 }
 
 fn slice_ns(clock: &Clock, turns: u64) -> f64 {
-    clock.time(|| adds::add_chain(turns))
+    clock.time(|| add_chain(turns))
 }
 
 /// How a warm-up ended.
@@ -136,6 +138,75 @@ fn settle(clock: &Clock, least_ns: f64, most_ns: f64, mut slice: impl FnMut() ->
         if (settled && spent_ns >= least_ns) || spent_ns >= most_ns {
             return WarmUp { settled, spent_ns };
         }
+    }
+}
+
+/// Adds in one turn of [`add_chain`]'s loop.
+const ADDS_A_TURN: u64 = 64;
+
+/// `turns` × 64 dependent register-register adds: one cycle each on every core (an immediate is folded by some).
+#[inline(never)]
+pub(super) fn add_chain(turns: u64) {
+    // SAFETY: arithmetic on declared registers alone.
+    unsafe {
+        asm!(
+            ".p2align 6",
+            "2:",
+            ".rept 64",
+            #[cfg(target_arch = "x86_64")]
+            "add {sum}, {one}",
+            #[cfg(target_arch = "aarch64")]
+            "add {sum}, {sum}, {one}",
+            ".endr",
+            #[cfg(target_arch = "x86_64")]
+            "dec {turns}; jnz 2b",
+            #[cfg(target_arch = "aarch64")]
+            "subs {turns}, {turns}, #1; b.ne 2b",
+            sum = inout(reg) 1_u64 => _,
+            one = in(reg) 1_u64,
+            turns = inout(reg) turns.max(1) => _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+/// Adds in one turn of [`add_wide`]'s loop.
+const WIDE_ADDS_A_TURN: u64 = 80;
+
+/// `turns` × 80 register-register adds in ten independent chains: as many a cycle as the core has units for.
+#[inline(never)]
+fn add_wide(turns: u64) {
+    // SAFETY: arithmetic on declared registers alone.
+    unsafe {
+        asm!(
+            ".p2align 6",
+            "2:",
+            ".rept 8",
+            ".irp sum,{a},{b},{c},{d},{e},{f},{g},{h},{i},{j}",
+            #[cfg(target_arch = "x86_64")]
+            "add \\sum, {one}",
+            #[cfg(target_arch = "aarch64")]
+            "add \\sum, \\sum, {one}",
+            ".endr",
+            ".endr",
+            #[cfg(target_arch = "x86_64")]
+            "dec {turns}; jnz 2b",
+            #[cfg(target_arch = "aarch64")]
+            "subs {turns}, {turns}, #1; b.ne 2b",
+            a = inout(reg) 1_u64 => _,
+            b = inout(reg) 2_u64 => _,
+            c = inout(reg) 3_u64 => _,
+            d = inout(reg) 4_u64 => _,
+            e = inout(reg) 5_u64 => _,
+            f = inout(reg) 6_u64 => _,
+            g = inout(reg) 7_u64 => _,
+            h = inout(reg) 8_u64 => _,
+            i = inout(reg) 9_u64 => _,
+            j = inout(reg) 10_u64 => _,
+            one = in(reg) 1_u64,
+            turns = inout(reg) turns.max(1) => _,
+            options(nomem, nostack)
+        );
     }
 }
 

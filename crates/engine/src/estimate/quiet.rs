@@ -11,7 +11,7 @@
 use hostmark_model::{AxisKind, Better, DisturbanceFlags, HostFacts, Leading, Params, Quiet};
 use hostmark_stats::{descriptive, interval};
 
-use crate::case::bind::Bind;
+use crate::case::surroundings::Bind;
 use crate::probe::{CoreBound, Entry};
 use crate::quantity::Quantity;
 use crate::record::{Round, Sampled};

@@ -1,16 +1,14 @@
 //! Which cases have the run's time: the plan in the order of what its cases tell, as far as the profile's limit reaches.
 
-mod cost;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use hostmark_model::{AxisKind, EACH_POINT, HostFacts, Params, Profile};
+use hostmark_model::{AxisKind, EACH_POINT, HostFacts, Params, Profile, Reason, ReasonCode};
+use hostmark_say::say;
 
-use crate::plan::profile_limits::SHARED_BY;
-use crate::plan::time_budget::TimeBudget;
-use crate::plan::{Plan, PlannedCase, Priority, TableCell, no_time};
-use crate::probe::Measure;
+use crate::plan::time_budget::{SHARED_BY, TimeBudget};
+use crate::plan::{Plan, PlannedCase, Priority};
+use crate::probe::{Axis, Fill, Measure};
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
 /// its default.
@@ -30,7 +28,7 @@ impl Plan {
         self.mark(first, Priority::First);
         self.mark(cells, Priority::Cell);
         for case in &mut self.cases {
-            (case.set_up, case.first_touch) = cost::of_round(host, case);
+            (case.set_up, case.first_touch) = of_round(host, case);
             if !case.keeps_worker() {
                 // Every replicate touches it.
                 case.set_up += std::mem::take(&mut case.first_touch) / SHARED_BY;
@@ -129,6 +127,154 @@ impl Plan {
 
 fn is_of_quick(case: &PlannedCase) -> bool {
     case.priority == Priority::Further(Profile::Quick)
+}
+
+/// What each thread, and each further process, adds to a round: start, binding, the barrier.
+const A_THREAD: Duration = Duration::from_micros(200);
+const A_COPY: Duration = Duration::from_millis(1);
+/// First touch of memory by one thread, bytes a second: the kernel clears pages, then the pattern is written.
+const FILLED_PER_S: f64 = 2e9;
+/// No machine is taken to touch memory slower than this.
+const LEAST_TOUCHED_PER_S: f64 = 20e6;
+/// The pattern alone, where a case before has touched the memory and left it to its worker.
+const FILLED_AGAIN_PER_S: f64 = 6e9;
+/// So many threads of a node fill it as fast as more.
+const FILLING_THREADS_OF_A_NODE: usize = 16;
+/// A chain over memory: it is filled, linked in random order and loaded once.
+const CHAINED_PER_S: f64 = 2e9;
+
+/// What a round of the case is forecast to take besides its samples, and what the first in a worker takes beyond.
+fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Duration) {
+    let value = |axis: &Axis| case.id.params.get(axis.name)?.parse::<u64>().ok();
+    let of_kind = |kind| case.entry.probe.axis_of(kind).and_then(value).unwrap_or(1);
+    let (threads, copies) = (of_kind(AxisKind::Threads), of_kind(AxisKind::Copies));
+    // Of a pair of nodes all CPUs of the first fill memory of the second.
+    let parties = if case.entry.probe.axis_of(AxisKind::Nodes).is_some() { case.cpus.len() as u64 } else { threads };
+    let nodes = if parties == threads { host.nodes.len().max(1) } else { 1 };
+    let filling = (parties * copies).min((nodes * FILLING_THREADS_OF_A_NODE) as u64).max(1) as f64;
+    // What one worker fills for all rounds, or for several cases, is touched once for them.
+    let touch_s = touch_s(host);
+    let fill_s = match case.entry.shares_worker {
+        true => 1.0 / FILLED_AGAIN_PER_S,
+        false => (1.0 / FILLED_PER_S).max(touch_s),
+    };
+    let bytes_of = |axis: &Axis| {
+        let bytes = |of_unit: u64| (value(axis).unwrap_or(0).saturating_mul(of_unit).saturating_mul(copies)) as f64;
+        match axis.fill {
+            Fill::Nothing => 0.0,
+            Fill::InAll(of_unit) => bytes(of_unit) / filling,
+            Fill::EachThread(of_unit) => bytes(of_unit) * threads as f64 / filling,
+            // The copies make theirs side by side.
+            Fill::Chain => bytes(1) / filling.min(copies as f64),
+        }
+    };
+    let of_axis = |axis: &Axis| {
+        let fill_s = if matches!(axis.fill, Fill::Chain) { 1.0 / CHAINED_PER_S } else { fill_s };
+        bytes_of(axis) * fill_s
+    };
+    let always = case.entry.probe.fills_bytes as f64;
+    let filled = always * fill_s + case.entry.probe.axes.iter().map(of_axis).sum::<f64>();
+    let started = A_THREAD * u32::try_from(threads).unwrap_or(u32::MAX).min(1 << 20)
+        + A_COPY * u32::try_from(copies - 1).unwrap_or(u32::MAX).min(1 << 20);
+    // A size that nobody can fill is skipped for want of memory, and takes no longer than a day here.
+    let most = |seconds: f64| Duration::from_secs_f64(seconds.min(86_400.0));
+    let touched = (always + case.entry.probe.axes.iter().map(bytes_of).sum::<f64>()) * touch_s;
+    (
+        TimeBudget::FIRST_OVERHEAD + started + most(filled),
+        if case.entry.shares_worker { most(touched) } else { Duration::ZERO },
+    )
+}
+
+/// What the first touch of a byte takes one CPU here, seconds, to a power of two: what is planned does not follow the noise of the look.
+/// Nothing where nobody looked.
+fn touch_s(host: &HostFacts) -> f64 {
+    let rate = host.memory_look.as_ref().map_or(f64::INFINITY, |look| look.first_touch_bytes_per_s);
+    if rate.is_finite() { 1.0 / rate.max(LEAST_TOUCHED_PER_S).log2().round().exp2() } else { 0.0 }
+}
+
+/// A case that a well-known table shows, by the axes on which it is not at its probe's default.
+#[derive(Debug, Clone, Copy)]
+pub struct TableCell {
+    /// The probe.
+    pub probe: &'static str,
+    /// Values on axes.
+    pub at: &'static [(&'static str, &'static str)],
+}
+
+/// The reason of a case for which a run has no time.
+pub(crate) fn no_time() -> Reason {
+    ReasonCode::TimeBudget.because(say!("time budget"))
+}
+
+/// What a case of a probe tells; `shorter`: the probe's cases in the profiles before the plan's own.
+pub(super) fn of_case(
+    params: &Params,
+    base: &Params,
+    shorter: &[(Profile, HashSet<Params>)],
+    own: Profile,
+) -> Priority {
+    if params == base {
+        return Priority::Default;
+    }
+    Priority::Further(shorter.iter().find(|(_, cases)| cases.contains(params)).map_or(own, |(profile, _)| *profile))
+}
+
+/// What the rounds of a plan are expected to take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Eta {
+    /// Rounds of every case, at least: one whose set-up is cheap has more.
+    pub rounds: u32,
+    /// The same where the limit has no room for all of them.
+    pub least_rounds: u32,
+    /// Samples of one round.
+    pub samples: Duration,
+    /// Cases that are to be measured.
+    pub cases: usize,
+    /// All rounds of all cases.
+    all: Duration,
+    /// As many as the plan asks room for, with as few samples as are worth taking.
+    least: Duration,
+    /// When measuring ends at the latest.
+    pub end: Duration,
+}
+
+impl Eta {
+    /// The eta of a plan.
+    pub fn of(plan: &Plan) -> Eta {
+        let rounds = TimeBudget::rounds(plan);
+        let measured: Vec<(u32, Duration)> = plan
+            .cases
+            .iter()
+            .filter(|case| case.skip.is_none())
+            .map(|case| (plan.rounds_of(case), case.set_up))
+            .collect();
+        let set_up: Duration = measured.iter().map(|&(rounds, set_up)| set_up * rounds).sum();
+        let all_rounds = measured.iter().map(|&(rounds, _)| rounds as usize).sum::<usize>();
+        let end = TimeBudget::for_rounds(plan);
+        let samples =
+            TimeBudget::new(plan, TimeBudget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
+        let least_rounds = plan.profile_limits().least_rounds as usize;
+        let least = measured.iter().map(|&(_, set_up)| TimeBudget::at_least(least_rounds, set_up)).sum();
+        let all = samples * all_rounds as u32 + set_up;
+        let least_rounds = if all <= end { rounds } else { plan.profile_limits().least_rounds };
+        Eta { rounds, least_rounds, samples, cases: measured.len(), all, least, end }
+    }
+
+    /// All rounds of these cases.
+    pub fn of_cases<'a>(&self, plan: &Plan, cases: impl IntoIterator<Item = &'a PlannedCase>) -> Duration {
+        let measured = cases.into_iter().filter(|case| case.skip.is_none());
+        measured.map(|case| (self.samples + case.set_up) * plan.rounds_of(case)).sum()
+    }
+
+    /// All rounds of the plan, as far as the limit has room for them.
+    pub fn in_all(&self) -> Duration {
+        self.all.min(self.end)
+    }
+
+    /// Whether the limit has room for the least of all.
+    pub fn fits(&self) -> bool {
+        self.least <= self.end
+    }
 }
 
 #[cfg(test)]

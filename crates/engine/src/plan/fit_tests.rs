@@ -1,10 +1,11 @@
 //! What is measured where time is short.
 
+use hostmark_model::{CpuFact, Profile};
+
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, PLAIN, host, planned, request};
 use crate::plan::plan;
 use crate::probe::{Axis, Catalogue, Fill, FullFactorial, Group, Need, Points, Probe};
-use hostmark_model::CpuFact;
 
 fn sizes(_: &HostFacts, _: Profile) -> Vec<u64> {
     (1..=150).map(|step| step * 4096).collect()
@@ -137,4 +138,17 @@ fn a_command_has_no_limit_to_fit() {
     plan.cases.iter_mut().for_each(|case| case.set_up = Duration::from_secs(60));
     plan.fit(&host(), &[], &[]);
     assert!(plan.cases.iter().all(|case| case.skip.is_none()));
+}
+
+#[test]
+fn a_small_plan_has_what_a_case_may_take_and_a_large_one_shares_the_limit() {
+    let plan = planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick);
+    let small = Eta::of(&plan);
+    assert_eq!((small.cases, small.rounds, small.least_rounds), (2, 5, 5));
+    assert_eq!(small.samples, Duration::from_millis(100));
+    assert!(small.fits() && small.in_all() < Duration::from_secs(2));
+    assert!(small.of_cases(&plan, &planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());
+    let large = Eta::of(&planned(MANY, &[], Profile::Quick));
+    assert_eq!(large.cases, 200);
+    assert!(large.in_all() <= Duration::from_secs(57) && large.in_all() > Duration::from_secs(55));
 }

@@ -1,15 +1,15 @@
-//! What a person asked for, and what derived probes need of others.
+//! What a person asked for: filters, cells of a table, and `--set [PROBE:]AXIS=V1,V2`: the points of an axis in the place of the
+//! probe's own; and what derived probes need of others.
 
 use std::collections::{HashMap, HashSet};
 
-use hostmark_model::{CaseIdError, HostFacts, Params};
+use hostmark_model::{CaseId, CaseIdError, EACH_POINT, HostFacts, Params};
 
-use super::refused::PlanError;
-use super::{checked_value, nearest};
-use crate::probe::{Catalogue, Entry, Measure, Source, TO, entries};
+use super::{Plan, PlanError, Priority, Request, Swept, checked_value, nearest, plan};
+use crate::probe::{Axis, Catalogue, Entry, Measure, Source, TO, entries, find};
 
 /// A filter: which probes, and which of their points.
-pub(super) struct Filter {
+struct Filter {
     /// Ids of the probes it picks.
     pub probes: Vec<String>,
     /// Axis values that a case must have.
@@ -190,6 +190,225 @@ impl Selection {
         let asked = planned.iter().zip(is_asked).filter(|(_, is_asked)| *is_asked).map(|(params, _)| params.clone());
         asked.chain(beyond).collect()
     }
+}
+
+/// Everything that was set; what names its probes more closely comes later, and counts.
+pub(super) struct Sets(Vec<Set>);
+
+struct Set {
+    /// As typed, and what it names its probes by.
+    typed: String,
+    scope: Scope,
+    axis: String,
+    values: Vec<String>,
+}
+
+/// The word for all pairs of the usable CPUs, of an axis that takes pairs.
+const MATRIX: &str = "matrix";
+
+fn matrix(host: &HostFacts) -> impl Iterator<Item = String> {
+    let cpus = host.usable_cpus();
+    let pairs = move |(index, one): (usize, usize)| {
+        cpus[index + 1..].iter().map(|other| format!("{one}-{other}")).collect::<Vec<_>>()
+    };
+    host.usable_cpus().into_iter().enumerate().flat_map(pairs)
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Scope {
+    Everything,
+    Group(Vec<String>, String),
+    Probe(String),
+}
+
+impl Set {
+    fn parse(catalogue: Catalogue, typed: &str) -> Result<Set, PlanError> {
+        let malformed = || PlanError::MalformedSet(typed.to_owned());
+        let (place, values) = typed.split_once('=').ok_or_else(malformed)?;
+        let (scope, axis) = match place.split_once(':') {
+            Some((name, axis)) => (Scope::of(catalogue, name)?, axis),
+            None => (Scope::Everything, place),
+        };
+        if axis.is_empty() {
+            return Err(malformed());
+        }
+        let values = values.split(',').map(str::to_owned).collect();
+        Ok(Set { typed: typed.to_owned(), scope, axis: axis.to_owned(), values })
+    }
+
+    fn is_for(&self, entry: &Entry) -> bool {
+        match &self.scope {
+            Scope::Everything => true,
+            Scope::Group(probes, _) => probes.contains(&entry.id()),
+            Scope::Probe(probe) => *probe == entry.id(),
+        }
+    }
+}
+
+impl Scope {
+    fn of(catalogue: Catalogue, name: &str) -> Result<Scope, PlanError> {
+        // A filter's names, without its values.
+        let name_alone = name.split('@').next().unwrap_or_default();
+        let probes = Filter::parse(catalogue, name_alone)?.probes;
+        Ok(if probes[..] == [name] { Scope::Probe(name.to_owned()) } else { Scope::Group(probes, name.to_owned()) })
+    }
+}
+
+impl Sets {
+    pub(super) fn parse(catalogue: Catalogue, typed: &[String]) -> Result<Sets, PlanError> {
+        let mut sets = typed.iter().map(|typed| Set::parse(catalogue, typed)).collect::<Result<Vec<Set>, _>>()?;
+        sets.sort_by(|one, other| (&one.scope, &one.axis).cmp(&(&other.scope, &other.axis)));
+        if let Some(pair) = sets.windows(2).find(|pair| pair[0].scope == pair[1].scope && pair[0].axis == pair[1].axis)
+        {
+            return Err(PlanError::SetTwice { one: pair[0].typed.clone(), other: pair[1].typed.clone() });
+        }
+        Ok(Sets(sets))
+    }
+
+    /// The axes of a probe that are set, with their points: as they stand in a case id, each once.
+    pub(super) fn of(
+        &self,
+        entry: &Entry,
+        host: &HostFacts,
+        peers: &[String],
+    ) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
+        let of_axis = |axis: &Axis| {
+            let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
+            let (mut values, mut seen) = (Vec::new(), HashSet::new());
+            for value in &set.values {
+                if value == MATRIX && axis.takes_pairs() {
+                    values.extend(matrix(host));
+                    continue;
+                }
+                match checked_value(entry, axis.name, value).map(|value| axis.on(host, &value)) {
+                    Ok(value) if !seen.insert(value.clone()) => {}
+                    Ok(value) => values.push(value),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            Some(Ok((axis.name, values)))
+        };
+        entry.axes_on(host, peers).iter().filter_map(of_axis).collect()
+    }
+
+    /// What is set and changes nothing was meant otherwise.
+    pub(super) fn check(&self, selected: &[Entry], host: &HostFacts, peers: &[String]) -> Result<(), PlanError> {
+        for set in &self.0 {
+            let meant: Vec<&Entry> = selected.iter().filter(|entry| set.is_for(entry)).collect();
+            if meant.is_empty() {
+                return Err(PlanError::SetUnselected { set: set.typed.clone() });
+            }
+            let mut known: Vec<String> = Vec::new();
+            for axis in meant.iter().flat_map(|entry| entry.axes_on(host, peers)) {
+                if !known.iter().any(|known| known == axis.name) {
+                    known.push(axis.name.to_owned());
+                }
+            }
+            if known.contains(&set.axis) {
+                continue;
+            }
+            let axis = set.axis.clone();
+            return Err(match (&set.scope, known.is_empty()) {
+                (Scope::Probe(probe), _) => PlanError::UnknownAxis { probe: probe.clone(), axis, known },
+                (_, true) => PlanError::SetUnselected { set: set.typed.clone() },
+                (_, false) => PlanError::SetUnknownAxis { axis, known: known.join(", ") },
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Turns cells into a plan: each names the axes on which it is not at its probe's default. What derived cells are computed
+/// from comes along. The cells take the place of the request's filters.
+pub fn plan_table(
+    catalogue: Catalogue,
+    host: &HostFacts,
+    request: Request,
+    cells: &[CaseId],
+) -> Result<Plan, PlanError> {
+    let cells = cells_of_host(catalogue, host, &request, cells)?;
+    let filters = cells.iter().map(CaseId::to_string).collect();
+    let mut plan = plan(catalogue, host, Request { filters, ..request })?;
+    // In less time than the profile has, of what is computed what its value is made of: its first source.
+    let most = if plan.is_short() { 1 } else { usize::MAX };
+    let needed = |probe: &str, params: &Params, base: &Params| {
+        let sources = plan.derived.iter().filter_map(|entry| match entry.probe.measure {
+            Measure::Derive { from, .. } => Some(&from[..most.min(from.len())]),
+            Measure::Run(_) | Measure::Between { .. } => None,
+        });
+        sources.flatten().any(|source| source.probe == probe && source.needs(params, base))
+    };
+    let keep: Vec<Option<Priority>> = (plan.cases.iter())
+        .map(|case| {
+            let base = plan.base(&case.id.probe)?;
+            let is_cell = |cell: &CaseId| {
+                let axis = |name: &str| case.entry.probe.axes.iter().find(|axis| axis.name == name);
+                let on =
+                    |name: &str, value: &str| axis(name).map_or_else(|| value.to_owned(), |axis| axis.on(host, value));
+                let pairs = cell.params.0.iter();
+                cell.probe == case.id.probe
+                    && pairs.fold(base.clone(), |params, (name, value)| params.with(name, &on(name, value)))
+                        == case.id.params
+            };
+            match cells.iter().any(is_cell) {
+                true => Some(case.priority.min(Priority::Cell)),
+                false => needed(&case.id.probe, &case.id.params, base).then_some(case.priority),
+            }
+        })
+        .collect();
+    let mut kept = keep.iter();
+    plan.cases.retain(|_| kept.next().is_some_and(Option::is_some));
+    for (case, priority) in plan.cases.iter_mut().zip(keep.into_iter().flatten()) {
+        case.priority = priority;
+    }
+    plan.request.filters.clear();
+    Ok(plan)
+}
+
+/// The cells with a value for every axis that they name. Of what is computed the name alone is left: its cases follow from
+/// its sources.
+fn cells_of_host(
+    catalogue: Catalogue,
+    host: &HostFacts,
+    request: &Request,
+    cells: &[CaseId],
+) -> Result<Vec<CaseId>, PlanError> {
+    let sets = Sets::parse(catalogue, &request.set)?;
+    let mut all = Vec::new();
+    for cell in cells {
+        let Some(entry) = find(catalogue, &cell.probe) else {
+            return Err(PlanError::UnknownProbe { name: cell.probe.clone(), suggestion: None });
+        };
+        if matches!(entry.probe.measure, Measure::Derive { .. }) {
+            all.push(CaseId { probe: cell.probe.clone(), params: Params(Vec::new()) });
+            continue;
+        }
+        let mut points = vec![cell.params.clone()];
+        for (name, _) in cell.params.0.iter().filter(|(_, value)| value == EACH_POINT) {
+            let values = values_of(&entry, name, &sets, host, request)?;
+            let each = |params: &Params| values.iter().map(|value| params.with(name, value)).collect::<Vec<_>>();
+            points = points.iter().flat_map(each).collect();
+        }
+        all.extend(points.into_iter().map(|params| CaseId { probe: cell.probe.clone(), params }));
+    }
+    Ok(all)
+}
+
+fn values_of(
+    entry: &Entry,
+    axis: &str,
+    sets: &Sets,
+    host: &HostFacts,
+    request: &Request,
+) -> Result<Vec<String>, PlanError> {
+    let axes = entry.probe.axes;
+    let swept = Swept { axes, set: sets.of(entry, host, &request.inputs.peers)?, host, profile: request.profile };
+    let unknown = || PlanError::UnknownAxis {
+        probe: entry.id(),
+        axis: axis.to_owned(),
+        known: axes.iter().map(|axis| axis.name.to_owned()).collect(),
+    };
+    axes.iter().find(|known| known.name == axis).map(|axis| swept.points(axis)).ok_or_else(unknown)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use hostmark_model::{HostFacts, Inputs, Message, Reason, ReasonCode, Sampled, Unit};
 use hostmark_say::say;
 
-use crate::resource_limits::huge_pages_forbidden;
+use crate::round_error::huge_pages_forbidden;
 
 /// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

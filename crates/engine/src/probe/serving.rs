@@ -9,10 +9,9 @@ use hostmark_host::Root;
 use hostmark_model::{Event, FarUsage, JsonLine, Nonce, ReasonCode, ServiceJob};
 use hostmark_say::say;
 
-use crate::case::allotment::MemoryBudget;
-use crate::case::arena::Buffer;
+use crate::case::allotment::{Buffer, MemoryBudget};
 use crate::round_error::{Result, RoundError};
-use crate::sampling::setup::{self, Deadline};
+use crate::sampling::sampler::{self, Deadline};
 use crate::sys::call::Call;
 use crate::sys::memory::Pages;
 use crate::sys::scratch::{self, Folder};
@@ -95,7 +94,7 @@ impl Serving<'_> {
 
     /// It is set up: clients may come to this address. From now on it ends as soon as its input does.
     pub fn listens(&mut self, address: SocketAddr) -> Result<()> {
-        setup::end();
+        sampler::end();
         write_event(&Event::Listening { address }, self.output)?;
         Ok(end_with_input(account())?)
     }

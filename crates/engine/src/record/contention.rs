@@ -7,7 +7,7 @@ use std::time::Duration;
 use hostmark_host::{CpuSensors, CpuTimes, Root};
 use hostmark_model::Others;
 
-use crate::clock::wall::Wall;
+use crate::clock::Wall;
 use crate::sys::{affinity, netlink, usage};
 
 /// Shorter, the ticks by which the kernel counts say too little of who used a CPU.

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, HostFacts, Reason, ReasonCode};
+use hostmark_model::{Event, HostFacts, Job, LastCache, MemoryLook, Neighbours, Reason, ReasonCode};
 use hostmark_say::say;
 
-use super::{RunContext, Runner};
-use crate::case::bind::Bind;
+use super::{OpenLink, RunContext, Runner, caches_bytes};
+use crate::case::surroundings::Bind;
+use crate::clock::Wall;
+use crate::estimate::core_width;
+use crate::plan::time_budget::TimeBudget;
+use crate::record::Record;
 use crate::record::contention::Meters;
-use crate::worker::job;
+use crate::worker;
+use crate::worker::session::{SessionEnd, WorkerSession};
 
 /// What a run may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +111,7 @@ impl Runner<'_> {
     }
 
     /// The CPU that stands in for one that was taken, of the same kind; none where it is not taken, or a person chose it.
-    pub(super) fn stand_in(&self, cpu: usize) -> Option<usize> {
+    fn stand_in(&self, cpu: usize) -> Option<usize> {
         let RunContext { plan, host, .. } = self.setting;
         self.holdings.loss_of(Resource::Cpu(cpu))?;
         let is_alike = |other: &usize| host.kind_of_core(*other) == host.kind_of_core(cpu);
@@ -119,7 +124,7 @@ impl Runner<'_> {
         let needs_loopback =
             planned.entry.probe.service().is_some() && planned.entry.peer(&planned.id.params).is_none();
         let of_cpu = |cpu: &usize| self.holdings.loss_of(Resource::Cpu(*cpu));
-        let taken = match job::is_free(&planned.entry, &planned.id) {
+        let taken = match worker::is_free(&planned.entry, &planned.id) {
             // It runs on whatever is left.
             true => None,
             false => cpus.iter().find_map(of_cpu),
@@ -135,4 +140,63 @@ impl Runner<'_> {
         self.keep(index, round, vec![Event::Skipped { reason }], self.wall.elapsed(), Duration::ZERO);
         true
     }
+}
+
+/// The group whose values depend on the last cache.
+const MEMORY: &str = "memory";
+
+impl Runner<'_> {
+    /// Looks at the last cache, when the run begins and before each replicate, where cases of memory are measured.
+    pub(super) fn look_at_cache(&mut self) {
+        let plan = self.setting.plan;
+        let is_wanted = plan.cases.iter().any(|case| case.entry.group == MEMORY && case.skip.is_none());
+        let limit = TimeBudget::hard_limit(plan);
+        if !is_wanted || self.has_no_last_cache || self.interrupted || self.wall.elapsed() >= limit {
+            return;
+        }
+        let bytes = self.last_cache.as_ref().map_or(0, |cache| cache.bytes);
+        let mut job = self.job(Vec::new(), vec![self.stand_in(plan.cpu).unwrap_or(plan.cpu)], 0, Duration::ZERO);
+        job.look_at_cache = Some(bytes);
+        self.observer.silent(TimeBudget::WARM_UP_LIMIT);
+        let Ok(link) = (self.open)(&job) else { return };
+        let mut session = WorkerSession::new(link, self.wall, TimeBudget::WARM_UP_LIMIT, limit);
+        let round = session.round();
+        session.end();
+        self.interrupted |= round.end == SessionEnd::Interrupted;
+        let look = round.events.iter().find_map(|event| match event {
+            Event::LastCache { bytes, ns } if ns.is_finite() && *ns > 0.0 => Some((*bytes, *ns)),
+            _ => None,
+        });
+        // One that others disturbed is dropped, and the next replicate looks again.
+        let was_disturbed = round.events.iter().any(|event| matches!(event, Event::Failed { .. }));
+        match (look, &mut self.last_cache) {
+            (Some((_, ns)), Some(cache)) => cache.looks_ns.push(ns),
+            (Some((bytes, ns)), none) => *none = Some(LastCache { bytes, looks_ns: vec![ns] }),
+            (None, none) => self.has_no_last_cache = none.is_none() && !was_disturbed,
+        }
+    }
+
+    /// What was seen of others.
+    pub(super) fn neighbours(&self, record: &Record) -> Option<Neighbours> {
+        let (core_shared, last_cache) = (core_width::core_shared(&record.cases), self.last_cache.clone());
+        (core_shared.is_some() || last_cache.is_some()).then_some(Neighbours { core_shared, last_cache })
+    }
+}
+
+/// Silence of the worker, which says nothing until it is done.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Looks at the memory of this machine; none where too little can be spared for it, or others had the CPU.
+pub fn look_at_memory(host: &HostFacts, open: &mut OpenLink, wall: &dyn Wall) -> Option<MemoryLook> {
+    let cpu = hostmark_host::single(host)?;
+    let job = Job {
+        look_at_memory: true,
+        caches_bytes: caches_bytes(host, cpu),
+        memory_bytes: TimeBudget::memory_bytes(host),
+        ..Job::bare("", vec![cpu])
+    };
+    let mut session = WorkerSession::new(open(&job).ok()?, wall, PATIENCE, wall.elapsed() + PATIENCE);
+    let events = session.round().events;
+    session.end();
+    events.into_iter().find_map(|event| if let Event::MemoryLook(look) = event { Some(look) } else { None })
 }

@@ -7,8 +7,8 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use crate::round_error::Result;
+use crate::sampling::memory_look::{LONG_NS, MOST_PASSES, until_steady};
 use crate::sampling::sample::{Interference, is_disturbed};
-use crate::sampling::steady::{LONG_NS, MOST_PASSES, until_steady};
 
 /// A pass of a trial lasts so long at least, ns, and follows another by the same way: what a way did to the caches and the core's predictors
 /// goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second

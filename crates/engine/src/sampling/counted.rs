@@ -2,14 +2,17 @@
 //! value is timed.
 
 use std::collections::BTreeMap;
+use std::io;
 
-use hostmark_host::{CorePmu, EnergyMeter, NamedEvent, Root};
-use hostmark_model::{Better, Text, Unit};
+use hostmark_host::{CorePmu, EnergyMeter, NamedEvent, NoEnergy, Root};
+use hostmark_model::{Better, Text, Unit, errno_name};
 
 use crate::quantity::Quantity;
 use crate::round_error::Result;
 use crate::sampling::sampler::{Body, short_of};
+use crate::sys::call::errno;
 use crate::sys::perf_event::{PerfEvent, PerfGroup};
+use crate::texts::sampling::uncounted as texts;
 
 /// Groups whose values are the hardware's: their disturbed samples leave the estimate, and what the kernel does meanwhile is not counted.
 pub(crate) const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
@@ -219,6 +222,52 @@ pub(crate) fn energy(
     }
     let joules = (moves >= LEAST_MOVES).then(|| used_uj as f64 * 1e-6 / done as f64);
     Ok(joules.map(|joules| (ENERGY.name, joules)).into_iter().collect())
+}
+
+/// What a run with counters has to do without on this CPU, and why.
+pub fn missing(root: &Root, cpu: usize) -> Vec<Text<String>> {
+    of(root, cpu, &|event| PerfGroup::open(&[event]).err())
+}
+
+fn of(root: &Root, cpu: usize, refused: &dyn Fn(PerfEvent) -> Option<io::Error>) -> Vec<Text<String>> {
+    let wanted = Wanted { root, pmu: CorePmu::of_cpu(root, cpu), in_kernel: true };
+    let hardware = wanted.event(PerfEvent::CYCLES);
+    let of_programs = refused(PerfEvent { in_kernel: false, ..hardware });
+    let of_kernel = || refused(hardware).map(|error| (OF_KERNEL, error));
+    let of_hardware = of_programs.map(|error| (OF_HARDWARE, error)).or_else(of_kernel);
+    let of_software = refused(PerfEvent::PAGE_FAULTS).map(|error| (OF_SOFTWARE, error));
+    let refusals = of_hardware.into_iter().chain(of_software).map(|(what, error)| untold(what, &error));
+    refusals.chain(EnergyMeter::of_cpu(root, cpu).err().map(|why| no_energy(&why))).collect()
+}
+
+const OF_HARDWARE: Text = term!("no counters of the processor");
+const OF_KERNEL: Text = term!("no counters of the processor outside the groups cpu and memory");
+const OF_SOFTWARE: Text = term!("no counters of the kernel");
+
+fn untold(what: Text, error: &io::Error) -> Text<String> {
+    let why = match errno(error).and_then(errno_name) {
+        Some("ENOENT" | "EOPNOTSUPP" | "ENODEV") => {
+            term!("the machine shows none; a hypervisor can give its guests some (a virtual PMU)").to_owned_text()
+        }
+        // What the kernel's own level forbids it calls so; filters of system calls say the other.
+        Some("EACCES") => term!("kernel.perf_event_paranoid forbids it; set it to 1, or run as root").to_owned_text(),
+        Some("EPERM") => {
+            term!("a filter of system calls forbids perf_event_open, as container engines do; run outside, or allow it")
+                .to_owned_text()
+        }
+        Some("ENOSYS") => term!("this kernel has no perf_event_open").to_owned_text(),
+        _ => Text { en: error.to_string(), zh: error.to_string() },
+    };
+    Text { en: format!("{}: {}", what.en, why.en), zh: format!("{}：{}", what.zh, why.zh) }
+}
+
+fn no_energy(why: &NoEnergy) -> Text<String> {
+    match why {
+        NoEnergy::Untold => {
+            term!("no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors").to_owned_text()
+        }
+        NoEnergy::Forbidden(path) => texts::no_energy!(path),
+    }
 }
 
 #[cfg(test)]

@@ -143,3 +143,28 @@ fn the_energy_of_an_operation_comes_back_also_where_its_counter_begins_anew() {
     assert_eq!(energy_of(3, u64::MAX, LEAST_MOVES), None);
     assert_eq!(energy_of(0, u64::MAX, 40), None);
 }
+
+const EPERM: i32 = 1;
+const ENOENT: i32 = 2;
+const EACCES: i32 = 13;
+
+/// What is said where these calls are refused by this error.
+fn said(is_refused: fn(PerfEvent) -> bool, number: i32) -> Vec<String> {
+    let refused = |event| is_refused(event).then(|| io::Error::from_raw_os_error(number));
+    of(&Root::at("/nonexistent"), 0, &refused).into_iter().map(|text| text.en).collect()
+}
+
+#[test]
+fn each_thing_that_is_missing_is_told_once_with_what_helps() {
+    let energy = "no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors";
+    assert_eq!(said(|_| false, 0), [energy]);
+    let is_of_processor = |event: PerfEvent| event != PerfEvent::PAGE_FAULTS;
+    let [hardware, last] = &said(is_of_processor, ENOENT)[..] else { panic!("not two") };
+    assert!(hardware.contains("virtual PMU") && last == energy, "{hardware}");
+    // Whoever may count programs alone has the hardware's groups.
+    let [kernel, software, _] = &said(|event| event.in_kernel, EACCES)[..] else { panic!("not three") };
+    assert!(kernel.contains("outside the groups cpu and memory") && kernel.contains("paranoid"), "{kernel}");
+    assert!(software.starts_with("no counters of the kernel"), "{software}");
+    let filtered = said(|_| true, EPERM);
+    assert!(filtered.len() == 3 && filtered[0].contains("filter of system calls"), "{filtered:?}");
+}

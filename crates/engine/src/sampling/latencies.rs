@@ -7,10 +7,8 @@ use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
 use crate::round_error::{Result, RoundError};
-use crate::sampling::counter_blocks::CounterBlocks;
-use crate::sampling::sample::{Interference, Samples};
+use crate::sampling::sample::{CounterBlocks, Interference, Samples, Totals};
 use crate::sampling::sampler::{Body, fits};
-use crate::sampling::totals::Totals;
 
 /// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
 const BATCHES: f64 = 80.0;

@@ -8,10 +8,9 @@ use hostmark_say::say;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
-use crate::sampling::counter_blocks::CounterBlocks;
-use crate::sampling::cpu::Cpu;
-use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
-use crate::sampling::{choice, setup, threads};
+use crate::sampling::sample::{CounterBlocks, DELAY_SHARE, Interference, Samples};
+use crate::sampling::threads::Cpu;
+use crate::sampling::{choice, sampler, threads};
 use crate::sys::usage::ThreadCounters;
 use crate::sys::waits::{Alone, Word};
 
@@ -114,7 +113,7 @@ fn prepare<P: ThreadWork>(
         team.break_up();
     }
     made.wait();
-    setup::end();
+    sampler::end();
     match team.is_broken() {
         true => part.and(Err(RoundError::failed(ReasonCode::ProcessDied, say!("another thread could not begin")))),
         false => part,

@@ -1,13 +1,19 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
-use hostmark_model::ReasonCode;
-use hostmark_say::say;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::clock::{Clock, CoreClock, Precision};
+use hostmark_model::{Event, JsonLine, ReasonCode};
+use hostmark_say::say;
+use hostmark_stats::descriptive::median;
+
+use crate::clock::{Clock, CoreClock, Precision, monotonic_ns};
 use crate::round_error::{Result, RoundError};
-use crate::sampling::core_monitor::CoreMonitor;
-use crate::sampling::counter_blocks::CounterBlocks;
-use crate::sampling::sample::{Interference, MOST_SAMPLES, Samples};
+use crate::sampling::sample::{CoreMonitor, CounterBlocks, Interference, MOST_SAMPLES, Samples};
+use crate::sys::call::Call;
 
 /// A sample lasts so long, ns, whatever the budget, so that a quantile of samples means the same in every profile: exact, yet an
 /// interruption spoils one sample and not the case.
@@ -35,7 +41,7 @@ const MOST_TURNS: usize = 64;
 /// a first time, as of pages that a child had still to be given, however long that lasts.
 const FAR_TOO_SHORT: f64 = 0.25;
 /// How often a length is sought anew: one whose time jumps never fits.
-pub(crate) const MOST_SOUGHT: usize = 16;
+const MOST_SOUGHT: usize = 16;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
 pub(crate) const MOST_ITERATIONS: u64 = 1 << 40;
 
@@ -118,7 +124,7 @@ impl Sampler<'_> {
     }
 
     /// Whether a sample tells that its length was found by the cost of a first time. Those before it were of that cost too.
-    pub(crate) fn is_far_too_short(&self, ns: f64) -> bool {
+    fn is_far_too_short(&self, ns: f64) -> bool {
         ns < FAR_TOO_SHORT * self.target_ns()
     }
 
@@ -152,11 +158,7 @@ impl Sampler<'_> {
 
     /// How many iterations make a sample of the target's length, and how long it is. Its last turn is the round's first
     /// sample, which is thrown away: it pays for cold caches and predictors.
-    pub(crate) fn find_iterations(
-        &self,
-        hint: Option<u64>,
-        body: &mut dyn FnMut(u64) -> Result<()>,
-    ) -> Result<(u64, f64)> {
+    fn find_iterations(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
         let target_ns = self.target_ns();
         if let Some(ns) = self.pass_ns.filter(|&ns| ns >= target_ns) {
             return Ok((1, ns));
@@ -173,7 +175,7 @@ impl Sampler<'_> {
     }
 
     /// How many iterations make a sample, by two looks: the first may have met the cost of a first time.
-    pub(crate) fn find_confirmed(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
+    fn find_confirmed(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
         let (mut iterations, _) = self.find_iterations(hint, body)?;
         for _ in 0..MOST_SOUGHT {
             let ns = self.timed(iterations, body)?;
@@ -243,6 +245,194 @@ fn short_length(iterations: u64) -> u64 {
 fn whole_turns(iterations: u64) -> u64 {
     let turn = LENGTH_RATIO * TURN;
     if iterations < turn { iterations } else { iterations.next_multiple_of(turn) }
+}
+
+/// How often the part of a whole that goes on is timed, before it and after it.
+const PARTS: usize = 8;
+
+/// Samples of a difference, and both sides of each, ns an iteration.
+pub(crate) struct Differences {
+    pub samples: Samples,
+    pub whole_ns: Vec<f64>,
+    pub part_ns: Vec<f64>,
+}
+
+impl Differences {
+    fn none(learned: u64) -> Differences {
+        Differences { samples: Samples::of_times(learned), whole_ns: Vec::new(), part_ns: Vec::new() }
+    }
+}
+
+impl Sampler<'_> {
+    /// Takes samples until the budget is spent: in each both bodies are timed, one after the other, for as long each, so that
+    /// what changes with time changes both. Nothing is clamped: a part that took longer than the whole is a time below zero, and is marked
+    /// as such ([`Samples::mark_below_zero`]).
+    pub(crate) fn take_difference(
+        &mut self,
+        hint: Option<u64>,
+        whole: &mut dyn FnMut(u64) -> Result<()>,
+        part: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Differences> {
+        let mut of_whole = self.find_confirmed(hint, whole)?;
+        let mut of_part = self.find_confirmed(None, part)?;
+        let mut taken = Differences::none(of_whole);
+        let (begin, mut sought) = (self.clock.start(), 1);
+        let mut beside = CoreMonitor::begin(self.clock, self.core.take());
+        let mut blocks = CounterBlocks::begin(self.clock, self.interference);
+        loop {
+            let whole_ns = self.timed(of_whole, whole)?;
+            let part_ns = self.timed(of_part, part)?;
+            if (self.is_far_too_short(whole_ns) || self.is_far_too_short(part_ns)) && sought < MOST_SOUGHT {
+                of_whole = self.find_confirmed(Some(of_whole), whole)?;
+                of_part = self.find_confirmed(Some(of_part), part)?;
+                taken = Differences::none(of_whole);
+                blocks.begin_anew();
+                sought += 1;
+                continue;
+            }
+            let (whole_each_ns, part_each_ns) = (whole_ns / of_whole as f64, part_ns / of_part as f64);
+            let left_ns = (whole_each_ns - part_each_ns) * of_whole as f64;
+            taken.samples.push(left_ns, of_whole, whole_ns + part_ns);
+            taken.whole_ns.push(whole_each_ns);
+            taken.part_ns.push(part_each_ns);
+            beside.add(&mut taken.samples);
+            blocks.add(&mut taken.samples);
+            let spent_ns = self.clock.ns(self.clock.start().since(begin));
+            if self.is_enough(spent_ns, whole_ns + part_ns, &taken.samples) {
+                beside.end(&mut taken.samples);
+                blocks.end(&mut taken.samples);
+                return Ok(taken);
+            }
+        }
+    }
+
+    /// The same of a whole that goes on: it does not stand still for the part, which is timed before it and after it.
+    pub(crate) fn take_steady_difference(
+        &mut self,
+        hint: Option<u64>,
+        whole: &mut dyn FnMut(u64) -> Result<()>,
+        part: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Differences> {
+        let of_part = self.find_confirmed(None, part)?;
+        let mut part_ns = Vec::new();
+        let mut time_part = |sampler: &Self| -> Result<()> {
+            (0..PARTS).try_for_each(|_| {
+                part_ns.push(sampler.timed(of_part, part)? / of_part as f64);
+                Ok(())
+            })
+        };
+        time_part(self)?;
+        let mut samples = self.take(hint, whole)?;
+        time_part(self)?;
+        let part_each_ns = median(&part_ns).unwrap_or_default();
+        let mut whole_ns = Vec::new();
+        for (ns, &iterations) in samples.ns.iter_mut().zip(&samples.iterations) {
+            whole_ns.push(*ns / iterations as f64);
+            *ns -= part_each_ns * iterations as f64;
+        }
+        Ok(Differences { samples, whole_ns, part_ns })
+    }
+}
+
+/// What is told lies so far apart at least, ns: whoever listens may be on the CPU that fills.
+const APART_NS: u64 = 250_000_000;
+
+/// Whether this process tells anything: a worker does, until it takes its first sample.
+static SPEAKS: AtomicBool = AtomicBool::new(false);
+/// When the set-up was over, by the monotonic clock.
+static ENDED_NS: AtomicU64 = AtomicU64::new(0);
+/// Where it is told, and when it was last.
+static VOICE: Mutex<Option<Voice>> = Mutex::new(None);
+
+struct Voice {
+    output: File,
+    reported_ns: u64,
+}
+
+/// From now on this process tells on its standard output what it has filled.
+pub(crate) fn begin() -> io::Result<()> {
+    // A descriptor of its own: the thread that does the job has locked the library's.
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned().call("fcntl")?);
+    if let Ok(mut voice) = VOICE.lock() {
+        *voice = Some(Voice { output, reported_ns: monotonic_ns() });
+        SPEAKS.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The first sample is about to be taken: nothing is told any more.
+pub(crate) fn end() {
+    SPEAKS.store(false, Ordering::Relaxed);
+    ENDED_NS.store(monotonic_ns(), Ordering::Relaxed);
+}
+
+/// When [`end`] was last called in this process, by the monotonic clock, ns.
+pub(crate) fn ended_ns() -> u64 {
+    ENDED_NS.load(Ordering::Relaxed)
+}
+
+/// What was done so far was no sample yet: where this process spoke, it goes on.
+pub(crate) fn go_on() {
+    let has_voice = VOICE.lock().is_ok_and(|voice| voice.is_some());
+    SPEAKS.store(has_voice, Ordering::Relaxed);
+}
+
+/// Tells what is filled, unless it has just told, or is measuring. Nobody to listen is no error here: the end of the round
+/// finds that out.
+pub(crate) fn report_progress(bytes: u64, of_bytes: u64) {
+    if !SPEAKS.load(Ordering::Relaxed) {
+        return;
+    }
+    // Of several threads that fill, one tells.
+    if let Ok(mut voice) = VOICE.try_lock()
+        && let Some(Voice { output, reported_ns }) = &mut *voice
+        && monotonic_ns().saturating_sub(*reported_ns) >= APART_NS
+        && let Ok(line) = (Event::Filled { bytes, of_bytes }).to_line()
+    {
+        *reported_ns = monotonic_ns();
+        let _ = output.write_all(line.as_bytes());
+    }
+}
+
+/// How long a set-up may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    began_ns: u64,
+    /// 0: as long as it takes.
+    limit_ns: u64,
+}
+
+impl Deadline {
+    /// So long from now on; 0 is for ever.
+    pub(crate) fn from_now(limit_ns: u64) -> Deadline {
+        Deadline { began_ns: monotonic_ns(), limit_ns }
+    }
+
+    /// Skipped where filling `of_bytes`, of which the first `done_bytes` have taken the time since `begun_ns`, would end
+    /// after the deadline.
+    pub(crate) fn forecast(self, begun_ns: u64, done_bytes: u64, of_bytes: u64) -> Result<()> {
+        self.forecast_at(monotonic_ns(), begun_ns, done_bytes, of_bytes)
+    }
+
+    fn forecast_at(self, now_ns: u64, begun_ns: u64, done_bytes: u64, of_bytes: u64) -> Result<()> {
+        let spent_ns = now_ns.saturating_sub(begun_ns) as f64;
+        let left_ns = spent_ns * of_bytes.saturating_sub(done_bytes) as f64 / done_bytes.max(1) as f64;
+        let ends_ns = now_ns.saturating_sub(self.began_ns) as f64 + left_ns;
+        if self.limit_ns == 0 || done_bytes >= of_bytes || ends_ns <= self.limit_ns as f64 {
+            return Ok(());
+        }
+        let rate = done_bytes as f64 / spent_ns.max(1.0) * 1e3;
+        Err(RoundError::skipped(
+            ReasonCode::TimeBudget,
+            say!(
+                "filling {of_bytes} MiB at {rate:.3} MB/s takes {taken:.1} s, and a round of this run may take {limit:.1} s to set up; \
+             use a longer profile",
+                of_bytes = of_bytes >> 20,
+                taken = (spent_ns + left_ns) / 1e9,
+                limit = self.limit_ns as f64 / 1e9
+            ),
+        ))
+    }
 }
 
 #[cfg(test)]

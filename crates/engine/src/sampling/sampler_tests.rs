@@ -261,3 +261,26 @@ fn a_body_whose_time_jumps_with_its_length_is_given_a_length_after_all() {
     let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
     assert!(!samples.ns.is_empty() && turns < 5_000, "{turns}");
 }
+
+const MIB: u64 = 1 << 20;
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn a_fill_that_would_end_too_late_is_skipped_after_its_first_part() {
+    let limit = Deadline { began_ns: 10 * SECOND_NS, limit_ns: 5 * SECOND_NS };
+    let after = |ms: u64, done: u64| {
+        let begun_ns = 11 * SECOND_NS;
+        limit.forecast_at(begun_ns + ms * 1_000_000, begun_ns, done, 3072 * MIB)
+    };
+    // 48 such parts, and a second is gone already.
+    assert_eq!(after(80, 64 * MIB), Ok(()));
+    let Err(RoundError::Skipped(reason)) = after(170, 64 * MIB) else { panic!() };
+    assert_eq!(
+        &*reason,
+        "filling 3072 MiB at 394.758 MB/s takes 8.2 s, and a round of this run may take 5.0 s to set up; use a longer \
+             profile"
+    );
+    assert_eq!(after(9000, 3072 * MIB), Ok(()), "what is done is not thrown away");
+    let endless = Deadline { limit_ns: 0, ..limit };
+    assert_eq!(endless.forecast_at(99 * SECOND_NS, 0, 1, 3072 * MIB), Ok(()));
+}

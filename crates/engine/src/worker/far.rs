@@ -1,8 +1,9 @@
 //! Far ends as whoever measures has them: started before a round, and accounted for after it.
 
 use std::ffi::CString;
-use std::io;
+use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
@@ -13,11 +14,16 @@ use hostmark_model::{
 use hostmark_say::say;
 use rustix::fd::AsFd;
 
-use crate::clock::wall::Wall;
-use crate::probe::{Entry, FREE, IP, no_such_peer};
-use crate::round_error::RoundError;
-use crate::sys::{exit_message, names, scratch};
-use crate::worker::patience::{Patience, Waited, starved};
+use crate::clock::Wall;
+use crate::probe::serving::{Service, Serving, write_event};
+use crate::probe::{Catalogue, Entry, FREE, IP, entries, no_such_peer};
+use crate::round_error::{Result, RoundError, panicked};
+use crate::sampling::sampler;
+use crate::sys::affinity::{self, MOST_CPUS};
+use crate::sys::call::Call;
+use crate::sys::usage::outlive_input;
+use crate::sys::{exit_message, names, process, scratch};
+use crate::worker::session::{Patience, Waited, starved};
 
 /// Starts a far end that has been given the job, where it is to serve.
 pub type OpenService<'a> = dyn Fn(&ServiceJob) -> io::Result<Box<dyn ServiceLink>> + 'a;
@@ -133,7 +139,7 @@ pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// How many far ends a case needs.
-pub(crate) fn parties_of(entry: &Entry, id: &CaseId) -> usize {
+fn parties_of(entry: &Entry, id: &CaseId) -> usize {
     let value = |kind| entry.probe.axis_of(kind).and_then(|axis| id.params.get(axis.name));
     let number = |kind| value(kind).and_then(|value| value.parse().ok()).unwrap_or(1);
     if entry.probe.service().is_some() { number(AxisKind::Copies).max(number(AxisKind::Threads)) } else { 0 }
@@ -352,6 +358,67 @@ fn of_another(reason: Reason) -> Reason {
 /// None could be started.
 fn no_process(error: io::Error) -> Missing {
     Missing::Round(RoundError::lacking(say!("no process for the far end"), &error))
+}
+
+/// Addresses to be tried at most: a machine's own.
+const MOST_ADDRESSES: usize = 1000;
+
+/// Serves the job that its input tells; the process should end afterwards, whatever is returned.
+pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
+    let mut line = String::new();
+    input.read_line(&mut line).call("read")?;
+    let job = ServiceJob::from_line(&line)?;
+    if !process::die_with_parent(job.parent) {
+        // Whoever started it is gone, or will not be missed.
+        return Ok(());
+    }
+    // As for workers: no other program is to be killed for what a round fills.
+    let _ = process::be_killed_first();
+    std::panic::set_hook(Box::new(|_| {}));
+    sampler::begin()?;
+    write_event(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
+    let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
+        Ok(Ok(())) => RoundError::failed(ReasonCode::Protocol, say!("it has served to its end")),
+        Ok(Err(error)) => error,
+        Err(panic) => RoundError::Failed(panicked(&*panic)),
+    };
+    // From now on it speaks for itself.
+    outlive_input()?;
+    write_event(&ended.into(), output)
+}
+
+/// Serves: only what goes wrong ends it.
+fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> Result<()> {
+    check(job)?;
+    let service = find(catalogue, &job.service).ok_or_else(|| {
+        RoundError::failed(ReasonCode::Protocol, say!("there is no service '{service}'", service = job.service))
+    })?;
+    if !job.cpus.is_empty() {
+        affinity::bind(&job.cpus)
+            .map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}", cpus = job.cpus), &error))?;
+    }
+    let mut serving = Serving::new(job, output);
+    (service.serve)(&mut serving)
+}
+
+/// Failed where the job is out of all proportion.
+fn check(job: &ServiceJob) -> Result<()> {
+    let expect = |is_sound: bool, what: Message| match is_sound {
+        true => Ok(()),
+        false => Err(RoundError::failed(ReasonCode::Protocol, say!("the job of a far end cannot be meant: {what}"))),
+    };
+    expect(job.protocol == PROTOCOL, say!("it is of protocol {protocol}, not {PROTOCOL}", protocol = job.protocol))?;
+    expect(job.cpus.len() <= MOST_CPUS, say!("it names {cpus} CPUs", cpus = job.cpus.len()))?;
+    expect(job.cpus.iter().all(|&cpu| cpu < MOST_CPUS), say!("it names a CPU that no kernel has"))?;
+    expect(
+        (1..=MOST_ADDRESSES).contains(&job.at.len()),
+        say!("it names {addresses} addresses", addresses = job.at.len()),
+    )
+}
+
+/// The service of this name.
+pub(crate) fn find(catalogue: Catalogue, name: &str) -> Option<&'static Service> {
+    entries(catalogue).filter_map(|entry| entry.probe.service()).find(|service| service.name == name)
 }
 
 #[cfg(test)]

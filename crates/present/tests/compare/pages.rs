@@ -1,6 +1,6 @@
 //! A comparison as people and programs read it: its very text, its width, its safety, and JSON that reads back.
 
-use super::made::{Random, Scatter, Shape, rounds, run, scattered};
+use super::simulated::{Random, Scatter, Shape, rounds, run, scattered};
 use crate::golden::holds;
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME, SCHEMA};
 use hostmark_model::*;

@@ -1,12 +1,12 @@
-//! What else stands on the data path: its table, and the finding.
+//! What else stands on the data path: its table, the finding, and the way of taking turns that a forecast takes for TCP.
 
 use hostmark_analysis::findings::findings;
 use hostmark_model::{CaseId, EACH_POINT, Estimate, Flag, FlagKind, HostFacts, Run};
 use hostmark_present::export::format_named;
 use hostmark_present::tables::table_named;
 
-use super::made::{Busy, case_of, one_cpu, run_of, two_cpus};
-use super::{change, en, expected, section};
+use super::made::{Busy, case_of, one_cpu, run_of, two_cpus, value};
+use super::{change, en, expected, remove, row, section};
 
 #[test]
 fn the_table_asks_for_every_path_on_every_number_of_cpus() {
@@ -30,7 +30,8 @@ fn the_table_asks_for_every_path_on_every_number_of_cpus() {
 #[test]
 fn the_finding_compares_a_pipeline_with_tcp_of_the_same_setting() {
     let of = |run: &Run| -> Vec<(f64, Vec<String>, String)> {
-        let all = findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == "net.data_path");
+        let all =
+            findings(run).into_iter().map(crate::synthetic::sound).filter(|finding| finding.id == "net.data_path");
         all.map(|finding| (finding.cost, finding.cases, finding.text.en)).collect()
     };
     let mut run = one_cpu();
@@ -89,5 +90,24 @@ fn page_and_markdown_draw_the_pipelines_as_the_text_does() {
         let shown = |run: &Run| format_named(format).unwrap().render_one(run, &options);
         assert!(shown(&run).contains(&line), "{}", shown(&run));
         assert!(!shown(&none).contains("[1] =") && !shown(&none).contains("data-path"), "{}", shown(&none));
+    }
+}
+
+#[test]
+fn between_two_pipes_the_slower_way_of_tcp_counts() {
+    let rate = |close: f64, behind: f64| {
+        let mut run = one_cpu();
+        change(&mut run, "memory_socket_memory_close", |measured| measured.estimate.typical = 1e9 / close);
+        change(&mut run, "memory_socket_memory_behind", |measured| measured.estimate.typical = 1e9 / behind);
+        expected(&en(&run), "zero_pipe_socket_pipe_null")[1].clone()
+    };
+    assert_eq!(rate(0.25, 0.5), value(1e9 / 0.92));
+    assert_eq!(rate(0.25, 0.15), value(1e9 / 0.67));
+    for path in ["memory_socket_memory_close", "memory_socket_memory_behind"] {
+        let mut run = one_cpu();
+        remove(&mut run, path);
+        let text = en(&run);
+        assert!(row(&text, "Measured and expected", "zero_pipe_socket_pipe_null").contains("–("));
+        assert!(text.contains(&format!("not measured or not believed: {path}")), "{text}");
     }
 }

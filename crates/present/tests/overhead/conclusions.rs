@@ -9,7 +9,7 @@ use hostmark_present::RenderOptions;
 use hostmark_present::export::overhead_over;
 use hostmark_present::tables::table_named;
 
-use super::reference::{cycles, reference, view};
+use super::{cycles, reference, view};
 use crate::synthetic::case;
 
 /// The claims of the report's figures as the view begins them.
@@ -288,7 +288,7 @@ fn no_conclusion_stands_on_what_others_disturbed() {
 
 /// A run's findings by the rule on layers.
 fn found(run: &Run) -> Vec<Finding> {
-    findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == "kernel.layers").collect()
+    findings(run).into_iter().map(crate::synthetic::sound).filter(|finding| finding.id == "kernel.layers").collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::overhead_over;
 
-use super::reference::{cycles, named, percentages, reference, rows, view};
+use super::{cycles, named, percentages, reference, rows, view};
 use crate::synthetic::{case, estimate, measured, probe};
 
 const SECTION: (&str, &str) = ("Core", "核心");

@@ -8,7 +8,7 @@ use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{format_named, overhead_over};
 
-use super::reference::{percentages, reference, rows, view};
+use super::{percentages, reference, rows, view};
 use crate::synthetic::{self, estimate};
 
 /// A guest of two CPUs and 4 GiB.

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use hostmark_analysis::findings::MOST_COLUMNS;
 use hostmark_model::*;
 use hostmark_stats::descriptive;
+use unicode_width::UnicodeWidthStr;
 
 /// The spread that every measured value here has.
 const SPREAD: f64 = 0.004;
@@ -468,4 +470,20 @@ pub fn plausible() -> Run {
         *case = with(case.clone(), |measured| rescale(measured, Better::Higher));
     }
     Run { host: host(), probes, cases, ..empty() }
+}
+
+/// Holds a finding to what every short text keeps to, in both languages, and hands it on.
+#[track_caller]
+pub fn sound(finding: Finding) -> Finding {
+    for lang in [Lang::En, Lang::Zh] {
+        let text = finding.short.get(lang);
+        assert!(!text.is_empty() && text.width() <= MOST_COLUMNS, "{}: {} columns: {text}", finding.id, text.width());
+        assert!(!text.ends_with([':', '：', '.', '。']), "{}: {text}", finding.id);
+        // That something is refused is no figure.
+        let is_refusal = finding.id == "kernel.layers" && finding.short.en.contains("is refused");
+        assert!(is_refusal || text.contains(|c: char| c.is_ascii_digit()), "{}: {text}", finding.id);
+        assert_eq!(text.contains(|c: char| c >= '\u{4e00}'), lang == Lang::Zh, "{}: {text}", finding.id);
+    }
+    assert!(!finding.short.zh.contains(" %"), "{}", finding.short.zh);
+    finding
 }

@@ -2,9 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::in_kernel;
-use crate::page_access;
 use crate::workloads::machine::kernel_module::KernelOperation;
+use crate::{in_kernel, place};
 
 pub static PROBE: Probe = Probe {
     revision: 1,
@@ -21,6 +20,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = page_access::on_disk(case)?;
+    let file = place::on_disk(case)?;
     in_kernel::measure(case, 1, KernelOperation::FileRead(&file))
 }

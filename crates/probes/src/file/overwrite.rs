@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::page_access;
+use crate::place;
 use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
@@ -11,8 +11,8 @@ pub static PROBE: Probe = Probe {
     better: Better::Lower,
     also: Quantity::OF_BATCHES,
     related: &["file.read_start", "file.kernel_write", "file.write", "disk.write"],
-    axes: &[Axis::bind(), page_access::THROUGH],
-    full_factorial: page_access::BOTH_BINDINGS,
+    axes: &[Axis::bind(), place::THROUGH],
+    full_factorial: place::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::FILES,
@@ -21,6 +21,6 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let (file, block) = page_access::at_start(case)?;
+    let (file, block) = place::at_start(case)?;
     case.calls(|| files::write_at(&file, 0, block.bytes())).in_batches().time()
 }

@@ -1,11 +1,8 @@
 //! Probe memory.effective_page: the pages by which huge pages are really translated, as a hypervisor may cut them up.
 
-use crate::kernels::chase::{fastest_ns, shuffled};
 use hostmark_engine::prelude::*;
 
-mod verdict;
-
-use verdict::{Costs, verdict};
+use crate::kernels::chase::{fastest_ns, shuffled};
 
 /// Lines of the points of the curve, and the pages among which each line's page is drawn: with four times as many pages as lines
 /// no entry that covers neighbours in one saves a walk.
@@ -84,3 +81,46 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HUGE.name, huge_ns)?;
     case.also(SHARE.name, shares)
 }
+
+/// Base pages must cost this much, ns, or nothing is told: a walk takes 10 at least, a miss of the first level 2.
+const LEAST_WALK_NS: f64 = 5.0;
+/// Huge pages that cost this share of what base pages cost, or less, are translated as huge ones …
+const HUGE_SHARE: f64 = 0.25;
+/// … and those that cost this share of it, or more, as small ones.
+const SMALL: f64 = 0.5;
+
+/// What translation adds to a load over as many pages of either kind of memory, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// In base pages.
+    pub base_ns: f64,
+    /// In huge pages.
+    pub huge_ns: f64,
+}
+
+/// What a curve tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurveVerdict {
+    /// The costs at the point where base pages are dearest.
+    pub costs: Costs,
+    /// The second over the first.
+    pub share: f64,
+    /// Whether huge pages are translated as such; none where part of them is.
+    is_huge: Option<bool>,
+}
+
+/// What the points of a curve tell; none where base pages cost too little to tell anything by.
+pub fn verdict(points: &[Costs]) -> Option<CurveVerdict> {
+    let costs = *points.iter().max_by(|one, other| one.base_ns.total_cmp(&other.base_ns))?;
+    let share = costs.huge_ns / costs.base_ns;
+    let is_huge = match share {
+        _ if share <= HUGE_SHARE => Some(true),
+        _ if share >= SMALL => Some(false),
+        _ => None,
+    };
+    (costs.base_ns >= LEAST_WALK_NS && share.is_finite()).then_some(CurveVerdict { costs, share, is_huge })
+}
+
+#[cfg(test)]
+#[path = "effective_page_tests.rs"]
+mod tests;

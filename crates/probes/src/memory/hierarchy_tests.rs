@@ -1,6 +1,5 @@
 //! The hierarchy derived from made-up cases.
 
-use super::measured::exactly;
 use super::*;
 
 /// A host of one CPU with these caches (level, bytes).

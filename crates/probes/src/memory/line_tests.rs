@@ -1,6 +1,5 @@
 //! Lines found on curves that are made up, and pairs that do not meet.
 
-use super::sharing::first_alone;
 use super::*;
 
 fn curve(costs: [f64; 7]) -> Vec<(usize, f64)> {

@@ -1,12 +1,12 @@
 //! Probe memory.loaded_latency: what a load from DRAM takes while the other CPUs use the memory's bandwidth.
 
-use std::sync::atomic::Ordering;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hostmark_engine::prelude::*;
 
-mod traffic;
-
-use traffic::{Mix, Traffic};
+use crate::kernels::arith::add_chain;
+use crate::kernels::bandwidth::{self, ReadKernel, WriteKernel};
 
 /// Traffic that the other CPUs made beside a sample, as the bus carries it.
 const INJECTED: Quantity =
@@ -82,4 +82,172 @@ fn measure(case: &mut Case) -> Result<()> {
             case.loops(|n| chain.walk(n)).with_counter(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
         })
     })
+}
+
+/// Bytes that are moved between two delays: 16 lines, so that a burst is short.
+const BURST_BYTES: usize = 1024;
+/// Bursts between two looks at the common counter: threads would hinder each other there.
+const BURSTS_A_LOOK: usize = 16;
+
+/// What the traffic is made of.
+#[derive(Clone, Copy)]
+enum Mix {
+    Read,
+    TwoToOne,
+    ReadWrite,
+    Write,
+}
+
+impl Mix {
+    fn named(name: &str) -> Result<Mix> {
+        match name {
+            "read" => Ok(Mix::Read),
+            "two_to_one" => Ok(Mix::TwoToOne),
+            "read_write" => Ok(Mix::ReadWrite),
+            "write" => Ok(Mix::Write),
+            _ => Err(RoundError::failed(ReasonCode::Internal, say!("there is no mix {name}"))),
+        }
+    }
+}
+
+/// A burst's kernel: plain and forward, as the prefetchers like it.
+#[derive(Clone, Copy)]
+enum BurstKernel {
+    Read(&'static ReadKernel),
+    Write(&'static WriteKernel),
+}
+
+struct Traffic {
+    /// In turn, each with the bytes that the bus carries for each that a burst of it names.
+    kernels: Vec<(BurstKernel, u64)>,
+    delay: u64,
+    memory: Allotment,
+}
+
+impl Traffic {
+    /// Traffic of `mix`, with `delay` core cycles after each burst, over the memory that each thread is allotted.
+    fn new(mix: Mix, delay: u64, memory: Allotment) -> Result<Traffic> {
+        const PLAIN: [&str; 3] = ["avx2", "neon", "sse2"];
+        let write = |names: &[&str]| {
+            let found = names.iter().filter_map(|name| bandwidth::write(name)).find(|kernel| (kernel.is_available)());
+            found.map(BurstKernel::Write)
+        };
+        let read = || {
+            let mut known = PLAIN.iter().filter_map(|name| bandwidth::read(name));
+            known.find(|kernel| (kernel.is_available)()).map(BurstKernel::Read)
+        };
+        let kernels = match mix {
+            Mix::Read => vec![(read(), 1)],
+            Mix::TwoToOne => vec![(read(), 1), (write(&PLAIN), 2)],
+            Mix::ReadWrite => vec![(write(&PLAIN), 2)],
+            Mix::Write => vec![(write(&["nt"]), 1)],
+        };
+        let known = kernels.into_iter().map(|(kernel, bus_bytes)| Some((kernel?, bus_bytes)));
+        let kernels = known.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no such kernel"))
+        })?;
+        Ok(Traffic { kernels, delay, memory })
+    }
+
+    /// The kernel's name.
+    fn kernel(&self) -> &'static str {
+        match self.kernels[0].0 {
+            BurstKernel::Read(kernel) => kernel.name,
+            BurstKernel::Write(kernel) => kernel.name,
+        }
+    }
+
+    /// Runs `body` while a thread on each of `cpus` makes traffic; it is given what all of them moved so far, bytes.
+    fn beside(&self, cpus: &[Cpu], body: impl FnOnce(&AtomicU64) -> Result<()>) -> Result<()> {
+        let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
+        let make = |cpu: Cpu| -> Result<Buffer> {
+            threads::bind(cpu)?;
+            self.memory.touch()
+        };
+        let (moved, over, begun, make) = (&moved, &over, &begun, &make);
+        std::thread::scope(|scope| {
+            let work = move |cpu: Cpu| -> Result<()> {
+                let made = make(cpu);
+                begun.wait();
+                let mut buffer = made?;
+                while !over.load(Ordering::Relaxed) {
+                    self.go_over(buffer.bytes_mut(), moved, over)?;
+                }
+                Ok(())
+            };
+            let loads = threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?;
+            begun.wait();
+            let ends = StopOnDrop(over);
+            let measured = body(moved);
+            drop(ends);
+            // A latency without its load would be the wrong one.
+            threads::join(loads).and(measured)
+        })
+    }
+
+    /// Goes over the memory once, or until it is over.
+    fn go_over(&self, memory: &mut [u8], moved: &AtomicU64, over: &AtomicBool) -> Result<()> {
+        let mut value = 0;
+        for part in memory.chunks_mut(BURSTS_A_LOOK * BURST_BYTES) {
+            let mut bus_bytes = 0;
+            for (burst, (kernel, times)) in part.chunks_exact_mut(BURST_BYTES).zip(self.kernels.iter().cycle()) {
+                let done = match kernel {
+                    BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
+                    BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
+                };
+                done.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
+                bus_bytes += BURST_BYTES as u64 * times;
+                value = add_chain(self.delay, value, 1);
+            }
+            moved.fetch_add(bus_bytes, Ordering::Relaxed);
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends the traffic however the body ends.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory() -> Allotment {
+        Allotment::small(1 << 20, Pages::Pmd).unwrap()
+    }
+
+    #[test]
+    fn traffic_runs_beside_the_body_and_ends_with_it() {
+        let cpu = Cpu(*sys::affinity::allowed().unwrap().last().unwrap());
+        for mix in ["read", "two_to_one", "read_write", "write"] {
+            let traffic = Traffic::new(Mix::named(mix).unwrap(), 10, memory()).unwrap();
+            let mut seen = 0;
+            let body = |moved: &AtomicU64| {
+                // More than once over the memory, and still going.
+                while moved.load(Ordering::Relaxed) < 3 << 20 {
+                    std::thread::yield_now();
+                }
+                seen = moved.load(Ordering::Relaxed);
+                Ok(())
+            };
+            traffic.beside(&[cpu], body).unwrap();
+            assert!(seen >= 3 << 20 && seen % (8 << 10) == 0, "{mix} {seen}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_cannot_be_had_is_reported() {
+        let traffic = Traffic::new(Mix::Read, 0, memory()).unwrap();
+        let result = traffic.beside(&[Cpu(1 << 16)], |_| Ok(()));
+        assert!(matches!(result, Err(RoundError::Skipped(reason)) if reason.contains("65536")));
+    }
 }

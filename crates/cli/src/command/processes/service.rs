@@ -20,7 +20,7 @@ pub fn serve_worker() -> ExitCode {
 
 /// Serves the job from standard input, until that ends.
 pub fn serve_far_end() -> ExitCode {
-    ended(term!("a service"), worker::service::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
+    ended(term!("a service"), worker::far::serve(CATALOGUE, &mut io::stdin().lock(), &mut io::stdout().lock()))
 }
 
 /// The exit code of one: an error says that a person started it.

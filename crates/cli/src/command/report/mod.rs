@@ -10,8 +10,8 @@ use hostmark_analysis::redact::redact;
 use hostmark_analysis::trust::{trust, with_self_check};
 use hostmark_analysis::{findings, repetition};
 use hostmark_engine::Journal;
+use hostmark_engine::estimate::outcomes;
 use hostmark_engine::estimate::outcomes::Outcomes;
-use hostmark_engine::estimate::reestimate;
 use hostmark_launch::transport::TCP;
 use hostmark_model::{Again, Exit, Gap, Lang, PrintedUnit, Run};
 use hostmark_present::render::markdown;
@@ -222,7 +222,7 @@ pub fn load(argument: &str, lang: Lang) -> Result<Run> {
 
 fn of_file(path: &Path, lang: Lang) -> Result<Run> {
     let run = kept::checked(path, lang)?;
-    let (outcomes, gaps) = reestimate::of_run(CATALOGUE, &run);
+    let (outcomes, gaps) = outcomes::of_run(CATALOGUE, &run);
     Ok(with(run, outcomes, gaps))
 }
 
@@ -233,7 +233,7 @@ fn of_journal(path: &Path) -> Result<Run> {
     run.disturbances.extend(damaged(header.damaged));
     let plan = ready::planned_before(&run).ok();
     let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();
-    let (outcomes, gaps) = reestimate::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);
+    let (outcomes, gaps) = outcomes::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);
     run.interrupted = (!is_under_way).then(|| say!("only its journal is left").to_string());
     Ok(with(run, outcomes, gaps))
 }

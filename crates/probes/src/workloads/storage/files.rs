@@ -161,7 +161,7 @@ pub fn drop_cache(file: &OwnedFd) -> io::Result<()> {
     expect(file, Expected::DontNeed)
 }
 
-/// Tells the kernel so of the whole file, by which it decides what to read ahead: posix_fadvise(2).
+/// Tells the kernel how the whole file will be read, by which it decides what to read ahead: posix_fadvise(2).
 pub fn expect(file: &OwnedFd, how: Expected) -> io::Result<()> {
     rustix::fs::fadvise(file, 0, None, how).call("fadvise64")
 }

@@ -183,7 +183,7 @@ fn run() -> Run {
     let mut record = measured().results.record;
     let rounds = record.cases.iter_mut().flat_map(|case| &mut case.rounds);
     rounds.for_each(|round| round.others = Some(Others { share: 0.3, error: 0.01 }));
-    filed(outcomes::of(&record))
+    filed(super::of(&record))
 }
 
 fn of<'a>(run: &'a mut Run, id: &str) -> &'a mut CaseRecord {
