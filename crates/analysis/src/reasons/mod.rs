@@ -27,11 +27,11 @@ impl Spoken for Message {
     }
 }
 
-/// The Chinese template of a message. A text without a template may be one itself: a sentence without arguments, words of the library. All
-/// others, as those of older files, stay as they are.
+/// The Chinese template of a message. A finished sentence may be one itself: of an older file without arguments, words of the library. All
+/// others stay as they are, and so does a plain text, as the name of a host, whatever it is.
 fn chinese(message: &Message) -> Cow<'_, str> {
     let of_template = |en: &str| CHINESE.binary_search_by_key(&en, |(en, _)| en).ok().map(|at| CHINESE[at].1);
-    match (message.errno(), message.as_plain()) {
+    match (message.errno(), message.as_finished()) {
         (Some(number), _) => match errno_name(number) {
             Some(name) => format!("{name} ({number})").into(),
             None => message.template().into(),

@@ -381,7 +381,7 @@ impl From<Words> for Unseen {
 
 impl From<String> for Unseen {
     fn from(why: String) -> Unseen {
-        Unseen::Impossible(words(in_both(&why)))
+        Unseen::Impossible(words(in_both(Message::finished(why))))
     }
 }
 
