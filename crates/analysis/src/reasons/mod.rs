@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{Lang, Message, Outcome, Text, errno_name};
 
-use crate::bilingual::{COLON, SEMICOLON, Words, cut};
+use crate::bilingual::{COLON, SEMICOLON, cut};
 use crate::texts::{CHINESE, REMEDIES};
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
@@ -42,7 +42,7 @@ fn chinese(message: &Message) -> Cow<'_, str> {
 }
 
 /// A sentence in both languages.
-pub fn words(message: impl Into<Message>) -> Words {
+pub fn words(message: impl Into<Message>) -> Text<String> {
     let message = message.into();
     Text { en: spoken(&message, Lang::En), zh: spoken(&message, Lang::Zh) }
 }
@@ -76,12 +76,12 @@ pub(crate) const SKIPPED: Text = term!("skipped");
 const FAILED: Text = term!("failed");
 
 /// A word, and the reason behind its colon.
-pub fn because(word: Text, reason: impl Into<Message>) -> Words {
-    words(Message::joined([word.into(), in_both(reason)], COLON))
+pub fn because(word: Text, reason: impl Into<Message>) -> Message {
+    Message::joined([word.into(), in_both(reason)], COLON)
 }
 
 /// Why an outcome has no value; none where it has one.
-pub fn of_outcome(outcome: &Outcome) -> Option<Words> {
+pub fn of_outcome(outcome: &Outcome) -> Option<Message> {
     match outcome {
         Outcome::Measured(_) => None,
         Outcome::Skipped { reason } => Some(because(SKIPPED, reason)),
