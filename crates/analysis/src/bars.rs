@@ -1,11 +1,11 @@
 //! Values as bars beside each other, one group under the other: a picture of data, whoever draws it.
 
-use crate::bilingual::Words;
+use hostmark_model::Message;
 
 /// A picture of groups of bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
-    pub title: Words,
+    pub title: Message,
     /// What the bars of every group are called, in their order.
     pub names: Vec<String>,
     pub groups: Vec<BarGroup>,
@@ -25,9 +25,9 @@ pub enum Scale {
 /// Bars that are held against each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarGroup {
-    pub label: Words,
+    pub label: Message,
     /// One for each name: the value as a number and for people, with its share of the first; none where there is no value.
-    pub bars: Vec<Option<(f64, Words)>>,
+    pub bars: Vec<Option<(f64, Message)>>,
 }
 
 impl Bars {

@@ -1,15 +1,6 @@
-//! Texts in both languages, made of names and numbers as well as of words.
+//! Parts of sentences that somebody else wrote, and the marks between parts.
 
-use hostmark_model::{Lang, Text};
-
-/// A text in both languages, as a run file carries it.
-pub type Words = Text<String>;
-
-/// The same in both languages: a name, a number.
-pub fn same(text: impl Into<String>) -> Words {
-    let text = text.into();
-    Text { en: text.clone(), zh: text }
-}
+use hostmark_model::Text;
 
 /// A text that somebody else wrote, of so many characters at most, and "…" where it goes on.
 pub fn cut(text: &str, chars: usize) -> String {
@@ -17,19 +8,6 @@ pub fn cut(text: &str, chars: usize) -> String {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text.to_owned(),
     }
-}
-
-/// What `of` says in each language.
-pub fn each(of: impl Fn(Lang) -> String) -> Words {
-    Text { en: of(Lang::En), zh: of(Lang::Zh) }
-}
-
-/// Several texts behind each other, with `between` in the gaps.
-pub fn joined(parts: &[Words], between: Text) -> Words {
-    each(|lang| {
-        let all: Vec<&str> = parts.iter().map(|part| part.get(lang)).filter(|part| !part.is_empty()).collect();
-        all.join(between.get(lang))
-    })
 }
 
 /// A colon as each language writes it.

@@ -6,13 +6,11 @@
 mod samples;
 
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Histogram, Lang, Measured, Message, ProbeInfo, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Histogram, Measured, Message, ProbeInfo, Run, Unit};
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::bilingual::each;
-use crate::format::{unit_name, value};
-use crate::{spoken, words};
+use crate::format::{amount, unit_name};
 
 /// By how much two ways to the same number may differ, relative to the largest number of its sum: files hold every digit.
 const ROUNDING: f64 = 1e-9;
@@ -23,7 +21,7 @@ pub struct Contradiction {
     /// The case; none where the run itself contradicts itself.
     pub case: Option<String>,
     /// What does not fit what, a fragment.
-    pub what: Text<String>,
+    pub what: Message,
 }
 
 /// What does not fit in a run: of the run itself, then the first thing of each case, in the file's order.
@@ -37,27 +35,27 @@ pub fn contradictions(run: &Run) -> Vec<Contradiction> {
 }
 
 /// All of it in one sentence: the first contradiction, and how many more there are. None when everything fits.
-pub fn sentence(run: &Run) -> Option<Text<String>> {
+pub fn sentence(run: &Run) -> Option<Message> {
     let found = contradictions(run);
     let (first, more) = found.split_first()?;
     let what = match &first.case {
         Some(case) => say!("{case}: {what}", case = run.typed_id(case), what = first.what),
         None => Message::from(&first.what),
     };
-    Some(words(match more.len() {
+    Some(match more.len() {
         0 => what,
         more => say!("{what}; {more} more"),
-    }))
+    })
 }
 
 /// What whoever is handed a report of the run must know of its file; none when everything fits.
-pub fn warning(run: &Run) -> Option<Text<String>> {
+pub fn warning(run: &Run) -> Option<Message> {
     let what = sentence(run)?;
-    Some(words(say!("the file of this run contradicts itself: {what}; measure again, or restore the file")))
+    Some(say!("the file of this run contradicts itself: {what}; measure again, or restore the file"))
 }
 
 /// The first thing of a case that does not fit; none when all does, and of cases without a value.
-pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Message> {
     let measured = case.measured()?;
     let unit = probe.map(|probe| probe.unit);
     of_estimate(&measured.estimate, unit)
@@ -69,8 +67,8 @@ pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<Stri
 }
 
 /// The sentence of a contradiction.
-fn fault(what: Message) -> Option<Text<String>> {
-    Some(words(what))
+fn fault(what: Message) -> Option<Message> {
+    Some(what)
 }
 
 /// Whether two numbers are one but for rounding; `scale` is the largest that either was made of.
@@ -85,30 +83,30 @@ fn is_within(low: f64, number: f64, high: f64) -> bool {
 }
 
 /// Numbers as the tables show them; with every digit where different ones would look the same.
-fn shown<const N: usize>(numbers: [f64; N], unit: Option<Unit>, lang: Lang) -> [String; N] {
+fn shown<const N: usize>(numbers: [f64; N], unit: Option<Unit>) -> [Message; N] {
     let plain = |number: f64| match unit {
-        Some(unit) => format!("{number} {}", unit_name(unit).get(lang)),
-        None => number.to_string(),
+        Some(unit) => Message::joined([Message::plain(number), unit_name(unit).into()], " "),
+        None => Message::plain(number),
     };
     let Some(known) = unit else { return numbers.map(plain) };
-    let texts = numbers.map(|number| value(number, known, lang));
+    let texts = numbers.map(|number| amount(number, known));
     let looks_same =
         |a: usize, b: usize| numbers[a].total_cmp(&numbers[b]) != std::cmp::Ordering::Equal && texts[a] == texts[b];
     let is_ambiguous = (0..N).any(|a| (0..a).any(|b| looks_same(a, b)));
     if is_ambiguous { numbers.map(plain) } else { texts }
 }
 
-/// A text with numbers in it, in both languages.
+/// A sentence with numbers in it.
 fn with_numbers<const N: usize>(
     numbers: [f64; N],
     unit: Option<Unit>,
-    what: impl Fn([String; N]) -> Message,
-) -> Option<Text<String>> {
-    Some(each(|lang| spoken(&what(shown(numbers, unit, lang)), lang)))
+    what: impl Fn([Message; N]) -> Message,
+) -> Option<Message> {
+    Some(what(shown(numbers, unit)))
 }
 
 /// A clock that was set back meanwhile makes this true; the reader must know then too.
-fn finished_early(run: &Run) -> Option<Text<String>> {
+fn finished_early(run: &Run) -> Option<Message> {
     let finished = run.finished.as_deref()?;
     let started = run.started.as_str();
     (Timestamp::parse(finished)? < Timestamp::parse(started)?).then_some(())?;
@@ -116,7 +114,7 @@ fn finished_early(run: &Run) -> Option<Text<String>> {
 }
 
 /// What no estimate can be, whatever its samples are.
-fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> {
+fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Message> {
     let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
     if !(confidence > 0.0 && confidence < 1.0) {
@@ -165,7 +163,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
 }
 
 /// What a quiet value, a range and an interval of repetition cannot be.
-fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
+fn of_leading(estimate: &Estimate) -> Option<Message> {
     let Estimate { typical, range, quiet, repetition, .. } = *estimate;
     if range.is_some_and(|[least, most]| !is_within(least, typical, most)) {
         return fault(say!("its value lies outside of its rounds"));
@@ -188,7 +186,7 @@ fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
 }
 
 /// Differences may come out below zero, and say so by a flag; nothing else that is timed does.
-fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
+fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Message> {
     let typical = measured.estimate.typical;
     let name = match unit? {
         Unit::BytesPerSecond | Unit::OperationsPerSecond | Unit::Hertz => say!("rate"),
@@ -201,10 +199,10 @@ fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
 }
 
 /// The further quantities, each by its bounds.
-fn of_also(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+fn of_also(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Message> {
     measured.also.iter().find_map(|(name, also)| {
         let what = of_estimate(&also.estimate, unit_of(probe, name))?;
-        Some(words(say!("{name}: {what}")))
+        Some(say!("{name}: {what}"))
     })
 }
 
@@ -212,14 +210,14 @@ fn unit_of(probe: Option<&ProbeInfo>, name: &str) -> Option<Unit> {
     probe?.also.iter().find(|quantity| quantity.name == name).map(|quantity| quantity.unit)
 }
 
-fn of_histogram(histogram: &Histogram) -> Option<Text<String>> {
+fn of_histogram(histogram: &Histogram) -> Option<Message> {
     let Histogram { values, counts } = histogram;
     let fits = values.len() == counts.len() && values.windows(2).all(|pair| pair[0] < pair[1]);
     if fits { None } else { fault(say!("its histogram is out of order")) }
 }
 
 /// A higher percentile is no smaller.
-fn of_percentiles(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+fn of_percentiles(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Message> {
     let share = |name: &str| Percentile::of_name(name).map(|of| of.numerator as f64 / of.denominator as f64);
     let mut all: Vec<(f64, &str, f64)> = measured
         .also

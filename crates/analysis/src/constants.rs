@@ -6,8 +6,8 @@ use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Messa
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::bilingual::{COMMA, each};
-use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
+use crate::bilingual::COMMA;
+use crate::format::{WIDEST, amount, between, interval_target, low_high, other_value, plus_minus};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
 use crate::reasons::Spoken;
@@ -285,14 +285,13 @@ impl ConstantValue<'_> {
     }
 
     /// Its value with its unit; of what the core does by itself the cycles before it.
-    pub fn value(&self, lang: Lang) -> String {
-        let shown = self.plain_value(lang);
-        self.cycles(lang).map_or(shown.clone(), |cycles| format!("{cycles} · {shown}"))
+    pub fn value(&self) -> Message {
+        Message::joined(self.cycles().into_iter().chain([self.plain_value()]), " · ")
     }
 
     /// Its value with its unit.
-    pub(crate) fn plain_value(&self, lang: Lang) -> String {
-        value(self.estimate.value(), self.unit, lang)
+    pub(crate) fn plain_value(&self) -> Message {
+        amount(self.estimate.value(), self.unit)
     }
 
     /// Its value in cycles of the core, by whichever estimator leads; none where the clock was not known.
@@ -301,49 +300,46 @@ impl ConstantValue<'_> {
     }
 
     /// Its cycles, of what the core does by itself.
-    pub fn cycles(&self, lang: Lang) -> Option<String> {
+    pub fn cycles(&self) -> Option<Message> {
         let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles)?;
-        Some(value(cycles.value(), Unit::CoreCycles, lang))
+        Some(amount(cycles.value(), Unit::CoreCycles))
     }
 
     /// Its value in a row, and how sure it is; of a percentile which one it is. That rounds disagree is left to a word, and what the other
     /// estimator says to whoever has room for it.
-    pub fn in_row(&self, run: &Run, with_other: bool, lang: Lang) -> String {
-        let which =
-            Percentile::of_name(self.place.quantity).map_or(String::new(), |_| format!("{} ", self.place.quantity));
-        followed(format!("{which}{}", self.plain_value(lang)), self.sureness(run, with_other, false, lang))
+    pub fn in_row(&self, run: &Run, with_other: bool) -> Message {
+        let which = Percentile::of_name(self.place.quantity).map_or("", |_| self.place.quantity);
+        followed(Message::joined([which.into(), self.plain_value()], " "), self.sureness(run, with_other, false))
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
     /// that do not agree; and what the other estimator says, where that is something else.
-    pub fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
-        self.sureness(run, true, true, lang)
+    pub fn how_sure(&self, run: &Run) -> Option<Message> {
+        self.sureness(run, true, true)
     }
 
-    fn sureness(&self, run: &Run, with_other: bool, names_unsteady: bool, lang: Lang) -> Option<String> {
+    fn sureness(&self, run: &Run, with_other: bool, names_unsteady: bool) -> Option<Message> {
         let ConstantValue { estimate, unit, .. } = self;
-        let in_brackets = |text: String| if lang == Lang::Zh { format!("（{text}）") } else { format!("({text})") };
+        let in_brackets = |range: Message| say!("({range})");
         let range = || match estimate.shown_range().filter(|_| !names_unsteady) {
-            Some([low, high]) => Some(in_brackets(between((low, high), estimate.value(), *unit))),
-            None => low_high(estimate, *unit).map(|ends| in_brackets(ends.get(lang))),
+            Some([low, high]) => Some(in_brackets(between((low, high), estimate.value(), *unit).into())),
+            None => low_high(estimate, *unit).map(in_brackets),
         };
         let half = estimate.relative_half_width();
         let sure = match (estimate.shown_range(), half) {
             (None, Some(half)) if half <= interval_target(run.settings.profile) => None,
-            (None, Some(half)) if half <= WIDEST => plus_minus(estimate),
-            _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.get(lang).to_owned())),
+            (None, Some(half)) if half <= WIDEST => plus_minus(estimate).map(Message::plain),
+            _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.into())),
         };
-        let other = other_value(estimate, *unit).filter(|_| with_other).map(|other| other.get(lang));
-        let parts: Vec<String> = sure.into_iter().chain(other).collect();
-        (!parts.is_empty()).then(|| parts.join(COMMA.get(lang)))
+        let other = other_value(estimate, *unit).filter(|_| with_other);
+        Some(Message::joined(sure.into_iter().chain(other), COMMA)).filter(|sure| !sure.is_empty())
     }
 }
 
 /// A value with how sure it is behind it: full-width brackets have their own room.
-pub fn followed(value: String, sure: Option<String>) -> String {
+pub fn followed(value: Message, sure: Option<Message>) -> Message {
     match sure {
-        Some(sure) if sure.starts_with('（') => value + &sure,
-        Some(sure) => format!("{value} {sure}"),
+        Some(sure) => say!("{value} {sure}"),
         None => value,
     }
 }
@@ -370,10 +366,10 @@ pub struct ConstantOfRuns<'a> {
 
 impl ConstantOfRuns<'_> {
     /// The value of one of the runs; where it is another percentile than the name says, it says which.
-    pub fn value(&self, constant: &ConstantValue, lang: Lang) -> String {
+    pub fn value(&self, constant: &ConstantValue) -> Message {
         match constant.name == self.name {
-            true => constant.value(lang),
-            false => format!("{} {}", constant.name.get(lang), constant.value(lang)),
+            true => constant.value(),
+            false => Message::joined([constant.name.into(), constant.value()], " "),
         }
     }
 }
@@ -445,7 +441,7 @@ pub fn not_measured(run: &Run) -> Vec<Text<String>> {
         // As plain texts, whose spaces stay.
         let sentence =
             |lang| say!("{named} not measured: {why}", named = named.get(lang), why = why.get(lang)).get(lang);
-        each(sentence)
+        Text { en: sentence(Lang::En), zh: sentence(Lang::Zh) }
     };
     by_reason.into_iter().map(sentence).collect()
 }

@@ -1,11 +1,10 @@
 //! The levels of the memory hierarchy: their names, and what the host says of them.
 
-use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, Run, Text, Unit};
+use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, Message, Run, Text, Unit};
 use hostmark_say::say;
 use hostmark_stats::capacity::Bracket;
 
 use crate::format::value;
-use crate::words;
 
 /// The probe that measures the levels.
 pub const HIERARCHY: &str = "memory.hierarchy";
@@ -108,16 +107,16 @@ pub fn is_unnamed(key: &str) -> bool {
     key.starts_with("plateau")
 }
 
-/// The bracket for people: `between 45 and 64 KiB`, `at least 16 MiB`; in English and Chinese.
-pub fn bracket_text(bracket: &Bracket) -> Option<Text<String>> {
+/// The bracket for people: `between 45 and 64 KiB`, `at least 16 MiB`.
+pub fn bracket_text(bracket: &Bracket) -> Option<Message> {
     let size = |bytes: f64| value(bytes, Unit::Bytes, Lang::En);
     Some(match (bracket.fits, bracket.leaves) {
         (Some(fits), Some(leaves)) => {
             let (fits, leaves) = (size(fits), size(leaves));
-            words(say!("between {fits} and {leaves}"))
+            say!("between {fits} and {leaves}")
         }
-        (Some(fits), None) => words(say!("at least {fits}", fits = size(fits))),
-        (None, Some(leaves)) => words(say!("under {leaves}", leaves = size(leaves))),
+        (Some(fits), None) => say!("at least {fits}", fits = size(fits)),
+        (None, Some(leaves)) => say!("under {leaves}", leaves = size(leaves)),
         (None, None) => return None,
     })
 }

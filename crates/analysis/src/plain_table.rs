@@ -1,19 +1,18 @@
 //! A table of texts, as views print them: a label and cells in each row, reasons that are too long for a cell below it.
 
-use hostmark_model::Text;
+use hostmark_model::Message;
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, Words, joined, same};
-use crate::words;
+use crate::bilingual::COMMA;
 
 /// A table of the view: a label and cells in each row, all of them text.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    pub title: Text<String>,
-    pub columns: Vec<Text<String>>,
+    pub title: Message,
+    pub columns: Vec<Message>,
     pub rows: Vec<Row>,
     /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
-    pub notes: Vec<Text<String>>,
+    pub notes: Vec<Message>,
     /// What is said of rows, which it names, instead of in their labels and cells.
     pub remarks: Vec<RowsRemark>,
 }
@@ -21,20 +20,20 @@ pub struct Table {
 /// Something to know of some rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRemark {
-    what: Words,
+    what: Message,
     /// Their labels.
-    rows: Vec<Words>,
+    rows: Vec<Message>,
 }
 
 impl RowsRemark {
     /// As it stands below the table.
-    pub fn text(&self) -> Words {
-        let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
+    pub fn text(&self) -> Message {
+        let rows = Message::joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
         let rows = match self.rows.len().saturating_sub(MOST_NAMED) {
             0 => rows,
-            more => words(say!("{rows}, {more} more")),
+            more => say!("{rows}, {more} more"),
         };
-        words(say!("{what} ({rows})", what = self.what))
+        say!("{what} ({rows})", what = self.what)
     }
 }
 
@@ -46,8 +45,8 @@ const MOST_NAMED: usize = 12;
 
 impl Table {
     /// The cell of something that has no value, for this reason.
-    pub(crate) fn without(&mut self, why: Text<String>) -> Text<String> {
-        if why.en.chars().count() <= LONGEST_IN_CELL {
+    pub(crate) fn without(&mut self, why: Message) -> Message {
+        if why.to_string().chars().count() <= LONGEST_IN_CELL {
             return why;
         }
         let known = self.notes.iter().position(|note| *note == why);
@@ -55,11 +54,11 @@ impl Table {
             self.notes.push(why);
             self.notes.len() - 1
         });
-        same(format!("–({})", index + 1))
+        Message::plain(format!("–({})", index + 1))
     }
 
     /// Says `what` of a row below the table.
-    pub(crate) fn remark(&mut self, what: Words, row: &Words) {
+    pub(crate) fn remark(&mut self, what: Message, row: &Message) {
         match self.remarks.iter_mut().find(|known| known.what == what) {
             Some(known) if known.rows.contains(row) => {}
             Some(known) => known.rows.push(row.clone()),
@@ -69,12 +68,10 @@ impl Table {
 
     /// The cell of something of `whom` in a row that has no value: what became of it, as `skipped`; the rest of the reason
     /// is said below the table.
-    pub(crate) fn lacking(&mut self, why: Words, whom: &str, row: &Words) -> Words {
-        let (Some((en, _)), Some((zh, _))) = (why.en.split_once(": "), why.zh.split_once('：')) else {
-            return self.without(why);
-        };
-        let cell = Text { en: en.to_owned(), zh: zh.to_owned() };
-        self.remark(joined(&[same(whom), why], COMMA), row);
+    pub(crate) fn lacking(&mut self, why: Message, whom: &str, row: &Message) -> Message {
+        let [cell, _] = why.parts() else { return self.without(why) };
+        let cell = cell.clone();
+        self.remark(Message::joined([whom.into(), why], COMMA), row);
         cell
     }
 }
@@ -82,8 +79,8 @@ impl Table {
 /// A row of a table; none of its cells is blank. One without cells is the head of those below it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
-    pub label: Text<String>,
-    pub cells: Vec<Text<String>>,
+    pub label: Message,
+    pub cells: Vec<Message>,
 }
 
 impl Row {

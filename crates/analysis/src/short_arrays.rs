@@ -1,8 +1,7 @@
 //! STREAM's arrays of which caches hold a part, named wherever their rates are shown: under four times the last-level caches, or slower than
 //! half of each.
 
-use crate::words;
-use hostmark_model::{Measured, Text};
+use hostmark_model::{Measured, Message};
 use hostmark_say::say;
 
 /// The note in which memory.stream says how many times the last-level caches an array has, where that is under 4.
@@ -12,15 +11,13 @@ const HALF: &str = "half";
 const FASTER: f64 = 1.03;
 
 /// How short the arrays were; none where they were long enough.
-pub fn short_arrays(measured: &Measured) -> Option<Text<String>> {
+pub fn short_arrays(measured: &Measured) -> Option<Message> {
     if let Some(times) = measured.notes.get(NOTE).filter(|times| times.parse::<f64>().is_ok()) {
-        return Some(words(say!(
-            "arrays of {times} × the last-level caches, under the rule's 4: caches hold part of them"
-        )));
+        return Some(say!("arrays of {times} × the last-level caches, under the rule's 4: caches hold part of them"));
     }
     let (half, whole) = (&measured.also.get(HALF)?.estimate, &measured.estimate);
     let percent = 100.0 * (half.value() / whole.value() - 1.0);
     let ((half_low, _), (_, whole_high)) = (half.interval()?, whole.interval()?);
     (half_low > FASTER * whole_high)
-        .then(|| words(say!("half of each array is {percent:.0} % faster: caches hold part of the whole")))
+        .then(|| say!("half of each array is {percent:.0} % faster: caches hold part of the whole"))
 }

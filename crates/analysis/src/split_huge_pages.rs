@@ -1,11 +1,10 @@
 //! Figures of memory in huge pages that a hypervisor backs with small ones, named wherever they are shown.
 
-use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Message, Run, Unit};
 use hostmark_say::say;
 
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, last_cache_size};
-use crate::words;
 
 /// The probe that tells by which pages huge pages are translated.
 pub const EFFECTIVE_PAGE: &str = "memory.effective_page";
@@ -28,10 +27,10 @@ pub(crate) fn cut_into(run: &Run) -> Option<(&CaseRecord, f64)> {
 }
 
 /// The note on a figure of memory in huge pages; none on others, and where huge pages are whole.
-pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Text<String>> {
+pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Message> {
     let (_, bytes) = cut_into(run).filter(|_| is_of_memory(run, case))?;
     let page = value(bytes, Unit::Bytes, Lang::En);
-    Some(words(say!("the hypervisor backs huge pages with {page} ones: page walks are in it")))
+    Some(say!("the hypervisor backs huge pages with {page} ones: page walks are in it"))
 }
 
 /// Whether a value is one of memory in huge pages, as far as the levels that were found tell.

@@ -1,20 +1,20 @@
 //! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
 
 use hostmark_model::{
-    CaseRecord, Doubt, Estimate, FlagKind, Grade, Message, Repetition, Run, SelfChecked, Text, Trust,
+    CaseRecord, Doubt, Estimate, FlagKind, Grade, Lang, Message, Repetition, Run, SelfChecked, Text, Trust,
 };
 
 use hostmark_say::say;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::bilingual::each;
+use crate::Spoken;
 use crate::escape::visible;
 use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
 use crate::repetition::is_of_core;
-use crate::{spoken, words};
+use crate::words;
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
@@ -279,7 +279,8 @@ fn by_runs(trust: &Trust) -> Message {
 fn graded(trust: &Trust, by: Message) -> Text<String> {
     let (grade, promised) = (trust.grade.letter(), promised(trust, by));
     // Two spaces stay between them only where the promise is a plain text.
-    each(|lang| spoken(&say!("TRUST {grade} of A–F  {promised}", promised = spoken(&promised, lang)), lang))
+    let line = |lang| say!("TRUST {grade} of A–F  {promised}", promised = promised.get(lang)).get(lang);
+    Text { en: line(Lang::En), zh: line(Lang::Zh) }
 }
 
 /// What the grade promises, and on what ground.
@@ -324,7 +325,8 @@ pub fn promise(trust: &Trust) -> Text<String> {
 /// A reason with what to do about it.
 pub fn doubted(doubt: &Doubt) -> Text<String> {
     let Doubt { text, cure } = doubt;
-    each(|lang| visible(&spoken(&say!("{text}: {cure}"), lang)))
+    let Text { en, zh } = words(say!("{text}: {cure}"));
+    Text { en: visible(&en), zh: visible(&zh) }
 }
 
 #[cfg(test)]

@@ -48,8 +48,12 @@ pub enum MessageArgument {
 /// The template of a message in some language.
 type TemplateOf<'t> = &'t dyn for<'m> Fn(&'m Message) -> Cow<'m, str>;
 
-/// The template of a sentence without words of ours.
+/// The template of a text that no language has otherwise.
 const BARE: &str = "{text}";
+/// That of a finished sentence, which other languages have where it is a template itself.
+const FINISHED: &str = "{sentence}";
+/// That of sentences behind one another.
+const LIST: &str = "{list}";
 /// That of an error of the system.
 const SYSTEM_ERROR: &str = "{words} (os error {errno})";
 /// Weight up to which a message of a file is read: a longer one takes time and is no sentence of ours.
@@ -62,6 +66,11 @@ impl Message {
         Message { template: template.into(), arguments }
     }
 
+    /// A finished sentence of a library or of an older file: other languages have it where it is a template itself.
+    pub fn finished(sentence: impl fmt::Display) -> Message {
+        Message::new(FINISHED, vec![("sentence", MessageArgument::Text(sentence.to_string()))])
+    }
+
     /// A text that is the same in every language.
     pub fn plain(text: impl fmt::Display) -> Message {
         Message::new(BARE, vec![("text", MessageArgument::Text(text.to_string()))])
@@ -70,7 +79,7 @@ impl Message {
     /// Sentences behind one another: `joined([one, other], say!(", "))`. An empty one is left out.
     pub fn joined<M: Into<Message>>(list: impl IntoIterator<Item = M>, between: impl Into<Message>) -> Message {
         let list = list.into_iter().map(Into::into).collect();
-        Message::new("{list}", vec![("list", MessageArgument::List { list, between: between.into() })])
+        Message::new(LIST, vec![("list", MessageArgument::List { list, between: between.into() })])
     }
 
     /// Whether nothing is said.
@@ -91,8 +100,17 @@ impl Message {
 
     /// The text of a plain message.
     pub fn as_plain(&self) -> Option<&str> {
-        match self.arguments.get("text") {
-            Some(MessageArgument::Text(text)) if self.template == BARE => Some(text),
+        self.only_text(BARE, "text")
+    }
+
+    /// The text of a finished sentence.
+    pub fn as_finished(&self) -> Option<&str> {
+        self.only_text(FINISHED, "sentence")
+    }
+
+    fn only_text(&self, template: &str, name: &str) -> Option<&str> {
+        match self.arguments.get(name) {
+            Some(MessageArgument::Text(text)) if self.template == template => Some(text),
             _ => None,
         }
     }
@@ -102,6 +120,14 @@ impl Message {
         match self.arguments.get(name) {
             Some(MessageArgument::Message(message)) => Some(message),
             _ => None,
+        }
+    }
+
+    /// The sentences of one that [`Message::joined`] made; none of any other.
+    pub fn parts(&self) -> &[Message] {
+        match self.arguments.get("list") {
+            Some(MessageArgument::List { list, .. }) if self.template == LIST => list,
+            _ => &[],
         }
     }
 
@@ -269,17 +295,18 @@ macro_rules! displays_its_message {
     };
 }
 
-macro_rules! plain_from {
-    ($($type:ty)*) => {$(
+macro_rules! made_from {
+    ($make:ident: $($type:ty)*) => {$(
         impl From<$type> for Message {
             fn from(text: $type) -> Message {
-                Message::plain(text)
+                Message::$make(text)
             }
         }
     )*};
 }
 
-plain_from!(&str String &String fmt::Arguments<'_> std::num::ParseIntError std::num::ParseFloatError std::num::TryFromIntError);
+made_from!(plain: &str String &String fmt::Arguments<'_>);
+made_from!(finished: std::num::ParseIntError std::num::ParseFloatError std::num::TryFromIntError);
 
 impl From<&Message> for Message {
     fn from(message: &Message) -> Message {
@@ -309,7 +336,7 @@ impl From<&io::Error> for Message {
                 let words = words.strip_suffix(&format!(" (os error {errno})")).unwrap_or(&words);
                 say!("{words} (os error {errno})")
             }
-            _ => words.into(),
+            _ => Message::finished(words),
         }
     }
 }
@@ -327,18 +354,19 @@ fn of_error(error: &(dyn std::error::Error + 'static)) -> Message {
     match before.map(|(before, source)| (before, before.strip_suffix(": "), source)) {
         Some(("", _, source)) => of_error(source),
         Some((_, Some(what), source)) => say!("{what}: {error}", error = of_error(source)),
-        _ => Message::plain(text),
+        _ => Message::finished(text),
     }
 }
 
 /// What a file records of a message: its English sentence, and beside it the message where that is not the same in every language.
 pub(crate) fn recorded(message: Message) -> (String, Option<Message>) {
-    (message.to_string(), Some(message).filter(|message| message.as_plain().is_none()))
+    let is_said = |message: &Message| message.as_plain().or(message.as_finished()).is_none();
+    (message.to_string(), Some(message).filter(is_said))
 }
 
 /// The message of a file's record. One that says something else than the sentence beside it is not believed.
 pub(crate) fn restored(text: &str, message: Option<&Message>) -> Message {
-    message.filter(|message| message.to_string() == text).map_or_else(|| Message::plain(text), Message::clone)
+    message.filter(|message| message.to_string() == text).map_or_else(|| Message::finished(text), Message::clone)
 }
 
 /// A value of a file: none where a later hostmark wrote what this one does not know.

@@ -324,7 +324,7 @@ mod tests {
             [("needs 2", "needs 3"), ("template", "of_tomorrow"), (r#":{"needed""#, r#":7,"a":{"needed""#)]
         {
             let text = wanted.replace(ours, other);
-            assert!(read(&text).as_plain().is_some(), "{text}");
+            assert!(read(&text).as_finished().is_some(), "{text}");
         }
     }
 

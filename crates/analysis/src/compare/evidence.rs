@@ -1,11 +1,10 @@
 //! Whether a change beside the leading value is one of the case: it is seen each time, and nothing disturbed it.
 
-use hostmark_model::{Measured, Run, Text, is_of_disturbed};
+use hostmark_model::{Measured, Message, Run, Text, is_of_disturbed};
 use hostmark_say::say;
 
 use super::side::{By, RunCase, round_medians};
 use super::{Aspect, Evidence, in_turn};
-use crate::bilingual::same;
 use crate::format::DISTURBED_SHARE;
 use crate::neighbours;
 use crate::words;
@@ -76,7 +75,7 @@ fn is_disturbed(measured: &Measured) -> bool {
 pub(super) fn remark(aspect: &Aspect) -> Option<Text<String>> {
     let change = (aspect.test.ratio - 1.0) * 100.0;
     let (name, change) = (&aspect.name, format!("{}{:.0} %", if change < 0.0 { '−' } else { '+' }, change.abs()));
-    let name = if name == "typical" { term!("typical").to_owned_text() } else { same(name) };
+    let name = if name == "typical" { term!("typical").into() } else { Message::plain(name) };
     match aspect.evidence {
         Evidence::Repeats => None,
         Evidence::Disturbed => Some(words(say!("{name} {change}, and a side was disturbed: no verdict on it"))),

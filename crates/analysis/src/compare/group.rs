@@ -8,8 +8,8 @@ use super::known::{Claim, KnownChange};
 use super::scatter::Scatters;
 use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
-use crate::bilingual::same;
 use crate::repetition::{self, group_of};
+use crate::words;
 
 /// A group of fewer cases says nothing that they do not say.
 const LEAST_CASES: usize = 3;
@@ -48,7 +48,7 @@ pub(super) fn groups(compared: &Compared) -> Vec<GroupChange> {
         let (name, id) = (group_of(&case.probe), case.id.clone());
         match groups.iter_mut().find(|group| group.name == name) {
             Some(group) => group.ids.extend([id]),
-            None => groups.push(Together { name: name.to_owned(), title: same(name), ids: [id].into() }),
+            None => groups.push(Together { name: name.to_owned(), title: words(name), ids: [id].into() }),
         }
     }
     together(compared, &groups)

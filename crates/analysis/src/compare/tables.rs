@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use hostmark_model::{CaseRecord, Run, Text};
 
-use crate::bilingual::same;
 use crate::labels::Labels;
+use crate::words;
 use crate::{lmbench, stream_times};
 
 /// What `--table` calls them.
@@ -37,7 +37,7 @@ pub(super) fn tables<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<Tog
         let is_shown = move |case: &&CaseRecord| is_of_stream(&labels, case);
         run.cases.iter().filter(is_shown).map(|case| case.id.clone()).collect::<Vec<String>>()
     });
-    let of_stream = Together { name: STREAM.to_owned(), title: same("STREAM"), ids: of_stream.collect() };
+    let of_stream = Together { name: STREAM.to_owned(), title: words("STREAM"), ids: of_stream.collect() };
     of_lmbench.chain([of_stream]).collect()
 }
 

@@ -1,13 +1,13 @@
 //! What an estimate must be when its samples are what the file says.
 
-use hostmark_model::{Better, DisturbanceFlags, Estimate, Measured, ProbeInfo, Text, Unit};
+use hostmark_model::{Better, DisturbanceFlags, Estimate, Measured, Message, ProbeInfo, Unit};
 use hostmark_say::say;
 use hostmark_stats::{descriptive, interval};
 
 use super::{fault, is_near, with_numbers};
 
 /// The first number that the stored rounds do not give; none of what keeps no rounds.
-pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Message> {
     let Measured { estimate, samples, rounds, .. } = measured;
     if rounds.is_empty() {
         return None;
@@ -66,14 +66,14 @@ fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Ve
 }
 
 /// What rounds voted on is what one of their samples was.
-fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
+fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Message> {
     let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
     let (says, given) = (measured.estimate.typical, descriptive::mode(&votes)?);
     (!is_near(says, given, 0.0)).then_some(())?;
     with_numbers([says, given], unit, |[says, given]| say!("its value is {says}, and its rounds vote for {given}"))
 }
 
-fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Message> {
     let given = descriptive::median(medians)?;
     (!is_near(estimate.typical, given, 0.0)).then_some(())?;
     with_numbers([estimate.typical, given], unit, |[says, given]| {
@@ -81,7 +81,7 @@ fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Optio
     })
 }
 
-fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&ProbeInfo>) -> Option<Text<String>> {
+fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&ProbeInfo>) -> Option<Message> {
     let best = match probe.map(|probe| probe.better) {
         Some(Better::Lower) => descriptive::min(medians),
         Some(Better::Higher) => descriptive::max(medians),
@@ -108,7 +108,7 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
 }
 
 /// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike.
-fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Option<Message> {
     let Measured { estimate, bounds, .. } = measured;
     let (low, high) = (estimate.ci_low?, estimate.ci_high?);
     let Some(interval::Interval { low: least, high: most, .. }) = interval::of_medians(medians, 0.0) else {

@@ -1,9 +1,9 @@
 //! The answer at the head of the view: how fast through which pipeline, how fast TCP alone, and why.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, joined, same};
+use crate::bilingual::COMMA;
 
 use super::drawing::{command, process_name, short_command};
 use super::figures::{plain, plain_rate, times};
@@ -12,7 +12,6 @@ use super::pipeline::Pipeline;
 use super::setting::{SOCKET, Setting, settings};
 use super::slowest::slowest;
 use super::wording::{is_full, outside, title};
-use crate::words;
 
 /// The pipelines that the answer names, the first of each that was measured: as nc moves bytes, or without its polls.
 const NAMED: [[&str; 2]; 2] =
@@ -22,8 +21,8 @@ const NAMED: [[&str; 2]; 2] =
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PathAnswer {
     /// The first pipeline and TCP alone in a line.
-    pub(crate) short: Text<String>,
-    pub(crate) text: Text<String>,
+    pub(crate) short: Message,
+    pub(crate) text: Message,
     /// The cases it stands on, where it stands on a pipeline and TCP alone that are believed.
     pub(crate) cases: Vec<String>,
     /// The share of its time that the first pipeline loses over TCP alone; 0 where that is not proven.
@@ -31,7 +30,7 @@ pub(crate) struct PathAnswer {
     /// CPUs that the processes could use.
     pub(crate) cpus: f64,
     /// What counting crossings alone makes TCP alone of the first pipeline, beside what it is.
-    pub(crate) by_crossings: Option<Text<String>>,
+    pub(crate) by_crossings: Option<Message>,
 }
 
 /// One for each setting that has any pipeline or TCP alone.
@@ -53,13 +52,13 @@ fn answer(setting: &Setting) -> Option<PathAnswer> {
     let rates = join(&all, |pipeline| {
         let rate = plain_rate(pipeline.rate.value);
         if pipeline.path == SOCKET {
-            return words(say!("{rate} TCP alone"));
+            return say!("{rate} TCP alone");
         }
-        let line = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
-        words(say!("{rate} through {line}"))
+        let line = command(setting, pipeline).unwrap_or_else(|| Message::plain(pipeline.path));
+        say!("{rate} through {line}")
     });
     let because = because(setting, &through, &all);
-    let text = words(say!("{title}: {rates}{because}."));
+    let text = say!("{title}: {rates}{because}.");
     let is_proven = |pipeline: &&&Pipeline| pipeline.is_believed && NAMED[0].contains(&pipeline.path);
     let pair = through.iter().find(is_proven).copied().zip(bare.filter(|bare| bare.is_believed));
     let (cases, cost) =
@@ -70,19 +69,19 @@ fn answer(setting: &Setting) -> Option<PathAnswer> {
 }
 
 /// `dd | nc 1.2 GB/s on 1 CPU, its TCP leg alone 3.4 GB/s`: `net.tcp_bandwidth` is another figure, a stream that has reached its rate.
-fn in_short(setting: &Setting, pipeline: &Pipeline, bare: &Pipeline) -> Text<String> {
-    let line = short_command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
+fn in_short(setting: &Setting, pipeline: &Pipeline, bare: &Pipeline) -> Message {
+    let line = short_command(setting, pipeline).unwrap_or_else(|| Message::plain(pipeline.path));
     let [rate, bare] = [pipeline, bare].map(|pipeline| plain_rate(pipeline.rate.value));
     let cpus = setting.cpus;
-    words(say!("{line}: {rate} on {cpus:CPU}, its TCP leg alone {bare}"))
+    say!("{line}: {rate} on {cpus:CPU}, its TCP leg alone {bare}")
 }
 
 /// The forecast of who counts crossings alone, of which TCP has two.
-fn by_crossings(pipeline: &Pipeline, bare: &Pipeline) -> Option<Text<String>> {
+fn by_crossings(pipeline: &Pipeline, bare: &Pipeline) -> Option<Message> {
     let crossings = pipeline.total(|process| process.crossings)?;
     let expected = plain_rate(pipeline.rate.value * crossings.value / CROSSINGS_OF_TCP);
     let (count, rate, bare) = (times(Some(crossings)), plain_rate(pipeline.rate.value), plain_rate(bare.rate.value));
-    Some(words(say!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}.")))
+    Some(say!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}."))
 }
 
 /// What a pipeline loses over TCP alone, where the intervals prove it.
@@ -92,45 +91,44 @@ fn lost(pipeline: &Pipeline, bare: &Pipeline) -> f64 {
 }
 
 /// The CPU time of a byte in each of `all`, and what decides of the first.
-fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Text<String> {
+fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Message {
     if all.iter().any(|pipeline| pipeline.time_per_byte_ns().is_none()) {
-        return Text::default();
+        return Message::default();
     }
     let times = join(all, |pipeline| {
         let time = plain(pipeline.time_per_byte_ns(), false);
         let crossings = times(pipeline.total(|process| process.crossings));
         let count = pipeline.processes.len();
-        words(say!("{time} ns ({count} processes, {crossings} crossings)"))
+        say!("{time} ns ({count} processes, {crossings} crossings)")
     });
     let decides = through.first().map(|first| decides(setting, first)).unwrap_or_default();
-    words(say!("; because a byte takes CPU time of {times}{decides}"))
+    say!("; because a byte takes CPU time of {times}{decides}")
 }
 
 /// Full CPUs, or the slowest process.
-fn decides(setting: &Setting, first: &Pipeline) -> Text<String> {
-    let Some(busy) = first.busy_cpus else { return Text::default() };
+fn decides(setting: &Setting, first: &Pipeline) -> Message {
+    let Some(busy) = first.busy_cpus else { return Message::default() };
     let cpus = setting.cpus;
     let slowest = slowest(first).map(|slowest| process_name(first, slowest.index));
     match (is_full(setting, first), slowest) {
         (true, slowest) => {
-            let most = slowest.map(|name| words(say!("; the slowest process of the first is {name}")));
+            let most = slowest.map(|name| say!("; the slowest process of the first is {name}"));
             let most = most.unwrap_or_default();
             // Chinese needs no number here.
             let en = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
             let full = Text { en, zh: String::new() };
-            words(say!(", and {full} full{most}"))
+            say!(", and {full} full{most}")
         }
         (false, Some(name)) => {
             let (busy, outside) = (busy.value, outside(setting, first));
-            words(say!(
+            say!(
                 ", and in the first {name} is the slowest process, while its processes keep {busy:.2} of {cpus:CPU} busy{outside}"
-            ))
+            )
         }
         (false, None) => outside(setting, first),
     }
 }
 
-fn join(all: &[&Pipeline], one: impl Fn(&Pipeline) -> Text<String>) -> Text<String> {
-    let texts: Vec<Text<String>> = all.iter().map(|pipeline| one(pipeline)).collect();
-    joined(&texts, COMMA)
+fn join(all: &[&Pipeline], one: impl Fn(&Pipeline) -> Message) -> Message {
+    Message::joined(all.iter().map(|pipeline| one(pipeline)), COMMA)
 }

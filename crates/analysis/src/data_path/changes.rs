@@ -1,13 +1,12 @@
 //! What else the run measured of a pipeline with one thing changed, and what that gave.
 
-use hostmark_model::{Text, size_text};
+use hostmark_model::{Message, size_text};
 use hostmark_say::say;
 
 use crate::propagated::{Propagated, propagated_ratio};
 
 use super::pipeline::Pipeline;
 use super::setting::{CPUS, Setting, is_of_one_cpu};
-use crate::words;
 
 /// The axis of bytes that a read or write is given.
 pub(super) const BLOCK: &str = "block";
@@ -16,7 +15,7 @@ pub(super) const BLOCK: &str = "block";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Change {
     /// What was changed.
-    pub(super) what: Text<String>,
+    pub(super) what: Message,
     /// The rate with it.
     pub(super) rate: Propagated,
     /// How many times the rate without it.
@@ -26,7 +25,7 @@ pub(super) struct Change {
 /// All that were measured, what gives most first.
 pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
-    let mut add = |what: Text<String>, other: &Pipeline| {
+    let mut add = |what: Message, other: &Pipeline| {
         let values = [(other.rate.value, other.rate.interval), (pipeline.rate.value, pipeline.rate.interval)];
         let times = propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]));
         if let Some(times) = times.filter(|_| other.is_believed && pipeline.is_believed) {
@@ -35,7 +34,7 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
     };
     for other in setting.pipelines.iter().filter(|other| other.path != pipeline.path) {
         if let Some(calls) = without_a_copy(pipeline, other) {
-            add(words(say!("{calls} ({path})", path = other.path)), other);
+            add(say!("{calls} ({path})", path = other.path), other);
         }
     }
     let of_same_way = |other: &&Pipeline| other.ends() == pipeline.ends() && other.places().eq(pipeline.places());
@@ -46,24 +45,24 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
         .filter(of_same_way)
     {
         let (block, path) = (block(setting), other.path);
-        add(words(say!("blocks of {block} without poll ({path})")), other);
+        add(say!("blocks of {block} without poll ({path})"), other);
     }
     let fewer = || setting.pipelines.iter().filter(|other| is_a_process_less(pipeline, other));
     let of_same_source = |other: &&Pipeline| other.ends() == pipeline.ends();
     let has_same_source = fewer().any(|other| of_same_source(&other));
     for other in fewer().filter(|other| !has_same_source || of_same_source(other)) {
         let path = other.path;
-        add(words(say!("a process less ({path})")), other);
+        add(say!("a process less ({path})"), other);
     }
     for other in all.iter().filter(|other| setting.differs_in(CPUS, other)) {
         if let Some(same) = other.named(pipeline.path) {
-            add(words(say!("{cpus:CPU}", cpus = other.cpus)), same);
+            add(say!("{cpus:CPU}", cpus = other.cpus), same);
         }
     }
     for other in all.iter().filter(|other| setting.differs_in(BLOCK, other)) {
         if let Some(same) = other.named(pipeline.path) {
             let block = block(other);
-            add(words(say!("blocks of {block}")), same);
+            add(say!("blocks of {block}"), same);
         }
     }
     found.sort_by(|one, other| other.times.value.total_cmp(&one.times.value));

@@ -1,15 +1,13 @@
 //! How a pipeline is drawn and what its processes are called.
 
-use hostmark_model::Text;
+use hostmark_model::{Lang, Message, Text};
 use hostmark_say::say;
-
-use crate::bilingual::{each, same};
 
 use super::changes::block;
 use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::Setting;
 use super::slowest::Slowest;
-use crate::words;
+use crate::Spoken;
 
 /// A path that a command line makes.
 struct PathCommand {
@@ -43,25 +41,26 @@ const COMMANDS: &[PathCommand] = &[
 ];
 
 /// The command line that does what a path does, where people know one. A nc that does not poll moves blocks of another size.
-pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
     let block = block(setting);
     Some(match (pipeline.polls(), block.is_empty()) {
-        (true, _) => line.to_owned_text(),
-        (false, true) => words(say!("{line} (no poll)")),
-        (false, false) => words(say!("{line} ({block} blocks, no poll)")),
+        (true, _) => line.into(),
+        (false, true) => say!("{line} (no poll)"),
+        (false, false) => say!("{line} ({block} blocks, no poll)"),
     })
 }
 
 /// A command without its receiver, in few words.
-pub(super) fn short_command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+pub(super) fn short_command(setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
-    let line = each(|lang| line.say(lang).replace(" → nc -l > /dev/null", ""));
+    let short = |line: &str| line.replace(" → nc -l > /dev/null", "");
+    let line = Text { en: short(line.en), zh: short(line.zh) };
     let block = block(setting);
     Some(match (pipeline.polls(), block.is_empty()) {
-        (true, _) => line,
-        (false, true) => words(say!("{line} (no poll)")),
-        (false, false) => words(say!("{line} ({block}, no poll)")),
+        (true, _) => line.into(),
+        (false, true) => say!("{line} (no poll)"),
+        (false, false) => say!("{line} ({block}, no poll)"),
     })
 }
 
@@ -82,12 +81,12 @@ const NOT_COPIED: &str = " -> ";
 
 /// Two lines: the processes in brackets with what stands between them, the slowest with a star; and the CPUs that each
 /// keeps busy below it.
-pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Text<String>; 2] {
-    let draw = |place: fn(&str) -> Text<String>, pick: fn(Text<String>) -> String| {
+pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Message; 2] {
+    let draw = |lang| {
         let (mut line, mut below) = (String::new(), String::new());
         for (index, process) in pipeline.processes.iter().enumerate() {
             if process.from != "memory" || index > 0 {
-                line += &pick(place(&process.from));
+                line += &place(&process.from).get(lang);
                 line += if reads_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
             }
             let asterisk = if slowest.is_some_and(|slowest| slowest.index == index) { "*" } else { "" };
@@ -100,13 +99,13 @@ pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Text<S
                 line += if writes_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
             }
             if index + 1 == pipeline.processes.len() && process.to != "memory" {
-                line += &pick(place(&process.to));
+                line += &place(&process.to).get(lang);
             }
         }
         (line, below)
     };
-    let (en, zh) = (draw(place, |text| text.en), draw(place, |text| text.zh));
-    [Text { en: en.0, zh: zh.0 }, Text { en: en.1, zh: zh.1 }]
+    let (en, zh) = (draw(Lang::En), draw(Lang::Zh));
+    [Text { en: en.0, zh: zh.0 }, Text { en: en.1, zh: zh.1 }].map(Message::from)
 }
 
 fn reads_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
@@ -123,7 +122,7 @@ fn sends_a_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
 }
 
 /// A source, a place between processes, or a sink.
-fn place(name: &str) -> Text<String> {
+fn place(name: &str) -> Message {
     let known: Text = match name {
         "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
         "null" => Text { en: "/dev/null", zh: "/dev/null" },
@@ -131,20 +130,20 @@ fn place(name: &str) -> Text<String> {
         "socket" => Text { en: "TCP", zh: "TCP" },
         "file" => term!("file"),
         "cold_file" => term!("disk"),
-        _ => return same(name),
+        _ => return Message::plain(name),
     };
-    known.to_owned_text()
+    known.into()
 }
 
 /// The same in a sentence.
-pub(super) fn in_words(name: &str) -> Text<String> {
+pub(super) fn in_words(name: &str) -> Message {
     let known: Text = match name {
         "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
         "pipe" => term!("the pipe"),
         "socket" => Text { en: "TCP", zh: "TCP" },
         "file" => term!("the cached file"),
         "cold_file" => term!("the disk"),
-        _ => return same(name),
+        _ => return Message::plain(name),
     };
-    known.to_owned_text()
+    known.into()
 }

@@ -12,7 +12,7 @@ mod slowest;
 mod summary;
 mod wording;
 
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run};
 
 use crate::plain_table::Table;
 
@@ -24,11 +24,11 @@ pub use summary::{DISK, IN_ORDER};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// What stands over what follows.
-    Heading(Text<String>),
+    Heading(Message),
     /// A paragraph.
-    Line(Text<String>),
+    Line(Message),
     /// Lines that keep their columns.
-    Drawing([Text<String>; 2]),
+    Drawing([Message; 2]),
     Table(Table),
 }
 
@@ -76,7 +76,7 @@ pub fn data_path(run: &Run, all: bool) -> Vec<Item> {
         items.extend(wording::items(&settings, setting, all));
         items.extend(summary::summary(run, &settings, setting));
     }
-    items.push(Item::Heading(wording::READING_TITLE.to_owned_text()));
-    items.extend(wording::READING.iter().map(|text| Item::Line(text.to_owned_text())));
+    items.push(Item::Heading(wording::READING_TITLE.into()));
+    items.extend(wording::READING.iter().map(|text| Item::Line(text.into())));
     items
 }

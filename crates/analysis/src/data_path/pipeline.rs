@@ -1,6 +1,6 @@
 //! A pipeline as a run has it: its processes, what each took of the time, and where it waited.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Text};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Message, Text};
 
 use crate::lmbench::remark;
 use crate::neighbours::of_rounds;
@@ -64,7 +64,7 @@ pub(super) struct Pipeline<'a> {
     /// The congestion control of its sockets, where the run notes it.
     pub(super) congestion: Option<&'a str>,
     /// What must be known before the rate is believed.
-    pub(super) remark: Option<Text<String>>,
+    pub(super) remark: Option<Message>,
     /// Whether the rate may stand for anything else.
     pub(super) is_believed: bool,
 }
@@ -205,7 +205,7 @@ fn sum(parts: &[Propagated]) -> Option<Propagated> {
 }
 
 /// Others had its CPUs, or a quota stopped it: what [`remark`] leaves to the marks of the console.
-fn disturbed(measured: &Measured) -> Option<Text<String>> {
+fn disturbed(measured: &Measured) -> Option<Message> {
     let flag = measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Contended | FlagKind::Throttled))?;
     let what: Text = match flag.kind {
         FlagKind::Throttled => term!("stopped by a CPU quota"),

@@ -1,6 +1,6 @@
 //! Cases that differ in their path alone: the same CPUs, block and amount.
 
-use hostmark_model::{CaseRecord, Params, Run};
+use hostmark_model::{CaseRecord, Message, Params, Run};
 
 use super::pipeline::{PATH, PROBE, Pipeline};
 use crate::reasons;
@@ -94,7 +94,7 @@ fn cpus(run: &Run, case: &CaseRecord) -> f64 {
 }
 
 /// Why a case has no value.
-pub(super) fn reason(case: &CaseRecord) -> hostmark_model::Text<String> {
-    let no_rate = || term!("its value is no rate").to_owned_text();
+pub(super) fn reason(case: &CaseRecord) -> Message {
+    let no_rate = || term!("its value is no rate").into();
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_rate)
 }

@@ -1,9 +1,8 @@
 //! A setting in tables: the single stages, each pipeline beside its forecasts, and cold files beside the disk.
 
-use hostmark_model::{CaseRecord, Params, Run, Text};
+use hostmark_model::{CaseRecord, Message, Params, Run, Text};
 use hostmark_say::say;
 
-use crate::bilingual::same;
 use crate::plain_table::{Row, Table};
 
 use super::Item;
@@ -12,7 +11,6 @@ use super::model::{Forecast, forecast, from_crossings};
 use super::pipeline::{Pipeline, number};
 use super::setting::{COLD_FILE, Setting};
 use super::wording::{forecast_text, title};
-use crate::words;
 
 /// The tables of a setting; none of them is empty.
 pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item> {
@@ -20,20 +18,20 @@ pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item
     tables.into_iter().flatten().filter(|table| !table.rows.is_empty()).map(Item::Table).collect()
 }
 
-fn texts(all: &[Text]) -> Vec<Text<String>> {
-    all.iter().map(Text::to_owned_text).collect()
+fn texts(all: &[Text]) -> Vec<Message> {
+    all.iter().map(Message::from).collect()
 }
 
 fn single_stages(setting: &Setting) -> Option<Table> {
     let mut table = Table {
-        title: words(say!("Single stages: {setting}", setting = title(setting))),
+        title: say!("Single stages: {setting}", setting = title(setting)),
         columns: texts(&[term!("rate"), Text::name("ns/B"), Text::name("CPU ns/B")]),
         ..Table::default()
     };
     for stage in setting.single_stages() {
         let time = crate::format::number(1e9 / stage.rate.value);
         let cpu = plain(stage.time_per_byte_ns(), false);
-        table.rows.push(row(stage, vec![same(rate(stage.rate)), same(time), same(cpu)]));
+        table.rows.push(row(stage, vec![Message::plain(rate(stage.rate)), Message::plain(time), Message::plain(cpu)]));
         table.notes.extend(noted(stage));
     }
     Some(table)
@@ -42,7 +40,7 @@ fn single_stages(setting: &Setting) -> Option<Table> {
 /// Each pipeline as measured, by the model and by its crossings alone.
 fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
     let mut table = Table {
-        title: words(say!("Measured and expected: {setting}", setting = title(setting))),
+        title: say!("Measured and expected: {setting}", setting = title(setting)),
         columns: texts(&[
             term!("measured"),
             term!("model", "forecast"),
@@ -54,34 +52,35 @@ fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
     };
     for pipeline in setting.composed() {
         let model = forecast(all, setting, pipeline);
-        let within = term!("within").to_owned_text();
+        let within = term!("within").into();
         let error = match (&model, model.error(pipeline.rate)) {
             (Forecast::Range { .. }, Some(error)) if error.value == 0.0 => within,
-            (_, Some(error)) => same(over(error.value)),
-            (_, None) => same(NOTHING),
+            (_, Some(error)) => Message::plain(over(error.value)),
+            (_, None) => Message::plain(NOTHING),
         };
         let cell = match &model {
-            Forecast::Point { rate, .. } => same(plain_rate(rate.value)),
+            Forecast::Point { rate, .. } => Message::plain(plain_rate(rate.value)),
             Forecast::Range { .. } => forecast_text(&model),
             Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => table.without(forecast_text(&model)),
         };
         let alone = from_crossings(setting, pipeline);
         let off = alone.map(|alone| over(alone.value / pipeline.rate.value - 1.0));
         let alone = alone.map(|alone| plain_rate(alone.value));
-        let or_nothing = |text: Option<String>| same(text.unwrap_or_else(|| NOTHING.to_owned()));
-        let cells = vec![same(plain_rate(pipeline.rate.value)), cell, error, or_nothing(alone), or_nothing(off)];
+        let or_nothing = |text: Option<String>| Message::plain(text.unwrap_or_else(|| NOTHING.to_owned()));
+        let cells =
+            vec![Message::plain(plain_rate(pipeline.rate.value)), cell, error, or_nothing(alone), or_nothing(off)];
         table.rows.push(row(pipeline, cells));
     }
     Some(table)
 }
 
-fn row(pipeline: &Pipeline, cells: Vec<Text<String>>) -> Row {
-    Row { label: same(pipeline.path), cells }
+fn row(pipeline: &Pipeline, cells: Vec<Message>) -> Row {
+    Row { label: Message::plain(pipeline.path), cells }
 }
 
-fn noted(stage: &Pipeline) -> Option<Text<String>> {
+fn noted(stage: &Pipeline) -> Option<Message> {
     let why = stage.remark.as_ref()?;
-    Some(words(say!("{paths}: {why}", paths = stage.path)))
+    Some(say!("{paths}: {why}", paths = stage.path))
 }
 
 /// The probe of direct reads, and where it reads in order, large blocks, several at a time.
@@ -94,13 +93,13 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     let all: Vec<&Pipeline> = setting.pipelines.iter().filter(cold).collect();
     let alone = setting.named(COLD_FILE);
     let mut table = Table {
-        title: term!("Files that are not cached, beside the disk").to_owned_text(),
+        title: term!("Files that are not cached, beside the disk").into(),
         columns: texts(&[term!("rate"), term!("of the file alone")]),
         ..Table::default()
     };
     for pipeline in &all {
         let of = alone.map(|alone| crate::format::percent(pipeline.rate.value / alone.rate.value));
-        let cells = vec![same(rate(pipeline.rate)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        let cells = vec![Message::plain(rate(pipeline.rate)), Message::plain(of.unwrap_or_else(|| NOTHING.to_owned()))];
         table.rows.push(row(pipeline, cells));
     }
     if all.is_empty() {
@@ -113,8 +112,8 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
         let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
         fastest = Some(fastest.map_or(measured.value, |fastest| fastest.max(measured.value)));
         let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
-        let cells = vec![same(rate(measured)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
-        table.rows.push(Row { label: same(disk_label(case)), cells });
+        let cells = vec![Message::plain(rate(measured)), Message::plain(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        table.rows.push(Row { label: Message::plain(disk_label(case)), cells });
     }
     table.notes.extend(alone.and_then(|alone| from_below(alone, fastest)));
     Some(table)
@@ -124,19 +123,19 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
 const FASTER: f64 = 1.1;
 
 /// Whether a cold file may have come from a cache below that of this system, beside the fastest direct read of the disk.
-fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Text<String>> {
+fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Message> {
     let path = COLD_FILE;
     let Some(disk) = disk else {
-        return Some(words(say!(
+        return Some(say!(
             "{path} was dropped from this system's page cache alone. Whether a cache below it answered (the hypervisor's, the \
                  device's) is unknown: the disk was not read directly beside it (disk.read)."
-        )));
+        ));
     };
     (alone.rate.value > FASTER * disk).then(|| {
         let [file, disk] = [alone.rate.value, disk].map(plain_rate);
-        words(say!("{path} gives {file}, more than the {disk} of the disk past the page cache: a cache below (the hypervisor's, the \
+        say!("{path} gives {file}, more than the {disk} of the disk past the page cache: a cache below (the hypervisor's, the \
                  device's) may hold the file, which was written just before, or read-ahead asks for more at once. Take it for no \
-                 cold disk."))
+                 cold disk.")
     })
 }
 

@@ -3,7 +3,7 @@
 use hostmark_model::{Message, Text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, SEMICOLON, joined, same};
+use crate::bilingual::{COMMA, SEMICOLON};
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
 
@@ -16,7 +16,6 @@ use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::{Setting, reason};
 use super::slowest::{Because, Slowest, slowest};
 use crate::texts::data_path::wording as texts;
-use crate::words;
 
 pub(super) const READING_TITLE: Text = term!("How to read this");
 
@@ -34,8 +33,8 @@ pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) ->
 }
 
 /// Each reason once, with the paths that it keeps from being measured; alone where that is all of them.
-fn unmeasured(setting: &Setting) -> Vec<Text<String>> {
-    let mut all: Vec<(Text<String>, Vec<&str>)> = Vec::new();
+fn unmeasured(setting: &Setting) -> Vec<Message> {
+    let mut all: Vec<(Message, Vec<&str>)> = Vec::new();
     for case in &setting.unmeasured {
         let (path, why) = (case.params.get(super::PATH).unwrap_or_default(), reason(case));
         match all.iter_mut().find(|(known, _)| *known == why) {
@@ -46,24 +45,24 @@ fn unmeasured(setting: &Setting) -> Vec<Text<String>> {
     if setting.pipelines.is_empty() && all.len() == 1 {
         return all.into_iter().map(|(why, _)| why).collect();
     }
-    let one = |(why, paths): (Text<String>, Vec<&str>)| {
+    let one = |(why, paths): (Message, Vec<&str>)| {
         let paths = paths.join(", ");
-        words(say!("{paths}: {why}"))
+        say!("{paths}: {why}")
     };
     all.into_iter().map(one).collect()
 }
 
 /// `On 1 CPU, blocks of 64 KiB`.
-pub(super) fn title(setting: &Setting) -> Text<String> {
+pub(super) fn title(setting: &Setting) -> Message {
     let (cpus, block) = (setting.cpus, block(setting));
-    words(match block.is_empty() {
+    match block.is_empty() {
         true => say!("On {cpus:CPU}"),
         false => say!("On {cpus:CPU}, blocks of {block}"),
-    })
+    }
 }
 
 /// Which congestion control the sockets had, and what that one does even where nothing is congested.
-fn congestion(setting: &Setting) -> Option<Text<String>> {
+fn congestion(setting: &Setting) -> Option<Message> {
     let mut all: Vec<&str> = setting.pipelines.iter().filter_map(|pipeline| pipeline.congestion).collect();
     all.sort_unstable();
     all.dedup();
@@ -73,19 +72,19 @@ fn congestion(setting: &Setting) -> Option<Text<String>> {
         Text { en: "", zh: "" }
     };
     let all = all.join(", ");
-    (!all.is_empty()).then(|| words(say!("Congestion control of TCP: {all}.{paces}")))
+    (!all.is_empty()).then(|| say!("Congestion control of TCP: {all}.{paces}"))
 }
 
 fn items_of_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
     let slowest = slowest(pipeline);
     let path = pipeline.path;
     let name = match command(setting, pipeline) {
-        Some(line) => words(say!("{path}: {line}")),
-        None => same(path),
+        Some(line) => say!("{path}: {line}"),
+        None => Message::plain(path),
     };
     let mut items = vec![Item::Heading(name), Item::Line(sums(setting, pipeline))];
     if let Some(remark) = &pipeline.remark {
-        items.push(Item::Line(words(say!("! {remark}"))));
+        items.push(Item::Line(say!("! {remark}")));
     }
     if !pipeline.processes.is_empty() {
         items.push(Item::Drawing(drawing(pipeline, slowest.as_ref())));
@@ -103,16 +102,16 @@ fn items_of_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_in
 }
 
 /// The rate, and the sums over all processes.
-fn sums(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
+fn sums(setting: &Setting, pipeline: &Pipeline) -> Message {
     let (rate, count, cpus) = (rate(pipeline.rate), pipeline.processes.len(), setting.cpus);
     if count == 0 {
-        return words(say!("{rate}; the run does not name its processes"));
+        return say!("{rate}; the run does not name its processes");
     }
     let copies = times(pipeline.total(|process| process.copies));
     let crossings = times(pipeline.total(|process| process.crossings));
     let busy = pipeline.busy_cpus.map_or_else(|| NOTHING.to_owned(), |busy| format!("{:.2}", busy.value));
     let (time, outside) = (plain(pipeline.time_per_byte_ns(), false), outside(setting, pipeline));
-    words(match &*copies {
+    match &*copies {
         "1" => say!(
             "{rate}: {count} processes, {copies} copy and {crossings} crossings of each byte; {busy} of {cpus:CPU} busy{outside}, \
              {time} ns of CPU time a byte"
@@ -121,17 +120,17 @@ fn sums(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
             "{rate}: {count} processes, {copies} copies and {crossings} crossings of each byte; {busy} of {cpus:CPU} busy{outside}, \
              {time} ns of CPU time a byte"
         ),
-    })
+    }
 }
 
 /// Less than this of a CPU that programs outside had is within what counters and medians tell.
 const OUTSIDE: f64 = 0.1;
 
 /// What programs outside a pipeline had of its CPUs, where that is worth a word.
-pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
+pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Message {
     match pipeline.outside(setting.cpus) {
-        outside if outside >= OUTSIDE => words(say!(" and other programs at least {outside:.2}")),
-        _ => Text::default(),
+        outside if outside >= OUTSIDE => say!(" and other programs at least {outside:.2}"),
+        _ => Message::default(),
     }
 }
 
@@ -150,27 +149,27 @@ const HEADS: [Text; 9] = [
 
 fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
     let mut table = Table {
-        title: term!("Each process:").to_owned_text(),
-        columns: HEADS.iter().map(|head| head.to_owned_text()).collect(),
+        title: term!("Each process:").into(),
+        columns: HEADS.iter().map(|head| head.into()).collect(),
         ..Table::default()
     };
     for (index, process) in pipeline.processes.iter().enumerate() {
         let asterisk = if slowest.is_some_and(|slowest| slowest.index == index) { " *" } else { "" };
-        let label = same(format!("{}{asterisk}", process_name(pipeline, index)));
-        let cells = cells(pipeline, process, false).map(same).into();
+        let label = Message::plain(format!("{}{asterisk}", process_name(pipeline, index)));
+        let cells = cells(pipeline, process, false).map(Message::plain).into();
         table.rows.push(Row { label, cells });
     }
     table
 }
 
 /// What a process took with intervals: beside each other they would not fit.
-fn intervals(pipeline: &Pipeline, index: usize, process: &PipelineProcess) -> Option<Text<String>> {
+fn intervals(pipeline: &Pipeline, index: usize, process: &PipelineProcess) -> Option<Message> {
     let cells = cells(pipeline, process, true);
     let ranges = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
     let name = process_name(pipeline, index);
     ranges().next().is_some().then(|| {
         let ranges = Message::joined(ranges().map(|(head, cell)| say!("{head} {cell}")), COMMA);
-        words(say!("{name}: {ranges}"))
+        say!("{name}: {ranges}")
     })
 }
 
@@ -192,49 +191,47 @@ fn cells(pipeline: &Pipeline, process: &PipelineProcess, all: bool) -> [String; 
 const FULL: f64 = 0.9;
 
 /// The slowest process in words.
-fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String> {
+fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Message {
     let name = process_name(pipeline, slowest.index);
     let waits = share(Some(Propagated { value: slowest.waits, interval: None }), false);
     let of = share(Some(Propagated { value: slowest.because.share(), interval: None }), false);
     let does = match slowest.because {
-        Because::Kernel(_) => words(say!("{of} of the time it works in the kernel")),
-        Because::User(_) => words(say!("{of} of the time it works in user space")),
+        Because::Kernel(_) => say!("{of} of the time it works in the kernel"),
+        Because::User(_) => say!("{of} of the time it works in user space"),
         Because::NoCpu(_) if pipeline.outside(setting.cpus) >= OUTSIDE => {
-            words(say!("{of} of the time it could run and has no CPU, since other programs have it too"))
+            say!("{of} of the time it could run and has no CPU, since other programs have it too")
         }
-        Because::NoCpu(_) => words(say!("{of} of the time it could run and has no CPU, since the others have them")),
-        Because::Source(_) => words(say!("{of} of the time it waits for its source")),
+        Because::NoCpu(_) => say!("{of} of the time it could run and has no CPU, since the others have them"),
+        Because::Source(_) => say!("{of} of the time it waits for its source"),
     };
     let tied = slowest.tied_with.map(|(next, share_of_next)| {
         let name = process_name(pipeline, next);
         let share = share(Some(Propagated { value: share_of_next, interval: None }), false);
-        words(say!(" {name} is hardly better ({share}): a faster one of them alone changes little."))
+        say!(" {name} is hardly better ({share}): a faster one of them alone changes little.")
     });
     let tied = tied.unwrap_or_default();
     let full = is_full(setting, pipeline).then(|| {
         let cpus = setting.cpus;
-        words(match cpus <= 1.0 {
+        match cpus <= 1.0 {
             true => say!(" The CPU is full: the CPU time of all processes adds up, and less of any helps."),
             false => say!(" All {cpus} CPUs are full: less CPU time of any process helps."),
-        })
+        }
     });
     let full = full.unwrap_or_default();
-    words(say!(
-        "Slowest: {name}. It waits {waits} of the time for its neighbours, the least of all; {does}.{tied}{full}"
-    ))
+    say!("Slowest: {name}. It waits {waits} of the time for its neighbours, the least of all; {does}.{tied}{full}")
 }
 
 /// CPUs that stand idle, and CPUs that processes wait for, from which on the one beside the other is told.
 const CROWDED: f64 = 0.3;
 
 /// Processes wait for a CPU while another one is idle.
-fn crowded(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+fn crowded(setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let idle = pipeline.idle_cpus(setting.cpus).filter(|idle| *idle > CROWDED)?;
     let waits =
         pipeline.total(|process| process.run_delay).map(|waits| waits.value).filter(|waits| *waits > CROWDED)?;
     let cpus = setting.cpus;
-    (cpus > 1.0).then(|| words(say!("{waits:.2} processes wait for a CPU at any time, while {idle:.2} of {cpus} CPUs are idle: the scheduler keeps them \
-             together.")))
+    (cpus > 1.0).then(|| say!("{waits:.2} processes wait for a CPU at any time, while {idle:.2} of {cpus} CPUs are idle: the scheduler keeps them \
+             together."))
 }
 
 pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {
@@ -242,7 +239,7 @@ pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {
 }
 
 /// What the single stages say a byte's time goes to.
-fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
+fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
     let (all, total) = (forecast.parts(), forecast.parts().iter().map(|part| part.time_ns).sum::<f64>());
     if all.is_empty() || !total.is_finite() {
         return None;
@@ -256,27 +253,27 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
     let all = Message::joined(all.iter().map(one), COMMA);
     let is_point = matches!(forecast, Forecast::Point { .. });
     let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point).map(over_with_interval);
-    let off = off.map(|off| words(say!(", error {off}"))).unwrap_or_default();
+    let off = off.map(|off| say!(", error {off}")).unwrap_or_default();
     let forecast = forecast_text(forecast);
     Some(match is_point {
-        true => words(say!("A byte's time by single stages: {all}. Added up: {forecast}{off}.")),
+        true => say!("A byte's time by single stages: {all}. Added up: {forecast}{off}."),
         false => {
-            words(say!("A byte's time by single stages: {all}. One after another to all at once: {forecast}{off}."))
+            say!("A byte's time by single stages: {all}. One after another to all at once: {forecast}{off}.")
         }
     })
 }
 
 /// A forecast as a rate or as a range.
-pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
+pub(super) fn forecast_text(forecast: &Forecast) -> Message {
     match forecast {
-        Forecast::Point { rate: expected, .. } => same(rate(*expected)),
-        Forecast::Range { low, high, .. } => same(range(low.value, high.value)),
+        Forecast::Point { rate: expected, .. } => Message::plain(rate(*expected)),
+        Forecast::Range { low, high, .. } => Message::plain(range(low.value, high.value)),
         Forecast::Lacks(paths) => {
             let paths = paths.join(", ");
-            words(say!("not measured or not believed: {paths}"))
+            say!("not measured or not believed: {paths}")
         }
-        Forecast::OtherCalls => term!("no model for its calls").to_owned_text(),
-        Forecast::Unknown => term!("processes unknown").to_owned_text(),
+        Forecast::OtherCalls => term!("no model for its calls").into(),
+        Forecast::Unknown => term!("processes unknown").into(),
     }
 }
 
@@ -289,12 +286,12 @@ const MORE_SWITCHES: f64 = 0.1;
 const MORE_TIME: f64 = 0.05;
 
 /// What is seen where the forecast is far off: idle CPUs, switches, CPU time beside the single stages' own.
-fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
+fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
     let error = forecast.error(pipeline.rate).filter(|error| error.value.abs() > LARGE_ERROR)?;
     let parts = forecast.parts();
-    let mut seen: Vec<Text<String>> = Vec::new();
+    let mut seen: Vec<Message> = Vec::new();
     if let Some(idle) = pipeline.idle_cpus(setting.cpus).filter(|idle| *idle > IDLE) {
-        seen.push(words(say!("{idle:.2} of {cpus:CPU} idle", cpus = setting.cpus)));
+        seen.push(say!("{idle:.2} of {cpus:CPU} idle", cpus = setting.cpus));
     }
     let of_stages = parts.iter().map(|part| part.switches).sum::<Option<f64>>();
     let of_all = pipeline.total(|process| process.switches).map(|switches| switches.value);
@@ -302,7 +299,7 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
         && all > stages * (1.0 + MORE_SWITCHES)
     {
         let (all, stages) = (crate::format::number(all), crate::format::number(stages));
-        seen.push(words(say!("{all} switches for each MiB, of the single stages {stages}")));
+        seen.push(say!("{all} switches for each MiB, of the single stages {stages}"));
     }
     let of_stages = parts.iter().map(|part| part.cpu_ns).sum::<Option<f64>>();
     let of_all = pipeline.time_per_byte_ns().map(|time| time.value);
@@ -311,23 +308,23 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
     {
         let by = over(all / stages - 1.0);
         let (all, stages) = (crate::format::number(all), crate::format::number(stages));
-        seen.push(words(say!("{all} ns of CPU time a byte, of the single stages {stages} ({by})")));
+        seen.push(say!("{all} ns of CPU time a byte, of the single stages {stages} ({by})"));
     }
     let off = over(error.value);
-    let all = joined(&seen, SEMICOLON);
+    let all = Message::joined(&seen, SEMICOLON);
     Some(match seen.is_empty() {
-        true => words(say!("The model is off by {off}, and nothing that was measured beside tells why.")),
-        false => words(say!("The model is off by {off}. Seen beside: {all}.")),
+        true => say!("The model is off by {off}, and nothing that was measured beside tells why."),
+        false => say!("The model is off by {off}. Seen beside: {all}."),
     })
 }
 
 /// What else was measured with one thing changed.
-fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let found = changes(all, setting, pipeline);
     let one = |change: &super::changes::Change| {
         let (rate, times) = (plain_rate(change.rate.value), crate::format::number(change.times.value));
         say!("{what} {rate} (×{times})", what = change.what)
     };
     let each = Message::joined(found.iter().map(one), SEMICOLON);
-    (!found.is_empty()).then(|| words(say!("Changed here, as measured: {each}.")))
+    (!found.is_empty()).then(|| say!("Changed here, as measured: {each}."))
 }

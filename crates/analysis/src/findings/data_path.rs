@@ -5,6 +5,7 @@ use hostmark_model::Run;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::data_path::{PROBE, PathAnswer, answers};
 use crate::texts::findings::data_path as texts;
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "net.data_path",
@@ -24,6 +25,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         seen.extend(is_first.then_some(answer.cpus));
         is_first
     });
-    let conclusion = |PathAnswer { short, text, cases, cost, .. }| Conclusion { short, text, cases, cost };
+    let conclusion = |PathAnswer { short, text, cases, cost, .. }| Conclusion {
+        short: words(short),
+        text: words(text),
+        cases,
+        cost,
+    };
     all.into_iter().map(conclusion).collect()
 }

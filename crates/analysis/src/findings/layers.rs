@@ -4,6 +4,7 @@
 use hostmark_model::Run;
 use hostmark_say::say;
 
+use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRACED, YIELDS};
 use crate::overhead::{ClaimVerdict, LayerConclusion, conclusions};
 use crate::words;
@@ -34,8 +35,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn concluded(claim: LayerConclusion) -> Option<Conclusion> {
     let text = match claim.verdict {
         ClaimVerdict::So => claim.text,
-        ClaimVerdict::NotSo => words(say!("Not so here: {claim}", claim = claim.text)),
+        ClaimVerdict::NotSo => say!("Not so here: {claim}", claim = claim.text),
         ClaimVerdict::Unknown | ClaimVerdict::Needs => return None,
     };
-    Some(Conclusion { short: claim.short?, text, cases: claim.cases, cost: claim.cost })
+    Some(Conclusion { short: short(words(claim.short?)), text: words(text), cases: claim.cases, cost: claim.cost })
 }

@@ -1,13 +1,13 @@
 //! What stands on the loopback path: packet filters, a queue, programs, a small MTU.
 
-use hostmark_model::{CaseRecord, Run, Unit};
+use hostmark_model::{CaseRecord, Message, Run, Unit};
 
 use super::evidence::believed;
 use super::host::obstacles;
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
-use crate::bilingual::joined;
 use crate::texts::findings::loopback_path as texts;
+use crate::words;
 
 /// The probes whose packets take this machine's own loopback; others lay a network of their own.
 const PREFIX: &str = "net.";
@@ -43,8 +43,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     // Who loses most comes first.
     slowed.sort_by(|one, other| other.0.total_cmp(&one.0));
     let Some(&(cost, _)) = slowed.first() else { return Vec::new() };
-    let text = texts::text!(obstacles = joined(&obstacles, term!(", ", "list")));
-    let short = short(texts::short!(most = most.clone()));
+    let text = texts::text!(obstacles = words(Message::joined(&obstacles, term!(", ", "list"))));
+    let short = short(texts::short!(most = words(most)));
     let cases = slowed.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     vec![Conclusion { short, text, cases, cost: cost.min(0.9) }]
 }

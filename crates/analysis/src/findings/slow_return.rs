@@ -7,7 +7,7 @@ use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
-use crate::bilingual::{COMMA, Words};
+use crate::bilingual::COMMA;
 use crate::format::{percent, value};
 use crate::texts::findings::slow_return as texts;
 use crate::words;
@@ -38,7 +38,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let share = percent(cost);
     let named = named_mitigations(&run.host);
     let guards = match named.is_empty() {
-        true => Words::default(),
+        true => Default::default(),
         false => words(say!(" Mitigations in force: {named}.", named = Message::joined(named, COMMA))),
     };
     let text = texts::text!(took, without, more, share, guards);

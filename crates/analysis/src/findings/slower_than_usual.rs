@@ -1,20 +1,19 @@
 //! A constant that is far slower than on nine of ten servers of the same design.
 
-use hostmark_model::{Better, Lang, Run, Text, Unit};
+use hostmark_model::{Better, Lang, Message, Run, Text, Unit};
 use hostmark_say::say;
 
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
-use crate::bilingual::{COMMA, SEMICOLON, each};
+use crate::bilingual::{COMMA, SEMICOLON};
 use crate::constants::{self, ConstantValue};
-use crate::format::{in_scale, scale_for, value as shown};
+use crate::format::{amount, in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
-use crate::reasons::Spoken;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
 use crate::texts::findings::slower_than_usual as texts;
-use crate::{spoken, words};
+use crate::words;
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
@@ -33,18 +32,18 @@ struct Slow<'a> {
 
 impl Slow<'_> {
     /// Its value as it was judged, and the near end of what is usual.
-    fn here_and_near(&self, usual: &NearestReference, lang: Lang) -> Option<(String, String)> {
+    fn here_and_near(&self, usual: &NearestReference) -> Option<(Message, String)> {
         let found = usual.counterpart(self.constant)?;
         let value = found.estimate.value();
         let near =
             value * if found.better == Better::Higher { self.verdict.better.recip() } else { self.verdict.better };
-        Some((shown(value, found.unit, lang), in_scale(near, scale_for(value, found.unit))))
+        Some((amount(value, found.unit), in_scale(near, scale_for(value, found.unit))))
     }
 
     /// `DRAM 181 ns; 9 of 10 such servers take under 119`.
-    fn line(&self, usual: &NearestReference, lang: Lang) -> Option<String> {
+    fn line(&self, usual: &NearestReference) -> Option<Message> {
         let known = usual.value_of(self.constant)?;
-        let (here, near) = self.here_and_near(usual, lang)?;
+        let (here, near) = self.here_and_near(usual)?;
         let says = match (known.is_of_servers(), self.constant.better) {
             (false, _) => term!("the design takes under"),
             (true, Better::Higher) => {
@@ -52,18 +51,18 @@ impl Slow<'_> {
             }
             (true, _) => term!("9 of 10 such servers take under"),
         };
-        let name = self.constant.name.get(lang);
-        Some(format!("{name} {here}{}{} {near}", SEMICOLON.get(lang), says.get(lang)))
+        let here = Message::joined([self.constant.name.into(), here], " ");
+        Some(Message::joined([here, Message::joined([says.into(), Message::plain(near)], " ")], SEMICOLON))
     }
 
     /// `DRAM 181 ns: 65 % slower than the slow end of what is usual (80 … 110 ns)`.
-    fn sentence(&self, usual: &NearestReference, lang: Lang) -> String {
+    fn sentence(&self, usual: &NearestReference) -> Message {
         let Slow { constant, verdict } = self;
-        let name = constant.name.get(lang);
-        let here = self.here_and_near(usual, lang).map(|(here, _)| here).unwrap_or_default();
-        let range = usual.range(constant).map(|range| range.get(lang)).unwrap_or_default();
-        let words = verdict.unmarked(lang);
-        spoken(&say!("{name} {here}: {words} than the slow end of what is usual ({range})"), lang)
+        let name = constant.name;
+        let here = self.here_and_near(usual).map(|(here, _)| here).unwrap_or_default();
+        let range = usual.range(constant).unwrap_or_default();
+        let words = Text { en: verdict.unmarked(Lang::En), zh: verdict.unmarked(Lang::Zh) };
+        say!("{name} {here}: {words} than the slow end of what is usual ({range})")
     }
 }
 
@@ -83,13 +82,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     slow.sort_by(|one, other| one.verdict.better.total_cmp(&other.verdict.better));
     let worst = slow.first()?;
     let cause = Explanation::of(run, &slow);
-    let words = cause.as_ref().map_or_else(Text::default, Explanation::words);
-    let sentences = |lang| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>();
-    let values = each(|lang| sentences(lang).join(COMMA.get(lang)));
+    let behind = cause.as_ref().map(Explanation::words).unwrap_or_default();
+    let values = words(Message::joined(slow.iter().map(|slow| slow.sentence(&usual)), COMMA));
     let why = cause.as_ref().map_or_else(|| texts::why_unknown!(), Explanation::sentence);
-    let text = texts::text!(values, source = crate::words(usual.source()), why);
-    let short =
-        short(Text { en: worst.line(&usual, Lang::En)? + &words.en, zh: worst.line(&usual, Lang::Zh)? + &words.zh });
+    let text = texts::text!(values, source = words(usual.source()), why);
+    let short = short(words(Message::joined([worst.line(&usual)?, behind], "")));
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
     Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })
 }
@@ -114,13 +111,13 @@ impl Explanation {
     }
 
     /// Behind the line.
-    fn words(&self) -> Text<String> {
+    fn words(&self) -> Message {
         match self {
             Explanation::HugePagesCut(_, ns) => {
                 let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
-                words(say!("; {ns} are page walks"))
+                say!("; {ns} are page walks")
             }
-            Explanation::Neighbours => term!("; rounds differ").to_owned_text(),
+            Explanation::Neighbours => term!("; rounds differ").into(),
         }
     }
 

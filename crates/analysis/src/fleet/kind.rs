@@ -1,6 +1,6 @@
 //! Which hosts are of one kind, and so should deliver the same: by what they are made of, not by what they are called.
 
-use crate::bilingual::{COMMA, same};
+use crate::bilingual::COMMA;
 use crate::words;
 use hostmark_model::{Message, Run, Text, size_text};
 use hostmark_say::say;
@@ -41,12 +41,12 @@ impl HostClass {
     /// In words: `AMD EPYC 9654, 2 × 192 CPUs, 768 GiB, native`.
     pub fn words(&self) -> Text<String> {
         let cpu = if self.cpu.is_empty() { &self.architecture } else { &self.cpu };
-        let mut parts = vec![if cpu.is_empty() { term!("unknown CPU").into() } else { Message::from(same(cpu)) }];
+        let mut parts = vec![if cpu.is_empty() { term!("unknown CPU").into() } else { Message::plain(cpu) }];
         if self.cpus > 0 {
             parts.push(say!("{cpus:CPU}", cpus = self.cpus));
         }
         if self.memory_bytes > 0 {
-            parts.push(same(size_text(self.memory_bytes)).into());
+            parts.push(size_text(self.memory_bytes).into());
         }
         parts.push(match &self.hypervisor {
             Some(hypervisor) => say!("{hypervisor} guest"),

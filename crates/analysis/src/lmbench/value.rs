@@ -2,15 +2,14 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Measured, Message, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 use hostmark_say::say;
 
 use super::{CasePoint, CellSource, SummaryColumn};
-use crate::bilingual::{COMMA, each, same};
-use crate::format::{agreement, number, other_value, plus_minus_of, value};
+use crate::bilingual::COMMA;
+use crate::format::{agreement, amount, number, other_value, plus_minus_of};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
-use crate::words;
 
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
@@ -19,7 +18,7 @@ pub(super) const SCALING: &str = "cpu.scaling";
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryCell {
     /// The value; none when there is none.
-    pub text: Option<Text<String>>,
+    pub text: Option<Message>,
     /// Why there is none, or what is remarkable about it.
     pub note: Option<CellRemark>,
 }
@@ -28,20 +27,26 @@ pub struct SummaryCell {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRemark {
     /// The reason.
-    pub text: Text<String>,
+    pub text: Message,
     /// What would measure it, as a filter.
     pub filter: Option<String>,
 }
 
-impl From<Text<String>> for CellRemark {
-    fn from(text: Text<String>) -> CellRemark {
+impl From<Message> for CellRemark {
+    fn from(text: Message) -> CellRemark {
         CellRemark { text, filter: None }
+    }
+}
+
+impl From<Text> for CellRemark {
+    fn from(text: Text) -> CellRemark {
+        Message::from(text).into()
     }
 }
 
 impl SummaryCell {
     fn of(text: String) -> SummaryCell {
-        SummaryCell { text: Some(same(text)), note: None }
+        SummaryCell { text: Some(Message::plain(text)), note: None }
     }
 
     fn without(why: impl Into<CellRemark>) -> SummaryCell {
@@ -59,7 +64,7 @@ pub fn cell(run: &Run, column: &SummaryColumn) -> SummaryCell {
             None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
                 Some(copies) => SummaryCell::of(copies.clone()),
-                None => SummaryCell::without(term!("the result file does not tell it").to_owned_text()),
+                None => SummaryCell::without(term!("the result file does not tell it")),
             },
         },
         CellSource::Machine => machine(run),
@@ -73,7 +78,7 @@ fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> SummaryCel
     match (&first, numeric(run, &[other], scale)) {
         (SummaryCell { text: None, note: Some(why) }, SummaryCell { text: Some(text), .. }) => {
             let (wanted, way) = (wanted(one), wanted(other));
-            let said = words(say!("by {way}; {wanted}: {why}", why = why.text));
+            let said = say!("by {way}; {wanted}: {why}", why = why.text);
             SummaryCell { text: Some(text), note: Some(said.into()) }
         }
         _ => first,
@@ -153,14 +158,14 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> SummaryCell {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     if !mean.is_finite() || mean <= 0.0 {
         let shown = number(mean / scale);
-        return SummaryCell::without(words(say!(
+        return SummaryCell::without(say!(
             "it came out as {shown}: what is taken off it is as large as what was measured"
-        )));
+        ));
     }
     // Numbers of pages and bytes are exact.
     let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
     let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
-    SummaryCell { text: Some(same(shown)), note: note.map(CellRemark::from) }
+    SummaryCell { text: Some(Message::plain(shown)), note: note.map(CellRemark::from) }
 }
 
 fn is_counted(run: &Run, point: CasePoint) -> bool {
@@ -169,13 +174,13 @@ fn is_counted(run: &Run, point: CasePoint) -> bool {
 }
 
 /// Whose value it is, where the other end was another host.
-fn far(run: &Run, point: CasePoint) -> Option<Text<String>> {
+fn far(run: &Run, point: CasePoint) -> Option<Message> {
     let peer = &run.peers.first().filter(|_| is_far(point))?.name;
-    Some(words(say!("to {peer}")))
+    Some(say!("to {peer}"))
 }
 
 /// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
-fn set(run: &Run, point: CasePoint) -> Option<Text<String>> {
+fn set(run: &Run, point: CasePoint) -> Option<Message> {
     let case = find(run, point).filter(|_| run.imported.is_none())?;
     let is_set = |axis: &str| {
         let set = &run.settings.set;
@@ -185,7 +190,7 @@ fn set(run: &Run, point: CasePoint) -> Option<Text<String>> {
     let pairs = case.params.0.iter().filter(|(axis, _)| is_set(axis) && !is_asked(axis));
     let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
     let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
-    Some(words(say!("set to {pairs}")))
+    Some(say!("set to {pairs}"))
 }
 
 /// The value of what a point names in its case; not a number where the case lacks it.
@@ -197,26 +202,26 @@ fn value_of(measured: &Measured, point: CasePoint) -> f64 {
 }
 
 /// What the other estimator says, where that is something else.
-fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Text<String>> {
+fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Message> {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe)?;
     let (estimate, unit) = match point.quantity {
         "" => (Cow::Borrowed(&measured.estimate), probe.unit),
         name => (measured.companion(name)?, probe.also.iter().find(|also| also.name == name)?.unit),
     };
-    other_value(&estimate, unit).map(words)
+    other_value(&estimate, unit)
 }
 
 /// What a reader must know before the number is believed.
-pub fn remark(measured: &Measured) -> Option<Text<String>> {
+pub fn remark(measured: &Measured) -> Option<Message> {
     let split = || {
         let estimate =
             Some(&measured.estimate).filter(|estimate| estimate.agreement.is_some_and(|share| share < 1.0))?;
-        agreement(estimate).map(words)
+        agreement(estimate)
     };
     flagged(measured).or_else(split)
 }
 
-fn flagged(measured: &Measured) -> Option<Text<String>> {
+fn flagged(measured: &Measured) -> Option<Message> {
     let shown = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
     let flag = shown.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
     let what: Text = match flag.kind {
@@ -233,13 +238,11 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
 fn measured(run: &Run, point: CasePoint) -> Result<&Measured, CellRemark> {
     let Some(case) = find(run, point) else {
         return Err(match &run.imported {
-            Some(_) => term!("the result file has no value").to_owned_text().into(),
+            Some(_) => term!("the result file has no value").into(),
             None if is_far(point) && !run.peers.is_empty() => {
                 CellRemark { filter: Some(point.probe.to_owned()), ..not_here().into() }
             }
-            None if is_far(point) || lacks_axis(run, point) => {
-                term!("no second host was measured").to_owned_text().into()
-            }
+            None if is_far(point) || lacks_axis(run, point) => term!("no second host was measured").into(),
             None => CellRemark { filter: Some(wanted(point)), ..not_here().into() },
         });
     };
@@ -261,8 +264,8 @@ fn lacks_axis(run: &Run, point: CasePoint) -> bool {
     probe.is_some() && point.at.iter().any(|(name, _)| !has(name))
 }
 
-fn not_here() -> Text<String> {
-    term!("not in this run").to_owned_text()
+fn not_here() -> Message {
+    term!("not in this run").into()
 }
 
 /// The point as a filter that a person could type.
@@ -325,7 +328,7 @@ fn machine(run: &Run) -> SummaryCell {
     let description = description.filter(|text| !text.trim().is_empty());
     match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {
         Some(text) => SummaryCell::of(text.trim().to_owned()),
-        None => SummaryCell::without(term!("the run does not tell it").to_owned_text()),
+        None => SummaryCell::without(term!("the run does not tell it")),
     }
 }
 
@@ -335,32 +338,25 @@ fn caches(run: &Run) -> SummaryCell {
     if run.imported.is_some() {
         return alike(run);
     }
-    let describe = |lang: Lang| {
-        let mut parts = Vec::new();
-        for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
-            let size = level.bracket(run).and_then(|bracket| bracket_text(&bracket));
-            let (Some(size), Some(case)) = (size, level.case(run)) else { continue };
-            let mut part = format!("{} {}", level.name, size.get(lang));
-            // lmbench has no column for it.
-            if level.key == "l3"
-                && let Some(measured) = case.measured()
-            {
-                part += &format!(" {}", value(measured.estimate.value(), Unit::Nanoseconds, lang));
-            }
-            parts.push(part);
-        }
-        for case in unnamed(run) {
-            let size = bracket_of(case).and_then(|bracket| bracket_text(&bracket));
-            let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
-            let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
-            parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
-        }
-        parts.join(COMMA.get(lang))
-    };
-    let text = each(describe);
-    if text.en.is_empty() {
+    let mut parts = Vec::new();
+    for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
+        let size = level.bracket(run).and_then(|bracket| bracket_text(&bracket));
+        let (Some(size), Some(case)) = (size, level.case(run)) else { continue };
+        // lmbench has no column for it.
+        let measured = case.measured().filter(|_| level.key == "l3");
+        let latency = measured.map(|measured| amount(measured.estimate.value(), Unit::Nanoseconds));
+        parts.push(Message::joined([Message::from(level.name), size, latency.unwrap_or_default()], " "));
+    }
+    for case in unnamed(run) {
+        let size = bracket_of(case).and_then(|bracket| bracket_text(&bracket));
+        let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
+        let latency = amount(measured.estimate.value(), Unit::Nanoseconds);
+        parts.push(Message::joined([UNNAMED.into(), size, latency], " "));
+    }
+    if parts.is_empty() {
         return SummaryCell::without(CellRemark { filter: Some(HIERARCHY.into()), ..not_here().into() });
     }
+    let text = Message::joined(parts, COMMA);
     SummaryCell { text: Some(text), note: None }
 }
 
@@ -379,10 +375,8 @@ fn alike(run: &Run) -> SummaryCell {
         (_, Some(l2), Some(memory)) if is_one(l2, memory) => term!("L2 = memory?"),
         (Some(_), Some(_), Some(_)) => term!("three levels"),
         _ => {
-            return SummaryCell::without(
-                term!("the result file has no chain with a stride of 128 bytes").to_owned_text(),
-            );
+            return SummaryCell::without(term!("the result file has no chain with a stride of 128 bytes"));
         }
     };
-    SummaryCell { text: Some(text.to_owned_text()), note: None }
+    SummaryCell { text: Some(text.into()), note: None }
 }

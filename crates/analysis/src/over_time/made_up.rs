@@ -9,8 +9,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Company, Subject, Turn};
-use crate::bilingual::same;
 use crate::fleet::made_up::heavy;
+use crate::words;
 
 /// A turn every ten minutes.
 pub(super) const EVERY_S: u64 = 600;
@@ -61,7 +61,7 @@ impl MadeUpWeek {
                         _ => 0.0,
                     };
                     let key = format!("{group}.s{subject}");
-                    let (name, unit, better) = (same(key.clone()), Unit::Nanoseconds, Better::Lower);
+                    let (name, unit, better) = (words(&key), Unit::Nanoseconds, Better::Lower);
                     let value = 100.0 * (slower - noise - outlier).exp();
                     values.push((Subject { key, name, unit, better }, value));
                 }
@@ -77,7 +77,7 @@ impl MadeUpWeek {
                 celsius: None,
             };
             let release = if is_new { "6.12.9" } else { "6.12.8" };
-            let fact = (same("kernel release"), release.to_owned());
+            let fact = (words("kernel release"), release.to_owned());
             Turn {
                 host: "made-up".to_owned(),
                 name: format!("turn-{index}"),

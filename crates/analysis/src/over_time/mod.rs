@@ -13,6 +13,8 @@ mod tests;
 mod together;
 mod turn;
 
+use hostmark_model::Text;
+
 use hostmark_model::timestamp::Timestamp;
 use hostmark_stats::descriptive::{median, quantile};
 use hostmark_stats::phases::{Phase, phases};
@@ -290,8 +292,7 @@ fn changed_between(turns: &[Turn], before: usize, turn: usize) -> Vec<Changed> {
     let of = |key: &&String| {
         let (was, is) = (before.facts.get(*key), now.facts.get(*key));
         let label = is.or(was).map(|(label, _)| label.clone())?;
-        let text =
-            |fact: Option<&(crate::bilingual::Words, String)>| fact.map_or(String::new(), |(_, text)| text.clone());
+        let text = |fact: Option<&(Text<String>, String)>| fact.map_or(String::new(), |(_, text)| text.clone());
         (text(was) != text(is)).then(|| Changed { label, from: text(was), to: text(is) })
     };
     keys.iter().filter_map(of).collect()

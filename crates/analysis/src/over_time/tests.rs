@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::made_up::{EVERY_S, MadeUpWeek, TURNS_OF_HOUR};
 use super::*;
-use crate::bilingual::same;
+use crate::words;
 
 fn is_within_a_turn(one: &str, turn: usize) -> bool {
     let of = |turn: usize| Timestamp::parse("2026-11-02T00:00:00Z").unwrap().seconds() + (turn as u64 * EVERY_S) as i64;
@@ -99,7 +99,7 @@ fn a_program_that_stays_and_a_link_that_is_freed_beside_it_are_two_changes_each_
             // The link is slow until two turns after a program has begun that stays.
             if index < 22 {
                 slow(turn, "disk", 9.0);
-                turn.facts.insert("queue".into(), (same("queue"), "tbf".into()));
+                turn.facts.insert("queue".into(), (words("queue"), "tbf".into()));
             }
             if index >= 20 {
                 slow(turn, "memory", 1.5);
@@ -122,7 +122,7 @@ fn a_quota_that_comes_and_goes_is_told_though_no_value_tells_of_it() {
     turns.truncate(33);
     for (index, turn) in turns.iter_mut().enumerate() {
         let quota = if (20..25).contains(&index) { "0.3" } else { "none" };
-        turn.facts.insert("quota".into(), (same("CPU quota"), quota.into()));
+        turn.facts.insert("quota".into(), (words("CPU quota"), quota.into()));
     }
     let found = over_time(turns).unwrap();
     assert!(found.changes.is_empty() && found.episodes.is_empty(), "{:?} {:?}", found.changes, found.episodes);
@@ -166,7 +166,7 @@ fn three_episodes_of_a_short_watch_are_told_each_with_what_came_with_it() {
                 .for_each(|(_, value)| *value *= 1.1);
         }
         for turn in &mut turns[25..29] {
-            turn.facts.insert("host.loopback.queue".to_owned(), (same("loopback queue"), "tbf".to_owned()));
+            turn.facts.insert("host.loopback.queue".to_owned(), (words("loopback queue"), "tbf".to_owned()));
         }
         let found = over_time(turns).unwrap();
         let places: Vec<(usize, usize)> = found.episodes.iter().map(|one| one.place).collect();
@@ -226,7 +226,7 @@ fn a_watch_that_was_killed_has_a_gap_and_no_episode_of_it() {
         turns.iter_mut().for_each(|turn| turn.started = turn.started.after(Duration::from_secs(3600 * hours)));
     };
     let with_boot = |turns: &mut [Turn], boot: &str| {
-        let fact = |turn: &mut Turn| turn.facts.insert("host.boot_id".to_owned(), (same("boot"), boot.to_owned()));
+        let fact = |turn: &mut Turn| turn.facts.insert("host.boot_id".to_owned(), (words("boot"), boot.to_owned()));
         turns.iter_mut().for_each(|turn| _ = fact(turn));
     };
     let mut turns = MadeUpWeek::default().turns();

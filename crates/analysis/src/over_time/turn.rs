@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Better, Run, SeriesTurn, Unit};
+use hostmark_model::{Better, Run, SeriesTurn, Text, Unit};
 use hostmark_stats::descriptive::median;
 use serde::Serialize;
 
-use crate::bilingual::{Words, same};
 use crate::compare::facts::facts;
 use crate::constants;
 use crate::duration::duration_s;
 use crate::findings::steal::stolen_ns;
 use crate::neighbours::of_rounds;
+use crate::words;
 
 /// Facts that change from turn to turn, and explain nothing.
 const FLEETING: [&str; 1] = ["settings."];
@@ -22,7 +22,7 @@ const FLEETING: [&str; 1] = ["settings."];
 pub struct Subject {
     /// Its case, and the further quantity of that.
     pub key: String,
-    pub name: Words,
+    pub name: Text<String>,
     pub unit: Unit,
     pub better: Better,
 }
@@ -70,7 +70,7 @@ pub struct Turn {
     pub values: Vec<(Subject, f64)>,
     pub company: Company,
     /// Facts of the machine: by key what it is called and what it is.
-    pub facts: BTreeMap<String, (Words, String)>,
+    pub facts: BTreeMap<String, (Text<String>, String)>,
 }
 
 impl Turn {
@@ -131,7 +131,7 @@ fn values(run: &Run) -> Vec<(Subject, f64)> {
     let of_cases = run.cases.iter().filter_map(|case| {
         let info = run.probes.iter().find(|info| info.id == case.probe)?;
         let (value, key) = (case.measured()?.estimate.value(), case.id.clone());
-        let subject = Subject { name: same(key.clone()), key, unit: info.unit, better: info.better };
+        let subject = Subject { name: words(&key), key, unit: info.unit, better: info.better };
         (value > 0.0).then_some((subject, value))
     });
     let all: Vec<(Subject, f64)> =

@@ -1,12 +1,11 @@
 //! Whether two environments had alike what a case depends on: memory, and the pages behind it.
 
-use hostmark_model::{CaseRecord, Lang, Message, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Message, Run, Unit};
 use hostmark_say::say;
 
-use super::Environment;
 use super::kind::{EnvironmentKind, kind_of};
+use super::{Environment, not_comparable};
 use crate::format;
-use crate::words;
 
 /// The groups whose cases depend on how much memory there is, and on the pages behind it.
 const OF_MEMORY: [&str; 3] = ["memory", "paging", "file"];
@@ -55,7 +54,7 @@ pub(super) fn is_as_large(one: u64, other: u64) -> bool {
 }
 
 /// Why a case of a guest says nothing of the same case in the first environment; none where it does, and of what is no guest.
-pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Text<String>> {
+pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Message> {
     let group = crate::repetition::group_of(&case.probe);
     if other.is_free() || kind_of(first, other) != EnvironmentKind::Guest || !OF_MEMORY.contains(&group) {
         return None;
@@ -64,26 +63,22 @@ pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord
     let bytes = |bytes: u64| format::value(bytes as f64, Unit::Bytes, Lang::En);
     if one > 0 && two > 0 && !is_as_large(one, two) {
         let (one, two) = (bytes(one), bytes(two));
-        return not_comparable(say!("memory of {one} and {two}"));
+        return Some(not_comparable(say!("memory of {one} and {two}")));
     }
     let backing = |environment: &Environment| environment.guest().map(|guest| guest.backing.clone());
     match (backing(first), backing(other)) {
-        (Some(one), Some(two)) if one != two => not_comparable(say!("{one} and {two} pages behind it")),
+        (Some(one), Some(two)) if one != two => Some(not_comparable(say!("{one} and {two} pages behind it"))),
         (None, Some(two)) if two == BASE && case.params.get(PAGE).is_some_and(|page| page != BASE) => {
-            not_comparable(say!("base pages behind it"))
+            Some(not_comparable(say!("base pages behind it")))
         }
         _ => None,
     }
 }
 
 /// The same of a case that an environment has by this id.
-pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -> Option<Text<String>> {
+pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -> Option<Message> {
     let case = other.runs.iter().flat_map(|run| &run.cases).find(|case| case.id == id)?;
     unlike(first, other, case)
-}
-
-fn not_comparable(why: Message) -> Option<Text<String>> {
-    Some(words(say!("not comparable: {why}")))
 }
 
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! The first environment held against itself: its runs split in two. What differs between the halves is chance, and no percentage that is
 //! smaller says anything.
 
-use hostmark_model::Text;
+use hostmark_model::{Message, Text};
 use hostmark_say::say;
 use hostmark_stats::{descriptive, halves};
 
 use super::value::ComparableValue;
 use super::{Environment, cell_of};
-use crate::bilingual::{Words, same};
 use crate::propagated::Propagated;
-use crate::words;
 
 /// Whether the first environment can be held against itself: it has runs for two halves.
 pub(super) fn is_there(first: &Environment) -> bool {
@@ -22,14 +20,14 @@ pub(super) fn distance(of_first: &ComparableValue) -> Option<f64> {
 }
 
 /// The cell of a percentage: within the control, or of values whose runs may be those of one machine, it is no difference.
-pub(super) fn beside(fraction: &Propagated, may_equal: bool, distance: Option<f64>, all: bool) -> Words {
+pub(super) fn beside(fraction: &Propagated, may_equal: bool, distance: Option<f64>, all: bool) -> Message {
     let shown = cell_of(fraction, all);
     if may_equal || is_within(1.0 + fraction.value, distance) { no_difference(&shown) } else { shown }
 }
 
 /// What says nothing, with that behind it.
-pub(super) fn no_difference(shown: &Words) -> Words {
-    words(say!("{shown} (no difference)"))
+pub(super) fn no_difference(shown: &Message) -> Message {
+    say!("{shown} (no difference)")
 }
 
 /// Whether a ratio is no farther from one than halves of the first environment's runs are, whichever way: a fifth is −80 % and five
@@ -39,8 +37,8 @@ pub(super) fn is_within(ratio: f64, distance: Option<f64>) -> bool {
 }
 
 /// The cell of a control: how much more one half comes to than the other.
-pub(super) fn cell(distance: Option<f64>) -> Words {
-    same(distance.map_or_else(|| "–".to_owned(), |distance| format!("±{:.2} %", distance.exp_m1() * 100.0)))
+pub(super) fn cell(distance: Option<f64>) -> Message {
+    Message::plain(distance.map_or_else(|| "–".to_owned(), |distance| format!("±{:.2} %", distance.exp_m1() * 100.0)))
 }
 
 /// The head of the column, or a row's, in which the controls stand.
@@ -54,13 +52,13 @@ mod tests {
     fn what_chance_may_have_made_is_no_difference() {
         let shown = |value, may_equal, distance: Option<f64>| {
             let fraction = Propagated { value, interval: Some((value - 0.001, value + 0.001)) };
-            beside(&fraction, may_equal, distance.map(f64::ln_1p), false).en
+            beside(&fraction, may_equal, distance.map(f64::ln_1p), false).to_string()
         };
         assert_eq!(shown(0.01, false, Some(0.02)), "+1.00 % (no difference)");
         assert_eq!((shown(0.01, false, Some(0.005)), shown(0.01, false, None)), ("+1.00 %".into(), "+1.00 %".into()));
         // A control that happens to be small proves nothing where the runs of both may be those of one machine.
         assert_eq!(shown(0.01, true, Some(0.001)), "+1.00 % (no difference)");
-        assert_eq!((cell(Some(0.02_f64.ln_1p())).en.as_str(), cell(None).en.as_str()), ("±2.00 %", "–"));
+        assert_eq!([cell(Some(0.02_f64.ln_1p())), cell(None)].map(|cell| cell.to_string()), ["±2.00 %", "–"]);
     }
 
     #[test]

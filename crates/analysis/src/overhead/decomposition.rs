@@ -1,7 +1,7 @@
 //! The cost of an operation, taken apart: inside the kernel, with interrupts on, from user space, and all of it in further
 //! environments, each over the plain operation inside the kernel of the first, which is as fast as the hardware goes.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Message, Params};
 use hostmark_say::say;
 
 use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
@@ -10,8 +10,6 @@ use super::names::{of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::ComparableValue;
 use super::{Row, Table, cell_of, control, layers, ratio};
-use crate::bilingual::same;
-use crate::words;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
 pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec<Table> {
@@ -37,14 +35,14 @@ fn is_measured(sheet: &Sheet, environment: usize, side: Space) -> bool {
 /// A table with a row for each operation and a column for each of `points`.
 fn table(
     sheet: &Sheet,
-    title: Text<String>,
+    title: Message,
     points: &[Params],
-    cell: impl Fn(usize, &Params) -> Result<Text<String>, Text<String>>,
+    cell: impl Fn(usize, &Params) -> Result<Message, Message>,
 ) -> Table {
     let mut table = Table { title, columns: points.iter().map(at).collect(), ..Table::default() };
     for (index, operation) in sheet.operations() {
         let cells = points.iter().map(|point| cell(index, point).unwrap_or_else(|why| table.without(why))).collect();
-        table.rows.push(Row { label: operation.name.to_owned_text(), cells });
+        table.rows.push(Row { label: operation.name.into(), cells });
     }
     table
 }
@@ -54,7 +52,7 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
         return None;
     }
     let (place, runs) = (side_of(&sheet.environments[environment], side), sheet.environments[environment].runs.len());
-    let title = words(say!("{place}: typical values of {runs:run}"));
+    let title = say!("{place}: typical values of {runs:run}");
     let points = sheet.points(side);
     let shown = |value: &ComparableValue| if all { value.text_with_interval() } else { value.text() };
     let mut table =
@@ -63,10 +61,12 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
         let of = |point| sheet.figure(environment, index, side, point)?.batch.as_ref();
         let batches: Vec<Option<&ComparableValue>> = points.iter().map(of).collect();
         batches.iter().any(Option::is_some).then(|| Row {
-            label: words(say!("{operation}, cycles of 10 000", operation = operation.name)),
+            label: say!("{operation}, cycles of 10 000", operation = operation.name),
             cells: batches
                 .iter()
-                .map(|batch| same(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.value))))
+                .map(|batch| {
+                    Message::plain(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.value)))
+                })
                 .collect(),
         })
     };
@@ -78,8 +78,8 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
             figure.batch.as_ref().or(figure.value.as_ref().ok())?.mean_text()
         };
         Row {
-            label: words(say!("{operation}, mean ± deviation", operation = operation.name)),
-            cells: points.iter().map(|point| of(point).unwrap_or_else(|| same("–"))).collect(),
+            label: say!("{operation}, mean ± deviation", operation = operation.name),
+            cells: points.iter().map(|point| of(point).unwrap_or_else(|| Message::plain("–"))).collect(),
         }
     };
     if all {
@@ -88,7 +88,7 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
     Some(table)
 }
 
-fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<String>, all: bool) -> Option<Table> {
+fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Message, all: bool) -> Option<Table> {
     let points = sheet.measured_points(side);
     // A base that stands over itself alone tells nothing.
     let is_shown = points.iter().any(|point| !sheet.is_base(environment, side, point));
@@ -112,9 +112,9 @@ fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<Strin
 }
 
 /// A row for each operation with what the first environment's halves differ by at each of `points`.
-fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> Text<String>) -> Vec<Row> {
+fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> Message) -> Vec<Row> {
     let row = |(index, operation): (usize, &FamilyOperation)| Row {
-        label: words(say!("{operation}, {head}", operation = operation.name, head = control::TITLE)),
+        label: say!("{operation}, {head}", operation = operation.name, head = control::TITLE),
         cells: points.iter().map(|point| cell(index, point)).collect(),
     };
     let operations = sheet.operations().filter(|_| sheet.is_controlled());
@@ -133,7 +133,7 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     let place = side_of(&sheet.environments[environment], Space::Kernel);
     let of = of_rates(sheet);
     let mut table = Table {
-        title: words(say!("Interrupt overhead: {place}, irq=on over irq=off{of}")),
+        title: say!("Interrupt overhead: {place}, irq=on over irq=off{of}"),
         columns: pairs
             .iter()
             .map(|(_, on)| at(&Params(on.0.iter().filter(|(axis, _)| axis == BIND).cloned().collect())))
@@ -149,7 +149,7 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
             Ok(control::beside(&over, on_value.may_equal(off_value), distance, all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
-        table.rows.push(Row { label: operation.name.to_owned_text(), cells });
+        table.rows.push(Row { label: operation.name.into(), cells });
     }
     let with: Vec<Params> = pairs.into_iter().map(|(_, on)| on).collect();
     let of = |operation, point: &Params| control::cell(sheet.control(operation, Space::Kernel, point));

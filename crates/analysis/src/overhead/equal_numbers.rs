@@ -1,11 +1,10 @@
 //! As many runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
 
-use hostmark_model::{CaseRecord, Message, Text};
+use hostmark_model::{CaseRecord, Message};
 use hostmark_say::say;
 
 use super::Environment;
 use crate::stream_times::passes;
-use crate::words;
 
 /// How many runs of each side count, and how many passes of each run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,22 +25,22 @@ impl Numbers {
     }
 
     /// What does not count, told.
-    pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Text<String>> {
+    pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Message> {
         let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
             let (name, runs, all) = (one.name, self.runs, side.len());
-            words(match runs {
+            match runs {
                 1 => say!(
                     "{name}: the first of {all} runs counts, as many as every side has: the best of more is higher"
                 ),
                 _ => say!(
                     "{name}: the first {runs} of {all} runs counts, as many as every side has: the best of more is higher"
                 ),
-            })
+            }
         });
         let measured = || sides.iter().flat_map(|side| side.iter()).filter_map(|case| case.measured());
         let most = measured().filter_map(passes).max();
         let passes = self.passes.zip(most).filter(|(count, most)| count < most).map(|(count, most)| {
-            words(say!("the first {count} passes of each run count, of up to {most}: as many as every run has"))
+            say!("the first {count} passes of each run count, of up to {most}: as many as every run has")
         });
         surplus.chain(passes).chain(unequal(measured().filter_map(|one| one.notes.get(PASSES)))).collect()
     }
@@ -51,12 +50,12 @@ impl Numbers {
 const PASSES: &str = "passes";
 
 /// Outputs of STREAM have the best pass alone: of other numbers of passes nothing can be left out.
-fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Text<String>> {
+fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Message> {
     let mut all: Vec<&str> = noted.map(String::as_str).filter(|passes| !passes.is_empty()).collect();
     all.sort_unstable();
     all.dedup();
     (all.len() > 1).then(|| {
         let passes = Message::joined(all, say!(" and "));
-        words(say!("STREAM made {passes} passes: the best of more is higher"))
+        say!("STREAM made {passes} passes: the best of more is higher")
     })
 }

@@ -1,7 +1,7 @@
 //! The layers side by side: what an operation takes from user space and inside the kernel of each environment, and what lies
 //! between two of these.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Message, Params, Text};
 use hostmark_say::say;
 
 use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
@@ -9,9 +9,7 @@ use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
 use super::value::ComparableValue;
 use super::{Row, Table, control};
-use crate::bilingual::{each, joined, same};
 use crate::propagated::Propagated;
-use crate::words;
 
 /// An environment's side: a column of the values.
 type Column = (usize, Space);
@@ -27,7 +25,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
         .flat_map(|(index, operation)| bindings.iter().map(move |binding| BoundOperation { index, operation, binding }))
         .collect();
     let mut values = Table {
-        title: term!("Side by side").to_owned_text(),
+        title: term!("Side by side").into(),
         columns: columns.iter().map(|column| short(sheet, *column)).collect(),
         ..Table::default()
     };
@@ -47,7 +45,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
 fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[LayerStep], own: &[Column], all: bool) -> Table {
     let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
     let mut table = Table {
-        title: words(say!("What each layer adds, in the time of an operation: {name}")),
+        title: say!("What each layer adds, in the time of an operation: {name}"),
         columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };
@@ -64,7 +62,7 @@ fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[LayerStep], own: &[
     }
     table.rows.extend(own.iter().map(|column| {
         let (head, name) = (control::TITLE, short(sheet, *column));
-        let label = each(|lang| format!("{}: {}", head.get(lang), name.get(lang)));
+        let label = Message::joined([head.into(), name], ": ");
         Row { label, cells: places.iter().map(|place| control::cell(distance(column.1, place))).collect() }
     }));
     table
@@ -78,18 +76,18 @@ struct BoundOperation<'a> {
 }
 
 impl BoundOperation<'_> {
-    fn label(&self) -> Text<String> {
+    fn label(&self) -> Message {
         match self.binding.0.is_empty() {
-            true => self.operation.name.to_owned_text(),
-            false => joined(&[self.operation.name.to_owned_text(), at(self.binding)], Text { en: " ", zh: " " }),
+            true => self.operation.name.into(),
+            false => Message::joined([self.operation.name.into(), at(self.binding)], Text { en: " ", zh: " " }),
         }
     }
 }
 
 /// A side of an environment in few letters.
-fn short(sheet: &Sheet, (environment, side): Column) -> Text<String> {
+fn short(sheet: &Sheet, (environment, side): Column) -> Message {
     let (name, side) = (sheet.environments[environment].name, side.short());
-    each(|lang| format!("{name} {}", side.get(lang)))
+    Message::joined([Message::plain(name), side.into()], " ")
 }
 
 /// The sides that were measured: of the first environment from the outside inwards, of the others from the inside outwards,
@@ -134,7 +132,7 @@ fn found<'a>(
     sheet: &'a Sheet,
     (environment, side): Column,
     place: &BoundOperation,
-) -> Result<&'a ComparableValue, Text<String>> {
+) -> Result<&'a ComparableValue, Message> {
     sheet.value(environment, place.index, side, &point(sheet, side, place.binding))
 }
 
@@ -163,7 +161,7 @@ fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<LayerStep> {
 
 impl LayerStep {
     /// What the layer is, and its two sides.
-    fn title(&self, sheet: &Sheet) -> Text<String> {
+    fn title(&self, sheet: &Sheet) -> Message {
         const OS: Text = term!("OS");
         let layer = match self.kind {
             _ if self.of.0 == self.over.0 => OS,
@@ -173,12 +171,12 @@ impl LayerStep {
             EnvironmentKind::First | EnvironmentKind::Other => term!("environment"),
         };
         let (of, over) = (short(sheet, self.of), short(sheet, self.over));
-        each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))
+        Message::joined([layer.into(), Message::joined([of, over], " / ")], ": ")
     }
 
-    fn over(&self, sheet: &Sheet, place: &BoundOperation) -> Result<(Propagated, bool), Text<String>> {
+    fn over(&self, sheet: &Sheet, place: &BoundOperation) -> Result<(Propagated, bool), Message> {
         let (Ok(of), Ok(over)) = (found(sheet, self.of, place), found(sheet, self.over, place)) else {
-            return Err(same("–"));
+            return Err(Message::plain("–"));
         };
         let (environment, side) = self.of;
         let figure = sheet.figure(environment, place.index, side, &point(sheet, side, place.binding));

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{Run, Text, size_text};
+use hostmark_model::{Message, Run, Text, size_text};
 use hostmark_say::say;
 
 use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
-use crate::bilingual::{COMMA, Words, joined, same};
-use crate::words;
+use crate::bilingual::COMMA;
 
 /// Digits of a digest that tell two programs apart.
 const DIGITS: usize = 12;
@@ -18,8 +17,8 @@ pub(super) fn table(environments: &[Environment]) -> Table {
     const HEADS: [Text; 6] =
         [term!("runs"), term!("CPUs"), term!("memory"), term!("kernel"), term!("under"), term!("program's SHA-256")];
     Table {
-        title: term!("Environments").to_owned_text(),
-        columns: HEADS.into_iter().map(|head| head.to_owned_text()).collect(),
+        title: term!("Environments").into(),
+        columns: HEADS.into_iter().map(|head| head.into()).collect(),
         rows: environments.iter().map(row).collect(),
         ..Table::default()
     }
@@ -31,27 +30,27 @@ fn row(environment: &Environment) -> Row {
     let kernel = distinct(environment, |run| Some(run.host.kernel.release.clone()));
     let program = distinct(environment, |run| Some(run.tool.digest.as_ref()?.chars().take(DIGITS).collect()));
     let cells = [
-        same(environment.runs.len().to_string()),
-        same(cpus.unwrap_or_default()),
-        same(bytes.unwrap_or_default()),
+        Message::plain(environment.runs.len().to_string()),
+        Message::plain(cpus.unwrap_or_default()),
+        Message::plain(bytes.unwrap_or_default()),
         kernel,
     ];
     let cells = cells.into_iter().chain([under(environment), program]);
-    Row { label: same(environment.name), cells: cells.map(filled).collect() }
+    Row { label: Message::plain(environment.name), cells: cells.map(filled).collect() }
 }
 
 /// What the runs say, each text once.
-fn distinct(environment: &Environment, of: impl Fn(&Run) -> Option<String>) -> Words {
+fn distinct(environment: &Environment, of: impl Fn(&Run) -> Option<String>) -> Message {
     let all: BTreeSet<String> = environment.runs.iter().filter_map(|run| of(run)).collect();
-    same(all.into_iter().collect::<Vec<_>>().join(" | "))
+    Message::plain(all.into_iter().collect::<Vec<_>>().join(" | "))
 }
 
-fn filled(cell: Words) -> Words {
-    if cell.en.is_empty() { same("–") } else { cell }
+fn filled(cell: Message) -> Message {
+    if cell.is_empty() { Message::plain("–") } else { cell }
 }
 
 /// The virtual machine, the hypervisor, the container.
-fn under(environment: &Environment) -> Words {
+fn under(environment: &Environment) -> Message {
     let Some(guest) = environment.guest() else {
         let of = |run: &Run| run.host.virtualization.hypervisor.clone().or(run.host.virtualization.container.clone());
         return distinct(environment, of);
@@ -59,11 +58,11 @@ fn under(environment: &Environment) -> Words {
     let backing = &guest.backing;
     let pinned: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
     let pinned = pinned.join(" ");
-    let on = words(say!("on CPUs {pinned}"));
+    let on = say!("on CPUs {pinned}");
     let parts = [
-        same(format!("{} {}", guest.accel, guest.machine)),
-        words(say!("{backing} pages")),
-        if pinned.is_empty() { Words::default() } else { on },
+        Message::plain(format!("{} {}", guest.accel, guest.machine)),
+        say!("{backing} pages"),
+        if pinned.is_empty() { Message::default() } else { on },
     ];
-    joined(&parts, COMMA)
+    Message::joined(parts, COMMA)
 }

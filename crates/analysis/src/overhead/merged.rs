@@ -1,8 +1,8 @@
 //! Remarks of several runs that differ in their figures alone, told once.
 
-use crate::bilingual::{SEMICOLON, each};
+use crate::bilingual::SEMICOLON;
 use crate::{spoken, words};
-use hostmark_model::Text;
+use hostmark_model::{Lang, Text};
 use hostmark_say::say;
 
 /// What stands in brackets in so many runs is told of each.
@@ -52,12 +52,13 @@ impl<'a> EnvironmentKind<'a> {
     }
 
     fn text(&self, of: usize) -> Text<String> {
-        let text = each(|lang| {
+        let text = |lang| {
             let all = self.remarks.iter().map(|one| one.get(lang)).collect();
             joined(all, [term!(" to "), SEMICOLON].map(|word| word.say(lang)), |more| {
                 spoken(&say!("; {more} more"), lang)
             })
-        });
+        };
+        let text = Text { en: text(Lang::En), zh: text(Lang::Zh) };
         let runs = self.runs.len();
         match of {
             1 => text,
@@ -149,11 +150,12 @@ impl<'a> RemarkPiece<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bilingual::same;
 
     fn merged_texts(runs: &[&[&str]]) -> Vec<String> {
-        let runs: Vec<Vec<Text<String>>> =
-            runs.iter().map(|run| run.iter().map(|text| same(*text)).collect()).collect();
+        let runs: Vec<Vec<Text<String>>> = runs
+            .iter()
+            .map(|run| run.iter().map(|text| Text { en: *text, zh: *text }.to_owned_text()).collect())
+            .collect();
         merged(runs.iter().map(Vec::as_slice)).into_iter().map(|text| text.en).collect()
     }
 

@@ -19,12 +19,12 @@ mod sheet;
 mod stream;
 mod value;
 
-use hostmark_model::{CaseRecord, Guest, Run, Text};
+use hostmark_model::{CaseRecord, Guest, Message, Run, Text};
 
 pub use conclusions::{ClaimVerdict, LayerConclusion};
 
 use crate::bars::Bars;
-use crate::bilingual::same;
+use crate::bilingual::COLON;
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
 use family::FAMILIES;
@@ -59,7 +59,7 @@ pub struct TableGroup {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overhead {
     /// What a reader must know before the tables.
-    pub remarks: Vec<Text<String>>,
+    pub remarks: Vec<Message>,
     /// None of them is empty.
     pub parts: Vec<TableGroup>,
     /// What follows, as far as these runs tell.
@@ -168,15 +168,20 @@ fn over(fraction: f64) -> String {
     }
 }
 
+/// Why a value says nothing of another.
+fn not_comparable(why: Message) -> Message {
+    Message::joined([term!("not comparable").into(), why], COLON)
+}
+
 /// A ratio as a percentage of something: `95.93 %`.
 fn of(ratio: f64) -> String {
     format!("{:.2} %", ratio * 100.0)
 }
 
 /// The cell of a fraction over a base, with its interval where `all` is shown.
-fn cell_of(fraction: &Propagated, all: bool) -> Text<String> {
+fn cell_of(fraction: &Propagated, all: bool) -> Message {
     match fraction.interval.filter(|_| all) {
-        Some((low, high)) => same(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
-        None => same(over(fraction.value)),
+        Some((low, high)) => Message::plain(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
+        None => Message::plain(over(fraction.value)),
     }
 }

@@ -1,13 +1,12 @@
 //! What the tables of an environment are called, by what its runs say of themselves.
 
-use hostmark_model::{ISOLATE, Text};
+use hostmark_model::{ISOLATE, Message, Text};
 use hostmark_say::say;
 
 use super::Environment;
 use super::family::Space;
 use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
-use crate::words;
 
 /// The layers that an environment's run names, in brackets; empty where it names none.
 fn layers(environment: &Environment) -> String {
@@ -16,33 +15,33 @@ fn layers(environment: &Environment) -> String {
 }
 
 /// What a side of an environment costs over the base.
-pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environment) -> Text<String> {
+pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environment) -> Message {
     let (name, layers) = (environment.name, layers(environment));
     match (kind, side) {
-        (EnvironmentKind::First, Space::Kernel) => term!("Kernel overhead").to_owned_text(),
-        (EnvironmentKind::First, Space::User) => term!("OS overhead").to_owned_text(),
-        (EnvironmentKind::Guest, Space::Kernel) => term!("Hypervisor + kernel overhead").to_owned_text(),
-        (EnvironmentKind::Guest, Space::User) => term!("Hypervisor + guest OS overhead").to_owned_text(),
-        (EnvironmentKind::Container, Space::Kernel) => words(say!("Container layers{layers} + kernel overhead")),
-        (EnvironmentKind::Container, Space::User) => words(say!("Container layers{layers} + OS overhead")),
-        (EnvironmentKind::Free, Space::Kernel) => term!("Kernel overhead with all of the machine").to_owned_text(),
-        (EnvironmentKind::Free, Space::User) => term!("OS overhead with all of the machine").to_owned_text(),
-        (EnvironmentKind::Other, Space::Kernel) => words(say!("{name} + kernel overhead")),
-        (EnvironmentKind::Other, Space::User) => words(say!("{name} + OS overhead")),
+        (EnvironmentKind::First, Space::Kernel) => term!("Kernel overhead").into(),
+        (EnvironmentKind::First, Space::User) => term!("OS overhead").into(),
+        (EnvironmentKind::Guest, Space::Kernel) => term!("Hypervisor + kernel overhead").into(),
+        (EnvironmentKind::Guest, Space::User) => term!("Hypervisor + guest OS overhead").into(),
+        (EnvironmentKind::Container, Space::Kernel) => say!("Container layers{layers} + kernel overhead"),
+        (EnvironmentKind::Container, Space::User) => say!("Container layers{layers} + OS overhead"),
+        (EnvironmentKind::Free, Space::Kernel) => term!("Kernel overhead with all of the machine").into(),
+        (EnvironmentKind::Free, Space::User) => term!("OS overhead with all of the machine").into(),
+        (EnvironmentKind::Other, Space::Kernel) => say!("{name} + kernel overhead"),
+        (EnvironmentKind::Other, Space::User) => say!("{name} + OS overhead"),
     }
 }
 
 /// The name of an environment's side; the side alone where the environment has no name.
-pub(super) fn side_of(environment: &Environment, side: Space) -> Text<String> {
+pub(super) fn side_of(environment: &Environment, side: Space) -> Message {
     let (name, side) = (environment.name, side.name());
     if name.is_empty() {
-        return side.to_owned_text();
+        return side.into();
     }
-    words(say!("{name}, {side}"))
+    say!("{name}, {side}")
 }
 
 /// The title of the percentages of a side of an environment.
-pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: EnvironmentKind) -> Text<String> {
+pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: EnvironmentKind) -> Message {
     let here = &sheet.environments[environment];
     let place = side_of(here, side);
     let Some(base) = &sheet.base else { return place };
@@ -50,10 +49,10 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
     // Without the kernel's side it is not the OS that the base lacks.
     let name = match base.side {
         Space::Kernel => overhead(kind, side, here),
-        Space::User => term!("Overhead").to_owned_text(),
+        Space::User => term!("Overhead").into(),
     };
     let of = of_rates(sheet);
-    words(say!("{name}: {place}, over {over}, {point}{of}"))
+    say!("{name}: {place}, over {over}, {point}{of}")
 }
 
 /// What a title of percentages ends with where rates were turned into times.

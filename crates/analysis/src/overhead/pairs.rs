@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{CaseRecord, Message, Text};
+use hostmark_model::{CaseRecord, Message};
 use hostmark_say::say;
 use hostmark_stats::compare::benjamini_hochberg;
 
 use super::value::{ComparableValue, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
-use crate::bilingual::{COMMA, same};
+use crate::bilingual::COMMA;
 use crate::difference::FALSE_DISCOVERIES;
 use crate::propagated::Propagated;
-use crate::words;
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
@@ -50,11 +49,11 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     if ids.is_empty() {
         return None;
     }
-    let over = words(say!("over {name}", name = first.name));
-    let columns = others.iter().flat_map(|other| [same(other.name), over.clone()]);
+    let over = say!("over {name}", name = first.name);
+    let columns = others.iter().flat_map(|other| [Message::plain(other.name), over.clone()]);
     let mut table = Table {
-        title: words(say!("Every case that was measured in several environments, over {name}", name = first.name)),
-        columns: std::iter::once(same(first.name)).chain(columns).chain(of_control(first)).collect(),
+        title: say!("Every case that was measured in several environments, over {name}", name = first.name),
+        columns: std::iter::once(Message::plain(first.name)).chain(columns).chain(of_control(first)).collect(),
         ..Table::default()
     };
     let equal = others.iter().map(|other| equal(first, other, &ids)).collect::<Vec<_>>();
@@ -82,12 +81,12 @@ fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashS
 /// A case in every environment, each but the first over the first.
 fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>], id: &str, all: bool) -> Option<Row> {
     let (first, others) = environments.split_first()?;
-    let (label, base) = (same(first.typed_id(id)), ComparableValue::of(first, id).ok()?);
+    let (label, base) = (Message::plain(first.typed_id(id)), ComparableValue::of(first, id).ok()?);
     let distance = control::distance(&base);
     let mut cells = vec![base.text()];
     for (other, equal) in others.iter().zip(equal) {
         match ComparableValue::of(other, id) {
-            Err(why) => cells.extend([table.lacking(why, other.name, &label), same("–")]),
+            Err(why) => cells.extend([table.lacking(why, other.name, &label), Message::plain("–")]),
             Ok(value) => {
                 let over = compared(first, other, id, &value, &base);
                 let over = over.map(|fraction| control::beside(&fraction, equal.contains(id), distance, all));
@@ -105,7 +104,7 @@ fn group_of(id: &str) -> &str {
 }
 
 /// The groups of `ids` with their heads, the one that pays most first; those of which that is not told come last, in order.
-fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> Vec<(&'a str, Text<String>)> {
+fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> Vec<(&'a str, Message)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for id in ids {
         match groups.iter_mut().find(|(group, _)| *group == group_of(id)) {
@@ -119,10 +118,10 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
         let most = each().filter(|(other, _)| !other.is_free()).map(|(_, cost)| cost).fold(f64::NEG_INFINITY, f64::max);
         let shown: Vec<String> = each().map(|(other, cost)| format!("{} {}", other.name, super::over(cost))).collect();
         let head = match shown.is_empty() {
-            true => same(group),
+            true => Message::plain(group),
             false => {
                 let shown = Message::joined(shown, COMMA);
-                words(say!("{group}: median of its cases, in time: {shown}"))
+                say!("{group}: median of its cases, in time: {shown}")
             }
         };
         (most, group, head)
@@ -149,7 +148,7 @@ pub(super) fn compared(
     id: &str,
     value: &ComparableValue,
     base: &ComparableValue,
-) -> Result<Propagated, Text<String>> {
+) -> Result<Propagated, Message> {
     value.over_alike(base)?;
     match alike::unlike_by_id(first, other, id) {
         Some(why) => Err(why),
@@ -158,8 +157,8 @@ pub(super) fn compared(
 }
 
 /// The head of the column of controls, where there are any.
-fn of_control(first: &Environment) -> Option<Text<String>> {
-    control::is_there(first).then(|| control::TITLE.to_owned_text())
+fn of_control(first: &Environment) -> Option<Message> {
+    control::is_there(first).then(|| control::TITLE.into())
 }
 
 /// All cases of the group of `base` with its unit, over `base`, in every environment.
@@ -182,16 +181,16 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
         for other in &environments[1..] {
             let there = ComparableValue::of(other, id);
             cells.push(there.as_ref().map_or_else(Clone::clone, ComparableValue::text));
-            cells.push(there.as_ref().map_or_else(|_| same("–"), over));
+            cells.push(there.as_ref().map_or_else(|_| Message::plain("–"), over));
         }
         cells.extend(control::is_there(first).then(|| control::cell(distance)));
-        rows.push(Row { label: same(first.typed_id(id)), cells });
+        rows.push(Row { label: Message::plain(first.typed_id(id)), cells });
     }
     let id = first.typed_id(&base.id);
-    let over = term!("over the base").to_owned_text();
+    let over = Message::from(term!("over the base"));
     Some(Table {
-        title: words(say!("Over {id} of {name} ({value})", name = first.name, value = value.text())),
-        columns: (environments.iter().flat_map(|environment| [same(environment.name), over.clone()]))
+        title: say!("Over {id} of {name} ({value})", name = first.name, value = value.text()),
+        columns: (environments.iter().flat_map(|environment| [Message::plain(environment.name), over.clone()]))
             .chain(of_control(first))
             .collect(),
         rows,

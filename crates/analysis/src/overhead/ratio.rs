@@ -1,13 +1,13 @@
 //! How many times as long a write takes as a read, and how far samples scatter around their mean.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Message, Params};
 
 use super::family::{SPACES, Space};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{ComparableValue, middle};
 use super::{Row, Table};
-use crate::bilingual::same;
+use crate::bilingual::COMMA;
 use crate::format::{number, percent};
 use crate::propagated::{Propagated, propagated_ratio};
 
@@ -55,28 +55,24 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
         for side in SPACES {
             let pairs = pairs(sheet, environment, side);
             let Some(mean) = propagated_ratio(&pairs.times, mean_ratio) else { continue };
-            let each: Vec<(Text<String>, Propagated)> = (pairs.points.iter().map(at))
+            let each: Vec<(Message, Propagated)> = (pairs.points.iter().map(at))
                 .zip(pairs.times.chunks_exact(2))
                 .filter_map(|(at, times)| Some((at, propagated_ratio(times, mean_ratio)?)))
                 .collect();
             means.push(mean.value);
-            let list = |lang: fn(&Text<String>) -> &str| {
-                let parts: Vec<String> =
-                    each.iter().map(|(at, ratio)| format!("{} {}", lang(at), times(ratio, all))).collect();
-                parts.join("  ")
-            };
-            let cells = vec![same(times(&mean, all)), Text { en: list(|at| &at.en), zh: list(|at| &at.zh) }];
+            let each = each.into_iter().map(|(at, ratio)| Message::joined([at, times(&ratio, all).into()], " "));
+            let cells = vec![times(&mean, all).into(), Message::joined(each, "  ")];
             rows.push(Row { label: side_of(&sheet.environments[environment], side), cells });
         }
     }
     let mean = (means.len() > 1).then(|| means.iter().sum::<f64>() / means.len() as f64);
     rows.extend(mean.map(|mean| Row {
-        label: term!("mean of these").to_owned_text(),
-        cells: vec![same(two_digits(mean)), same("–")],
+        label: term!("mean of these").into(),
+        cells: vec![Message::plain(two_digits(mean)), Message::plain("–")],
     }));
     (!rows.is_empty()).then(|| Table {
-        title: term!("Write/read ratio: what a write takes, in times of a read").to_owned_text(),
-        columns: vec![term!("mean").to_owned_text(), term!("each").to_owned_text()],
+        title: term!("Write/read ratio: what a write takes, in times of a read").into(),
+        columns: vec![term!("mean").into(), term!("each").into()],
         rows,
         ..Table::default()
     })
@@ -109,19 +105,17 @@ pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
                     continue;
                 };
                 let (place, name) = (side_of(here, side), operation.name);
-                let label =
-                    Text { en: format!("{}, {}", place.en, name.en), zh: format!("{}，{}", place.zh, name.zh) };
-                rows.push(Row { label, cells: [*least, middle, *most].map(|part| same(percent(part))).into() });
+                let label = Message::joined([place, name.into()], COMMA);
+                rows.push(Row {
+                    label,
+                    cells: [*least, middle, *most].map(|part| Message::plain(percent(part))).into(),
+                });
             }
         }
     }
     (!rows.is_empty()).then(|| Table {
-        title: term!("Deviation/mean of all samples, over the columns above").to_owned_text(),
-        columns: vec![
-            term!("least").to_owned_text(),
-            term!("middle").to_owned_text(),
-            term!("greatest").to_owned_text(),
-        ],
+        title: term!("Deviation/mean of all samples, over the columns above").into(),
+        columns: vec![term!("least").into(), term!("middle").into(), term!("greatest").into()],
         rows,
         ..Table::default()
     })

@@ -8,39 +8,38 @@ use super::family::Space;
 use super::merged::merged;
 use super::sheet::Sheet;
 use super::{Environment, control};
-use crate::words;
 use crate::{format, guest};
 
 /// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
 /// measured often enough to be held against itself.
-pub(super) fn of_machines(environments: &[Environment]) -> Vec<Text<String>> {
-    let each = |of: fn(&Environment) -> Vec<Text<String>>| environments.iter().flat_map(of);
+pub(super) fn of_machines(environments: &[Environment]) -> Vec<Message> {
+    let each = |of: fn(&Environment) -> Vec<Message>| environments.iter().flat_map(of);
     let control = uncontrolled(environments);
     each(emulated).chain(each(disturbances)).chain(differences(environments)).chain(control).collect()
 }
 
 /// Of the figures: which are no proof, and why the kernel's side is missing.
-pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Text<String>> {
+pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Message> {
     doubted(sheets).into_iter().chain(without_kernel(sheets)).collect()
 }
 
 /// What the runs tell of their machine's time, each kind once.
-fn disturbances(environment: &Environment) -> Vec<Text<String>> {
+fn disturbances(environment: &Environment) -> Vec<Message> {
     let name = environment.name;
     let remarks = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
     // Of a guest that is known to be emulated the first remark says so already.
     let is_new = |remark: &Text<String>| !(environment.is_emulated() && remark.en.starts_with(IN_SOFTWARE.en));
-    let named = |remark: Text<String>| words(say!("{name}: {remark}"));
+    let named = |remark: Text<String>| say!("{name}: {remark}");
     remarks.into_iter().filter(is_new).map(named).collect()
 }
 
 /// The hypervisor that signs as itself where it executes without the processor's help.
 const EMULATOR: &str = "qemu";
 
-fn emulated(environment: &Environment) -> Vec<Text<String>> {
+fn emulated(environment: &Environment) -> Vec<Message> {
     let name = environment.name;
     if let Some(remark) = environment.runs.iter().find_map(|run| guest::warning(run)) {
-        return vec![Text { en: format!("{name} was {}", remark.en), zh: format!("{name} {}", remark.zh) }];
+        return vec![say!("{name} was {remark}")];
     }
     // Where it is known what carries the instructions out, nothing has to be supposed.
     let is_supposed = |run: &&&hostmark_model::Run| {
@@ -48,38 +47,38 @@ fn emulated(environment: &Environment) -> Vec<Text<String>> {
     };
     let found = environment.runs.iter().find(is_supposed);
     let remark = |_| {
-        words(say!(
+        say!(
             "{name} runs in QEMU, and its processor does not name KVM: if QEMU emulates it, its figures say nothing about \
              hardware"
-        ))
+        )
     };
     found.into_iter().map(remark).collect()
 }
 
 /// That the first environment cannot be held against itself.
-fn uncontrolled(environments: &[Environment]) -> Option<Text<String>> {
+fn uncontrolled(environments: &[Environment]) -> Option<Message> {
     let (first, others) = environments.split_first()?;
     let name = first.name;
     (!others.is_empty() && !control::is_there(first))
-        .then(|| words(say!("{name} has one run: without a second one no percentage has an A/A control beside it")))
+        .then(|| say!("{name} has one run: without a second one no percentage has an A/A control beside it"))
 }
 
 /// How many figures of an environment were disturbed.
-fn doubted(sheets: &[Sheet]) -> Vec<Text<String>> {
+fn doubted(sheets: &[Sheet]) -> Vec<Message> {
     let Some(environments) = sheets.first().map(|sheet| sheet.environments) else { return Vec::new() };
     let remark = |(index, environment): (usize, &Environment)| {
         let of_environment = sheets.iter().flat_map(|sheet| &sheet.figures).filter(|one| one.environment == index);
         let values: Vec<bool> = of_environment.filter_map(|one| Some(one.value.as_ref().ok()?.is_doubted)).collect();
         let (name, all, count) = (environment.name, values.len(), values.iter().filter(|is| **is).count());
-        (count > 0).then(|| words(say!("{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
-                 stopped them): no conclusion stands on these")))
+        (count > 0).then(|| say!("{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
+                 stopped them): no conclusion stands on these"))
     };
     environments.iter().enumerate().filter_map(remark).collect()
 }
 
 /// Of which environments nothing was measured inside the kernel, by each reason once.
-fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
-    let mut reasons: Vec<(&Text<String>, Vec<&str>)> = Vec::new();
+fn without_kernel(sheets: &[Sheet]) -> Vec<Message> {
+    let mut reasons: Vec<(&Message, Vec<&str>)> = Vec::new();
     for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
     {
         let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Space::Kernel);
@@ -94,15 +93,15 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
             None => reasons.push((why, vec![name])),
         }
     }
-    let remark = |(why, names): (&Text<String>, Vec<&str>)| {
+    let remark = |(why, names): (&Message, Vec<&str>)| {
         let names = Message::joined(names, term!(", ", "list"));
-        words(say!("{names}: nothing was measured inside the kernel ({why})"))
+        say!("{names}: nothing was measured inside the kernel ({why})")
     };
     reasons.into_iter().map(remark).collect()
 }
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.
-fn differences(environments: &[Environment]) -> Vec<Text<String>> {
+fn differences(environments: &[Environment]) -> Vec<Message> {
     let size = |environment: &Environment| (cpus_of(environment), memory(environment));
     let Some(first) = environments.first() else { return Vec::new() };
     let (cpus, bytes) = size(first);
@@ -115,8 +114,8 @@ fn differences(environments: &[Environment]) -> Vec<Text<String>> {
         let (ours, theirs) = (text(cpus, bytes)?, text(others, their_bytes)?);
         let is_alike = others == cpus && is_as_large(bytes, their_bytes);
         let (one, two) = (first.name, other.name);
-        (!is_alike).then(|| words(say!("{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
-                 cases of many threads or large buffers are compared")))
+        (!is_alike).then(|| say!("{one} has {ours}, {two} {theirs}: hold the first to the size of the second (--cpu, a memory limit) before \
+                 cases of many threads or large buffers are compared"))
     };
     environments[1..].iter().filter(|other| !other.is_free()).filter_map(remark).collect()
 }

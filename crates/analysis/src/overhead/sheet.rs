@@ -1,13 +1,12 @@
 //! All figures of a family in all environments, and the one that the others are held against.
 
-use hostmark_model::{CaseRecord, Params, Text};
+use hostmark_model::{CaseRecord, Message, Params};
 use hostmark_say::say;
 
 use super::family::{BIND, FREE_OF_CPUS, FamilyOperation, IRQ, OperationFamily, Space};
 use super::value::ComparableValue;
 use super::{Environment, alike, control};
 use crate::propagated::Propagated;
-use crate::words;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
 const BATCH: &str = "batch_cycles";
@@ -20,11 +19,11 @@ pub(super) struct Figure {
     pub(super) side: Space,
     pub(super) point: Params,
     pub(super) id: String,
-    pub(super) value: Result<ComparableValue, Text<String>>,
+    pub(super) value: Result<ComparableValue, Message>,
     /// Reference cycles of a batch.
     pub(super) batch: Option<ComparableValue>,
     /// Why it says nothing about the first environment.
-    pub(super) unlike: Option<Text<String>>,
+    pub(super) unlike: Option<Message>,
 }
 
 /// What all is held against: a side and a point in the first environment.
@@ -138,9 +137,9 @@ impl<'a> Sheet<'a> {
         operation: usize,
         side: Space,
         point: &Params,
-    ) -> Result<&ComparableValue, Text<String>> {
+    ) -> Result<&ComparableValue, Message> {
         match self.figure(environment, operation, side, point) {
-            None => Err(term!("not measured").to_owned_text()),
+            None => Err(term!("not measured").into()),
             Some(figure) => figure.value.as_ref().map_err(Clone::clone),
         }
     }
@@ -152,13 +151,13 @@ impl<'a> Sheet<'a> {
         operation: usize,
         side: Space,
         point: &Params,
-    ) -> Result<Propagated, Text<String>> {
+    ) -> Result<Propagated, Message> {
         let value = self.value(environment, operation, side, point)?;
         let base = self.base.as_ref().map(|base| self.value(0, operation, base.side, &base.point));
         let base = match base {
-            None => return Err(term!("no base").to_owned_text()),
+            None => return Err(term!("no base").into()),
             Some(Err(why)) => {
-                return Err(words(say!("no base: {why}")));
+                return Err(say!("no base: {why}"));
             }
             Some(Ok(base)) => base,
         };
@@ -199,10 +198,10 @@ impl<'a> Sheet<'a> {
 }
 
 /// A point as it is written in a head of a column.
-pub(super) fn at(point: &Params) -> Text<String> {
+pub(super) fn at(point: &Params) -> Message {
     let points: Vec<String> = point.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     match points.is_empty() {
-        true => term!("plain").to_owned_text(),
-        false => super::same(points.join(" ")),
+        true => term!("plain").into(),
+        false => Message::plain(points.join(" ")),
     }
 }

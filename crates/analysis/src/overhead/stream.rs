@@ -8,16 +8,15 @@ use hostmark_stats::{descriptive, extreme, halves};
 
 use super::control::{self, no_difference};
 use super::equal_numbers::Numbers;
-use super::{Environment, Row, Table, TableGroup, alike, of};
+use super::{Environment, Row, Table, TableGroup, alike, not_comparable, of};
 use crate::bars::{BarGroup, Bars, Scale};
-use crate::bilingual::{COMMA, joined, same};
+use crate::bilingual::COMMA;
 use crate::difference;
 use crate::propagated::Propagated;
 use crate::reasons;
 use crate::repetition;
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
-use crate::words;
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
@@ -41,7 +40,7 @@ struct Best {
     of_rounds: (f64, f64),
     alike: [Option<String>; 2],
     /// How short the arrays were, where they were.
-    short: Option<Text<String>>,
+    short: Option<Message>,
     /// The loop that the host chose for its best rate, where it notes one.
     chosen: Option<String>,
 }
@@ -80,25 +79,23 @@ fn of_group(
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
-    let share = || words(say!("of {first}"));
-    let columns = environments
-        .iter()
-        .enumerate()
-        .flat_map(|(index, environment)| std::iter::once(same(environment.name)).chain((index > 0).then(share)));
+    let share = || say!("of {first}");
+    let columns = environments.iter().enumerate().flat_map(|(index, environment)| {
+        std::iter::once(Message::plain(environment.name)).chain((index > 0).then(share))
+    });
     let is_controlled = control::is_there(&environments[0]);
-    let columns: Vec<Text<String>> = columns.chain(is_controlled.then(|| control::TITLE.to_owned_text())).collect();
+    let columns: Vec<Message> = columns.chain(is_controlled.then(|| control::TITLE.into())).collect();
     let kernel = |(kernel, label, _): &(&str, &'static str, f64)| {
         let picked: Vec<_> = environments.iter().map(|one| picked(one, probe, kernel, rest)).collect();
         let sides: Vec<&[&CaseRecord]> =
             picked.iter().map(|side| side.as_ref().map_or(&[][..], Vec::as_slice)).collect();
         let numbers = Numbers::of(&sides);
         let dropped = numbers.remarks(environments, &sides);
-        let best = |side: Result<Vec<&CaseRecord>, Text<String>>| side.map(|cases| Best::of(&cases, numbers));
+        let best = |side: Result<Vec<&CaseRecord>, Message>| side.map(|cases| Best::of(&cases, numbers));
         let all: Vec<_> = picked.clone().into_iter().map(best).collect();
         let name = label.trim_end_matches(':');
-        let remarks: Vec<Text<String>> = remarks(environments, &all).into_iter().chain(dropped).collect();
-        let is_shown =
-            |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
+        let remarks: Vec<Message> = remarks(environments, &all).into_iter().chain(dropped).collect();
+        let is_shown = |best: &Result<Best, Message>| best.as_ref().err().is_none_or(|why| *why != NOT_MEASURED.into());
         all.iter().any(is_shown).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
@@ -107,15 +104,15 @@ fn of_group(
     };
     let kernels: Vec<StreamKernel> = KERNELS.iter().filter_map(kernel).collect();
     let counts = Message::joined(counts, COMMA);
-    let title = |name: Text| words(say!("{name}, {counts} runs: {probe} {points}"));
+    let title = |name: Text| say!("{name}, {counts} runs: {probe} {points}");
     let pictures = [
         (title(term!("STREAM, best rate of all runs, MB/s")), Scale::Rate),
         (title(term!("STREAM, smallest average time of a run, s")), Scale::Time),
     ];
-    let table = |(title, scale): &(Text<String>, Scale)| {
+    let table = |(title, scale): &(Message, Scale)| {
         let mut table = Table { title: title.clone(), columns: columns.clone(), ..Table::default() };
         for kernel in &kernels {
-            let label = same(kernel.name);
+            let label = Message::plain(kernel.name);
             // Behind the first a value and its share in turn.
             let whom = |cell: usize| environments.get(cell.div_ceil(2)).map(|one| one.name).unwrap_or_default();
             let cells = kernel.cells(*scale).into_iter().enumerate();
@@ -134,7 +131,7 @@ fn of_group(
         }
         table
     };
-    let bars = |(title, scale): &(Text<String>, Scale)| Bars {
+    let bars = |(title, scale): &(Message, Scale)| Bars {
         title: title.clone(),
         names: environments.iter().map(|environment| environment.name.to_owned()).collect(),
         groups: (kernels.iter().map(|kernel| kernel.bars(*scale)))
@@ -146,7 +143,7 @@ fn of_group(
 }
 
 /// Why an environment's memory makes its values say nothing about the first's.
-fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str) -> Option<Text<String>> {
+fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str) -> Option<Message> {
     let case = cases(other).find(|case| case.probe == probe)?;
     alike::unlike(environments.first()?, other, case)
 }
@@ -155,13 +152,13 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
 struct StreamKernel {
     name: &'static str,
     /// What a reader must know of it.
-    remarks: Vec<Text<String>>,
-    best: Vec<Result<Best, Text<String>>>,
+    remarks: Vec<Message>,
+    best: Vec<Result<Best, Message>>,
     /// Whether the first environment is held against itself.
     is_controlled: bool,
     with_intervals: bool,
     /// Why an environment's value says nothing about the first's.
-    unlike: Vec<Option<Text<String>>>,
+    unlike: Vec<Option<Message>>,
 }
 
 impl Best {
@@ -233,8 +230,8 @@ fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
 
 impl StreamKernel {
     /// The share of the first that an environment has, with its interval; or why there is none.
-    fn share(&self, index: usize, scale: Scale) -> Result<Propagated, Text<String>> {
-        let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
+    fn share(&self, index: usize, scale: Scale) -> Result<Propagated, Message> {
+        let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(Message::plain("–")) };
         if let Some(why) = unlike(base, value).or_else(|| self.unlike[index].clone()) {
             return Err(why);
         }
@@ -243,7 +240,8 @@ impl StreamKernel {
         let alone = || Deviation::assumed(assumed.max(scale.of(base.of_rounds)).max(scale.of(value.of_rounds)));
         let deviation =
             difference::estimated_deviation(&[&before, &after], Deviation::assumed(assumed)).unwrap_or_else(alone);
-        let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
+        let (ratio, (low, high)) =
+            extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| Message::plain("–"))?;
         Ok(match scale {
             Scale::Rate => Propagated { value: ratio, interval: Some((low, high)) },
             Scale::Time => Propagated { value: ratio.recip(), interval: Some((high.recip(), low.recip())) },
@@ -257,10 +255,10 @@ impl StreamKernel {
     }
 
     /// A value for each environment, behind all but the first its share of the first, and at the end the control.
-    fn cells(&self, scale: Scale) -> Vec<Result<Text<String>, Text<String>>> {
+    fn cells(&self, scale: Scale) -> Vec<Result<Message, Message>> {
         let mut cells = Vec::new();
         for (index, value) in self.best.iter().enumerate() {
-            cells.push(value.as_ref().map(|value| same(value.text(scale))).map_err(Clone::clone));
+            cells.push(value.as_ref().map(|value| Message::plain(value.text(scale))).map_err(Clone::clone));
             if index > 0 {
                 cells.push(self.share(index, scale).map(|share| self.beside(&share, scale)));
             }
@@ -270,8 +268,8 @@ impl StreamKernel {
     }
 
     /// A share, and whether it says nothing: its interval holds 100 %, or halves of the first differ as much.
-    fn beside(&self, share: &Propagated, scale: Scale) -> Text<String> {
-        let shown = same(match share.interval.filter(|_| self.with_intervals) {
+    fn beside(&self, share: &Propagated, scale: Scale) -> Message {
+        let shown = Message::plain(match share.interval.filter(|_| self.with_intervals) {
             Some((low, high)) => format!("{} ({} … {})", of(share.value), of(low), of(high)),
             None => of(share.value),
         });
@@ -283,37 +281,37 @@ impl StreamKernel {
     }
 
     fn bars(&self, scale: Scale) -> BarGroup {
-        let bar = |(index, best): (usize, &Result<Best, Text<String>>)| {
+        let bar = |(index, best): (usize, &Result<Best, Message>)| {
             let best = best.as_ref().ok()?;
-            let text = same(best.text(scale));
+            let text = Message::plain(best.text(scale));
             let share = (index > 0).then(|| self.share(index, scale).ok()).flatten();
             let share = share.map(|share| self.beside(&share, scale));
-            Some((best.number(scale), joined(&[text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
+            Some((best.number(scale), Message::joined([text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
         };
-        BarGroup { label: same(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
+        BarGroup { label: Message::plain(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
     }
 }
 
 /// How short the arrays were where they were under the rule's size, and the loops where the environments did not choose the
 /// same: a share of the first is then one best over another, not a cost of one loop.
-fn remarks(environments: &[Environment], best: &[Result<Best, Text<String>>]) -> Vec<Text<String>> {
+fn remarks(environments: &[Environment], best: &[Result<Best, Message>]) -> Vec<Message> {
     let found = || best.iter().filter_map(|one| one.as_ref().ok());
     let each = environments.iter().zip(best);
     let chosen: Vec<(&str, &str)> =
         each.filter_map(|(one, best)| Some((one.name, best.as_ref().ok()?.chosen.as_deref()?))).collect();
     let differ = chosen.windows(2).any(|pair| pair[0].1 != pair[1].1).then(|| {
         let names = chosen.iter().map(|(name, chosen)| format!("{name} {chosen}")).collect::<Vec<String>>().join(", ");
-        words(say!("kernel differs: {names}"))
+        say!("kernel differs: {names}")
     });
     found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect()
 }
 
 /// Why two environments' values say nothing of each other.
-fn unlike(base: &Best, value: &Best) -> Option<Text<String>> {
+fn unlike(base: &Best, value: &Best) -> Option<Message> {
     let mut pairs = ALIKE.iter().zip(base.alike.iter().zip(&value.alike));
     let ((_, name), (one, other)) = pairs.find(|(_, (one, other))| one.is_some() && other.is_some() && one != other)?;
     let (one, other) = (one.as_deref().unwrap_or_default(), other.as_deref().unwrap_or_default());
-    Some(words(say!("not comparable: {one} and {other} {name}")))
+    Some(not_comparable(say!("{one} and {other} {name}")))
 }
 
 /// The cases of an environment's runs that were measured at a point; where it has the kernel at another number of threads or elements
@@ -323,7 +321,7 @@ fn picked<'a>(
     probe: &str,
     kernel: &str,
     rest: &[(String, String)],
-) -> Result<Vec<&'a CaseRecord>, Text<String>> {
+) -> Result<Vec<&'a CaseRecord>, Message> {
     let of_kernel = |case: &&CaseRecord| case.probe == probe && case.params.get(KERNEL) == Some(kernel);
     let is_free = |axis: &str| ALIKE.iter().any(|(name, _)| *name == axis);
     let has = |case: &CaseRecord, but_free: bool| {
@@ -355,8 +353,8 @@ fn noted(case: &CaseRecord, name: &str) -> Option<String> {
 /// Of a kernel that an environment has not at all.
 const NOT_MEASURED: Text = term!("not measured");
 
-fn reason(picked: &[&CaseRecord]) -> Text<String> {
-    let no_time = || term!("no time: elements are unknown").to_owned_text();
-    let Some(case) = picked.first() else { return NOT_MEASURED.to_owned_text() };
+fn reason(picked: &[&CaseRecord]) -> Message {
+    let no_time = || term!("no time: elements are unknown").into();
+    let Some(case) = picked.first() else { return NOT_MEASURED.into() };
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_time)
 }

@@ -1,18 +1,16 @@
 //! A case's value in an environment, from all of the environment's runs.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Message, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Message, ProbeInfo, Unit};
 use hostmark_say::say;
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::Deviation;
 
-use super::Environment;
-use crate::bilingual::each;
+use super::{Environment, not_comparable};
 use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
 use crate::propagated::Propagated;
 use crate::reasons;
-use crate::words;
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +48,7 @@ const DOUBTED: [FlagKind; 4] =
 
 impl ComparableValue {
     /// The value of the case `id`, or why there is none.
-    pub(super) fn of(environment: &Environment, id: &str) -> Result<ComparableValue, Text<String>> {
+    pub(super) fn of(environment: &Environment, id: &str) -> Result<ComparableValue, Message> {
         ComparableValue::of_quantity(environment, id, None)
     }
 
@@ -59,8 +57,8 @@ impl ComparableValue {
         environment: &Environment,
         id: &str,
         quantity: Option<&str>,
-    ) -> Result<ComparableValue, Text<String>> {
-        let mut reason = term!("not measured").to_owned_text();
+    ) -> Result<ComparableValue, Message> {
+        let mut reason = term!("not measured").into();
         let mut cases: Vec<(usize, &CaseRecord)> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
         for (at, run) in environment.runs.iter().enumerate() {
@@ -104,8 +102,8 @@ impl ComparableValue {
     }
 
     /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
-    pub(super) fn over(&self, base: &ComparableValue) -> Result<Propagated, Text<String>> {
-        let not = |why: Message| Err(words(say!("not comparable: {why}")));
+    pub(super) fn over(&self, base: &ComparableValue) -> Result<Propagated, Message> {
+        let not = |why: Message| Err(not_comparable(why));
         if self.unit != base.unit {
             return not(say!("another unit"));
         }
@@ -121,7 +119,7 @@ impl ComparableValue {
         }
         let ratio = self.value / base.value;
         if !(ratio > 0.0 && ratio.is_finite()) {
-            return Err(term!("not finite").to_owned_text());
+            return Err(term!("not finite").into());
         }
         // About the ratio of the medians, as far as a comparison has it about that of the means.
         let ends = |difference: Difference| {
@@ -200,46 +198,43 @@ impl ComparableValue {
     }
 
     /// The same between two environments, which must have had as many CPUs for it.
-    pub(super) fn over_alike(&self, base: &ComparableValue) -> Result<(), Text<String>> {
+    pub(super) fn over_alike(&self, base: &ComparableValue) -> Result<(), Message> {
         let (one, other) = (base.cpus, self.cpus);
         if one == 0 || other == 0 || one == other {
             return Ok(());
         }
-        Err(words(say!("not comparable: {one} and {other} CPUs")))
+        Err(not_comparable(say!("{one} and {other} CPUs")))
     }
 
-    /// The value for people.
-    pub(super) fn shown(&self, lang: Lang) -> String {
+    /// A number of its unit, for people.
+    fn amount(&self, number: f64) -> Message {
         match self.unit {
-            Some(unit) => format::value(self.value, unit, lang),
-            None => format::number(self.value),
+            Some(unit) => format::amount(number, unit),
+            None => format::number(number).into(),
         }
     }
 
     /// The mean of all samples and their standard deviation, for people.
-    pub(super) fn mean_text(&self) -> Option<Text<String>> {
+    pub(super) fn mean_text(&self) -> Option<Message> {
         let (mean, deviation) = (self.mean?, self.deviation?);
-        let shown = |number: f64, lang: Lang| match self.unit {
+        let shown = |number: f64| match self.unit {
             // Of many digits, as reports in cycles have them.
-            Some(Unit::ReferenceCycles) => format!("{number:.0}"),
-            Some(unit) => format::value(number, unit, lang),
-            None => format::number(number),
+            Some(Unit::ReferenceCycles) => format!("{number:.0}").into(),
+            _ => self.amount(number),
         };
-        let text = |lang: Lang| format!("{} ± {}", shown(mean, lang), shown(mean * deviation, lang));
-        Some(each(text))
+        Some(Message::joined([shown(mean), shown(mean * deviation)], " ± "))
     }
 
-    /// The value in both languages.
-    pub(super) fn text(&self) -> Text<String> {
-        each(|lang| self.shown(lang))
+    /// The value for people.
+    pub(super) fn text(&self) -> Message {
+        self.amount(self.value)
     }
 
-    /// The value in both languages with its interval, where it has one.
-    pub(super) fn text_with_interval(&self) -> Text<String> {
+    /// The same with its interval, where it has one.
+    pub(super) fn text_with_interval(&self) -> Message {
         let Some((low, high)) = self.interval else { return self.text() };
-        let end = |value: f64, lang: Lang| ComparableValue { value, ..self.clone() }.shown(lang);
-        let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
-        each(text)
+        let (number, low, high) = (self.text(), self.amount(low), self.amount(high));
+        say!("{number} ({low} … {high})")
     }
 }
 

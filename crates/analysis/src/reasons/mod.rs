@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{Lang, Message, Outcome, Text, errno_name};
 
-use crate::bilingual::{COLON, SEMICOLON, Words, cut};
+use crate::bilingual::{COLON, SEMICOLON, cut};
 use crate::texts::{CHINESE, REMEDIES};
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
@@ -27,11 +27,11 @@ impl Spoken for Message {
     }
 }
 
-/// The Chinese template of a message. A text without a template may be one itself: a sentence without arguments, words of the library. All
-/// others, as those of older files, stay as they are.
+/// The Chinese template of a message. A finished sentence may be one itself: of an older file without arguments, words of the library. All
+/// others stay as they are, and so does a plain text, as the name of a host, whatever it is.
 fn chinese(message: &Message) -> Cow<'_, str> {
     let of_template = |en: &str| CHINESE.binary_search_by_key(&en, |(en, _)| en).ok().map(|at| CHINESE[at].1);
-    match (message.errno(), message.as_plain()) {
+    match (message.errno(), message.as_finished()) {
         (Some(number), _) => match errno_name(number) {
             Some(name) => format!("{name} ({number})").into(),
             None => message.template().into(),
@@ -42,7 +42,7 @@ fn chinese(message: &Message) -> Cow<'_, str> {
 }
 
 /// A sentence in both languages.
-pub fn words(message: impl Into<Message>) -> Words {
+pub fn words(message: impl Into<Message>) -> Text<String> {
     let message = message.into();
     Text { en: spoken(&message, Lang::En), zh: spoken(&message, Lang::Zh) }
 }
@@ -76,12 +76,12 @@ pub(crate) const SKIPPED: Text = term!("skipped");
 const FAILED: Text = term!("failed");
 
 /// A word, and the reason behind its colon.
-pub fn because(word: Text, reason: impl Into<Message>) -> Words {
-    words(Message::joined([word.into(), in_both(reason)], COLON))
+pub fn because(word: Text, reason: impl Into<Message>) -> Message {
+    Message::joined([word.into(), in_both(reason)], COLON)
 }
 
 /// Why an outcome has no value; none where it has one.
-pub fn of_outcome(outcome: &Outcome) -> Option<Words> {
+pub fn of_outcome(outcome: &Outcome) -> Option<Message> {
     match outcome {
         Outcome::Measured(_) => None,
         Outcome::Skipped { reason } => Some(because(SKIPPED, reason)),

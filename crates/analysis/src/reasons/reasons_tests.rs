@@ -95,6 +95,16 @@ fn a_text_without_a_template_stays_as_it_is() {
         assert_eq!(zh(reason), reason);
     }
     assert_eq!(zh("Strange error (os error 99999)"), "Strange error (os error 99999)");
-    // One that is its own template has its Chinese, also in an older file.
-    assert_eq!(zh("needs root"), "需要 root 权限");
+    // A sentence of an older file that is its own template has its Chinese.
+    let older: hostmark_model::Reason = serde_json::from_str(r#"{"reason":"needs root"}"#).unwrap();
+    assert_eq!(zh(&older), "需要 root 权限");
+}
+
+#[test]
+fn a_name_that_is_a_template_stays_as_it_is() {
+    for name in ["needs root", "time", "timed out"] {
+        assert_eq!(spoken(&Message::plain(name), Lang::Zh), name);
+        assert_eq!(spoken(&name.into(), Lang::Zh), name);
+    }
+    assert_eq!(zh(&io::Error::from(io::ErrorKind::TimedOut)), "等待超时");
 }

@@ -7,7 +7,6 @@ use hostmark_say::say;
 
 use super::designs::is_of_core;
 use super::{Reference, ReferenceValue};
-use crate::bilingual::same;
 use crate::constants;
 use crate::words;
 
@@ -51,7 +50,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
         address: address.to_owned(),
         date: run.started.clone(),
         by: None,
-        method: same(&method),
+        method: words(&method),
         values,
         classes: Vec::new(),
         run: Some(run.id.clone()),

@@ -168,7 +168,7 @@ pub fn message(error: &anyhow::Error) -> Message {
         ),
         (Some(refused), _) => refused.message(),
         (_, Some(EndsWith(_, message))) => message.clone(),
-        _ => error.to_string().into(),
+        _ => Message::finished(error),
     }
 }
 

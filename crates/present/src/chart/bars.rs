@@ -31,9 +31,9 @@ pub(crate) fn draw(bars: &Bars) -> Option<Chart> {
     let mut top = 4.0;
     for group in &bars.groups {
         for (index, name) in bars.names.iter().enumerate() {
-            let label = Message::joined([Message::from(&group.label), name.into()], " · ");
+            let label = Message::joined([group.label.clone(), name.into()], " · ");
             let known = group.bars.get(index).and_then(Option::as_ref);
-            let shown = known.map_or_else(|| Message::plain("–"), |(_, text)| text.into());
+            let shown = known.map_or_else(|| Message::plain("–"), |(_, text)| text.clone());
             let fitting = |lang| cut(&label.get(lang), &shown.get(lang));
             svg.text_by("label", (LEFT, top + 10.0), Anchor::Start, fitting);
             svg.text("label", (RIGHT, top + 10.0), Anchor::End, &shown);

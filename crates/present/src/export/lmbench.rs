@@ -4,7 +4,7 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cell, interval};
-use hostmark_analysis::spoken;
+use hostmark_analysis::{Spoken, spoken};
 use hostmark_model::{Lang, Message, Run, Text};
 use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
@@ -152,7 +152,7 @@ struct Note {
 impl Notes {
     /// The cell as it is shown: never blank.
     fn shown(&mut self, run: &str, column: &str, cell: SummaryCell, lang: Lang) -> String {
-        let value = cell.text.map(|text| visible(text.get(lang))).unwrap_or_default();
+        let value = cell.text.map(|text| visible(&text.get(lang))).unwrap_or_default();
         match cell.note {
             None => value,
             Some(remark) => format!("{value}({})", self.number(run, column, &remark, lang)),
@@ -161,7 +161,7 @@ impl Notes {
 
     /// The number of the note, which several columns of a run may share.
     fn number(&mut self, run: &str, column: &str, remark: &CellRemark, lang: Lang) -> usize {
-        let text = visible(remark.text.get(lang));
+        let text = visible(&remark.text.get(lang));
         let known = self.notes.iter().position(|note| note.run == run && note.text == text);
         let index = known.unwrap_or_else(|| {
             self.notes.push(Note { run: run.to_owned(), columns: Vec::new(), text, filters: Vec::new() });

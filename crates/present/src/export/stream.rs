@@ -53,7 +53,7 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
         let _ = writeln!(text, "Array size = {elements} (elements), memory per array = {mib:.1} MiB");
     }
     if let Some(short) = cases.iter().find_map(|case| short_arrays(case.measured()?)) {
-        let _ = writeln!(text, "NOT BY STREAM'S RULE: {}", short.en);
+        let _ = writeln!(text, "NOT BY STREAM'S RULE: {short}");
     }
     if let Some(threads) = noted("threads") {
         let _ = writeln!(text, "Number of Threads counted = {threads}");

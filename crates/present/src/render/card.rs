@@ -125,9 +125,9 @@ fn constant_row(
     let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
     // How sure a value is is never left out: it is written smaller, and rather without cycles and what the other estimator says.
     let ways = [
-        visible(&constants::followed(constant.value(lang), constant.how_sure(run, lang))),
-        visible(&constant.in_row(run, true, lang)),
-        visible(&constant.in_row(run, false, lang)),
+        visible(&constants::followed(constant.value(), constant.how_sure(run)).get(lang)),
+        visible(&constant.in_row(run, true).get(lang)),
+        visible(&constant.in_row(run, false).get(lang)),
     ];
     let fits = |shown: &String| SIZES.into_iter().find(|size| columns(shown, *size, 600) <= width - kept);
     let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));

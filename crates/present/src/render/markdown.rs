@@ -114,7 +114,8 @@ pub fn machine(run: &Run, lang: Lang) -> String {
 
 /// A line for a chat: the machine without its name, a constant of each kind, and the grade.
 pub fn line(run: &Run, lang: Lang) -> String {
-    let value = |constant: &constants::ConstantValue| format!("{} {}", constant.name.get(lang), constant.value(lang));
+    let value =
+        |constant: &constants::ConstantValue| format!("{} {}", constant.name.get(lang), constant.value().get(lang));
     let last = |constants: &[constants::ConstantValue]| constants.last().map(value);
     let facts: Vec<String> = constants::of_run(run).iter().filter_map(|(_, of)| last(of)).take(MOST_IN_LINE).collect();
     let mut parts = vec![machine(run, lang), facts.join(COMMA.say(lang))];
@@ -158,7 +159,7 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
             let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(constant)?.words.get(lang).to_owned()));
             let shown = verdict.as_ref().map(|words| format!(", {words}")).unwrap_or_default();
             words.extend(verdict);
-            let value = constants::followed(constant.value(lang), constant.how_sure(run, lang));
+            let value = constants::followed(constant.value(), constant.how_sure(run)).get(lang);
             safe(&format!("{} {value}{shown}", constant.name.get(lang)))
         };
         let facts: Vec<String> = constants.iter().map(fact).collect();

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{number, other, plus_minus};
 use hostmark_analysis::lmbench::remark;
-use hostmark_analysis::{reasons, spoken};
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text, typed_size};
+use hostmark_analysis::{Spoken, reasons, spoken};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Message, Outcome, Run, typed_size};
 use hostmark_say::say;
 
 use super::conclusion::TablePoint;
@@ -23,7 +23,7 @@ pub(super) enum Note {
     /// The run has no such case.
     Absent,
     /// Why it was not measured, or what is remarkable.
-    Said(Text<String>),
+    Said(Message),
 }
 
 impl Note {
@@ -31,7 +31,7 @@ impl Note {
     pub(super) fn text(&self, table: &str, lang: Lang) -> String {
         match self {
             Note::Absent => spoken(&say!("not in this run; to measure: hostmark run --table {table}"), lang),
-            Note::Said(text) => text.get(lang).to_owned(),
+            Note::Said(text) => text.get(lang),
         }
     }
 }

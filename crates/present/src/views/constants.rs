@@ -1,6 +1,5 @@
 //! The constants that people ask for: of a run alone beside what is usual, of several runs beside each other.
 
-use hostmark_analysis::bilingual::each;
 use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, not_measured};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::references::{NearestReference, Tone};
@@ -81,11 +80,10 @@ pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
 
 /// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
 fn cell(run: &Run, constant: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
-    let sure =
-        Message::from(each(|lang| constant.and_then(|constant| constant.how_sure(run, lang)).unwrap_or_default()));
+    let sure = constant.and_then(|constant| constant.how_sure(run));
     Cell {
-        text: constant.map_or_else(|| Message::plain("–"), |constant| each(|lang| beside.value(constant, lang)).into()),
-        lines: if sure.is_empty() { Vec::new() } else { vec![sure] },
+        text: constant.map_or_else(|| Message::plain("–"), |constant| beside.value(constant)),
+        lines: sure.into_iter().collect(),
         ..Cell::default()
     }
 }

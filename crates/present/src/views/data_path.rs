@@ -9,9 +9,9 @@ use crate::document::{Block, Document, Style};
 /// Nothing where a run has no data path. `all` adds the intervals of what each process took.
 pub(crate) fn data_path(run: &Run, all: bool) -> Document {
     let block = |item: Item| match item {
-        Item::Heading(title) => Block::Part(title.into()),
-        Item::Line(line) => Block::Sentence(line.into(), Style::Plain),
-        Item::Drawing(lines) => Block::Drawn(lines.map(Into::into).into()),
+        Item::Heading(title) => Block::Part(title),
+        Item::Line(line) => Block::Sentence(line, Style::Plain),
+        Item::Drawing(lines) => Block::Drawn(lines.into()),
         Item::Table(one) => Block::Table(table(one)),
     };
     data_path::data_path(run, all).into_iter().map(block).collect()

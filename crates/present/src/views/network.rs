@@ -77,7 +77,7 @@ fn remarks(run: &Run) -> Vec<Message> {
         say!("turn {turn}: {pairs}", turn = u64::from(*turn) + 1)
     };
     let failed = run.pairs.iter().take(MOST_PAIRS).filter_map(|pair| {
-        let why = words::in_both(pair.failed.as_ref()?);
+        let why = words::in_both(Message::finished(pair.failed.as_ref()?));
         Some(say!("{from} → {to} failed: {why}", from = pair.from, to = pair.to))
     });
     turns.iter().map(turn).chain(failed).collect()

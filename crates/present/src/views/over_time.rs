@@ -1,6 +1,6 @@
 //! A series over time: how steady the machine was, when it was slower and with what, and a heat map of the hours.
 
-use hostmark_analysis::bilingual::{COMMA, SEMICOLON, each};
+use hostmark_analysis::bilingual::{COMMA, SEMICOLON};
 use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::over_time::{
     Burst, Cause, ChangedFacts, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime,
@@ -316,7 +316,9 @@ fn heat_map(all: &OverTime, shades: Shades) -> Vec<Message> {
             String::from_iter(std::iter::repeat_n(sign, width))
         };
         let cells: String = columns(one).into_iter().map(cell).collect();
-        each(|lang| format!("{}{}", padded(one.subject.name.get(lang)), cells.trim_end())).into()
+        let of = |name: &str| format!("{}{}", padded(name), cells.trim_end());
+        let Text { en, zh } = &one.subject.name;
+        Text { en: of(en), zh: of(zh) }.into()
     };
     let shade = |of: &(f64, char, char)| {
         let (shade, lost) = (if shades == Shades::Ascii { of.2 } else { of.1 }, percent(of.0));

@@ -1,8 +1,8 @@
 //! What environments cost over each other.
 
 use hostmark_analysis::overhead::{ClaimVerdict, LayerConclusion, Overhead, TableGroup};
-use hostmark_analysis::plain_table::{self};
-use hostmark_model::{Message, Text};
+use hostmark_analysis::plain_table::{self, RowsRemark};
+use hostmark_model::Text;
 use hostmark_say::say;
 
 use crate::document::{Align, Block, Chart, Column, Document, Drawing, Judged, Row, Table, TableLayout};
@@ -13,7 +13,7 @@ const CONCLUSIONS: Text = term!("Conclusions");
 pub(crate) fn overhead(view: Overhead) -> Document {
     let mut blocks = vec![Block::Title(TITLE.into())];
     if !view.remarks.is_empty() {
-        blocks.push(Block::Warnings(view.remarks.into_iter().map(Message::from).collect()));
+        blocks.push(Block::Warnings(view.remarks));
     }
     blocks.extend(view.parts.into_iter().flat_map(part));
     let conclusions: Vec<Judged> = view.conclusions.into_iter().map(conclusion).collect();
@@ -27,7 +27,7 @@ fn part(part: TableGroup) -> Document {
     let title = part.title.map(|title| Block::Part(title.into()));
     let tables = part.tables.into_iter().map(|one| Block::Table(table(one)));
     let chart = |bars: hostmark_analysis::bars::Bars| {
-        bars.most().map(|_| Chart { title: bars.title.clone().into(), note: None, drawing: Drawing::Bars(bars) })
+        bars.most().map(|_| Chart { title: bars.title.clone(), note: None, drawing: Drawing::Bars(bars) })
     };
     let charts: Vec<Chart> = part.bars.into_iter().filter_map(chart).collect();
     let charts = (!charts.is_empty()).then_some(Block::Charts(charts));
@@ -37,16 +37,16 @@ fn part(part: TableGroup) -> Document {
 /// A table of texts, its reasons numbered below it.
 pub(crate) fn table(table: plain_table::Table) -> Table {
     let row = |row: plain_table::Row| Row {
-        cells: std::iter::once(row.label).chain(row.cells).map(|text| Message::from(text).into()).collect(),
+        cells: std::iter::once(row.label).chain(row.cells).map(Into::into).collect(),
         ..Row::default()
     };
     let numbers = table.columns.into_iter().map(|head| Column::new(head, Align::Right));
     let notes = (1..).zip(&table.notes).map(|(number, note)| say!("({number}) {note}"));
     Table {
-        caption: table.title.into(),
+        caption: table.title,
         columns: std::iter::once(Column::default()).chain(numbers).collect(),
         rows: table.rows.into_iter().map(row).collect(),
-        notes: notes.chain(table.remarks.iter().map(|remark| remark.text().into())).collect(),
+        notes: notes.chain(table.remarks.iter().map(RowsRemark::text)).collect(),
         layout: TableLayout::Plain,
         ..Table::default()
     }
@@ -58,5 +58,5 @@ fn conclusion(claim: LayerConclusion) -> Judged {
         ClaimVerdict::NotSo => "✗",
         ClaimVerdict::Unknown | ClaimVerdict::Needs => "?",
     };
-    Judged { sign, verdict: claim.verdict.label().into(), text: claim.text.into(), ..Judged::default() }
+    Judged { sign, verdict: claim.verdict.label().into(), text: claim.text, ..Judged::default() }
 }

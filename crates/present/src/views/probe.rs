@@ -169,8 +169,8 @@ fn values(probe: &Probe, measured: &Measured, value: Message) -> [Cell; 5] {
 fn instead(record: Option<&CaseRecord>) -> Option<(Message, bool)> {
     match record.map(|record| &record.outcome) {
         Some(Outcome::Measured(_)) => None,
-        Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason).into(), false)),
-        Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason).into(), true)),
+        Some(Outcome::Skipped { reason }) => Some((reasons::because(words::SKIPPED, reason), false)),
+        Some(Outcome::Failed { reason }) => Some((reasons::because(words::FAILED, reason), true)),
         None => Some((term!("not in this run's plan").into(), false)),
     }
 }

@@ -127,7 +127,7 @@ impl Reasons {
 pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Message> {
     let mut all = reestimated(run);
     if let Some(why) = &run.interrupted {
-        all.push(say!("this run ended early: {why}", why = words::in_both(why)));
+        all.push(say!("this run ended early: {why}", why = words::in_both(Message::finished(why))));
     } else if run.finished.is_none() {
         all.push(say!("this run has not finished"));
     }

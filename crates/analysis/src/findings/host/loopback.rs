@@ -1,10 +1,9 @@
 //! What stands on the way of packets that a machine sends to itself.
 
-use hostmark_model::{HostWeight, LoopbackFacts, Text};
+use hostmark_model::{HostWeight, LoopbackFacts, Message};
 use hostmark_say::say;
 
 use super::HostRule;
-use crate::bilingual::{Words, same};
 use crate::network::queue_text;
 use crate::texts::findings::host::loopback as texts;
 use crate::words;
@@ -14,13 +13,13 @@ const NAME_CHARS: usize = 20;
 const MOST_PROGRAMS: usize = 2;
 
 /// Each thing that makes loopback slower than the kernel makes it, most first.
-pub(crate) fn obstacles(lo: &LoopbackFacts) -> Vec<Words> {
+pub(crate) fn obstacles(lo: &LoopbackFacts) -> Vec<Message> {
     let cut = |name: &str| name.chars().take(NAME_CHARS).collect::<String>();
-    let rules = lo.many_rules().map(|rules| words(say!("{rules} packet-filter rules")));
+    let rules = lo.many_rules().map(|rules| say!("{rules} packet-filter rules"));
     let queue = lo.waits_in().map(|queue| cut(&queue_text(queue)));
-    let queue = queue.map(|queue| words(say!("queue {queue}")));
-    let programs = lo.programs.iter().flatten().take(MOST_PROGRAMS).map(|name| same(cut(name)));
-    let mtu = lo.small_mtu().map(|mtu| same(format!("MTU {mtu}")));
+    let queue = queue.map(|queue| say!("queue {queue}"));
+    let programs = lo.programs.iter().flatten().take(MOST_PROGRAMS).map(|name| Message::plain(cut(name)));
+    let mtu = lo.small_mtu().map(|mtu| Message::plain(format_args!("MTU {mtu}")));
     rules.into_iter().chain(queue).chain(programs).chain(mtu).collect()
 }
 
@@ -30,8 +29,8 @@ pub(super) static OBSTACLES: HostRule = HostRule {
     cure: texts::OBSTACLES_CURE,
     see: |host, _| {
         // The page has a row with all.
-        let Words { en, zh } = obstacles(&host.loopback).into_iter().next()?;
-        Some(texts::obstacles_effect!(obstacle = Text { en, zh }))
+        let obstacle = words(obstacles(&host.loopback).into_iter().next()?);
+        Some(texts::obstacles_effect!(obstacle))
     },
 };
 

@@ -1,10 +1,11 @@
 //! What the place that would tell it does not tell here: unknown, and not absent.
 
-use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Resource, Sight, Text};
+use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Message, Resource, Sight, Text};
 
 use super::HostRule;
-use crate::bilingual::{Words, cut, joined};
+use crate::bilingual::cut;
 use crate::texts::findings::host::unseen as texts;
+use crate::words;
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.
 const GROUP_CHARS: usize = 24;
@@ -49,7 +50,7 @@ pub(super) static LIMITS_ABOVE: HostRule = HostRule {
 };
 
 /// What /proc would tell, and does not.
-fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
+fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
     [
         (host.memory.total_bytes == 0, term!("memory")),
         (host.activity.load.or(disturbed.load).is_none(), term!("load")),
@@ -59,7 +60,7 @@ fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
     ]
     .into_iter()
     .filter(|(is_missing, _)| *is_missing)
-    .map(|(_, what)| what.to_owned_text())
+    .map(|(_, what)| what)
     .collect()
 }
 
@@ -71,7 +72,7 @@ pub(super) static NO_PROC: HostRule = HostRule {
         // What another tool measured tells neither the memory nor the size of a page.
         let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
-        Some(texts::no_proc_effect!(missing = joined(&missing(host, disturbed), term!(", ", "list"))))
+        Some(texts::no_proc_effect!(missing = words(Message::joined(missing(host, disturbed), term!(", ", "list")))))
     },
 };
 

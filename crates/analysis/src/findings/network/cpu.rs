@@ -1,12 +1,11 @@
 //! An end of a link whose CPU has no time left while the link has room.
 
-use hostmark_model::{Message, NetworkPath, Run};
+use hostmark_model::{Message, NetworkPath, Run, Text};
 use hostmark_say::say;
 
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
-use crate::bilingual::Words;
 use crate::format::number;
 use crate::network::{Direction, LinkDirection, bits, flows};
 use crate::texts::findings::network::cpu as texts;
@@ -44,8 +43,7 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
         .max_by(|one, other| one.0.value.total_cmp(&other.0.value))?;
     let (way, achieved, cpus) = (way(flow), rate(measured.value), number(cpus.value));
     let of = flow.capacity().map(|capacity| (rate(capacity.bytes_per_s), bits(capacity.bits_per_s)));
-    let of =
-        of.map_or_else(Words::default, |(possible, speed)| words(say!(" of the {possible} that {speed} can carry")));
+    let of = of.map(|(possible, speed)| words(say!(" of the {possible} that {speed} can carry"))).unwrap_or_default();
     let why = why(flow);
     let text = texts::text!(way, achieved, of, doing, cpus, why);
     let way = way_in_short(flow);
@@ -59,7 +57,7 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
 }
 
 /// What makes each byte dear, as far as the facts tell.
-fn why(flow: &LinkDirection) -> Words {
+fn why(flow: &LinkDirection) -> Text<String> {
     let mut why = Vec::new();
     let (sender, receiver): (Option<&NetworkPath>, Option<&NetworkPath>) = match flow.direction {
         Direction::Send => (flow.peer.path.as_ref(), flow.peer.path_back.as_ref()),

@@ -11,7 +11,6 @@ use crate::format::number;
 use crate::guest::{exits, shares};
 use crate::overhead::Environment;
 use crate::propagated::{Propagated, propagated_ratio};
-use crate::words;
 
 /// What a probe pays for in a guest.
 struct GuestCost {
@@ -56,8 +55,8 @@ fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&
     let (more, name) = (more(one, other)?, guest.name);
     let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over), percentage(&other.over)]);
     let [first, second] = names;
-    let label = words(say!("{first} {of_one} against {second} {of_other}, {times} times as long"));
-    let claim = words(say!("{claim}, {name}"));
+    let label = say!("{first} {of_one} against {second} {of_other}, {times} times as long");
+    let claim = say!("{claim}, {name}");
     let part = LabelledFigure::of(label, more.beyond_one());
     of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
 }
@@ -127,11 +126,11 @@ fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
     let rate = wall_s.filter(|wall_s| *wall_s > 0.0).map(|wall_s| number(all as f64 / wall_s));
     let (name, shown, runs) = (guest.name, shares(all, &reasons, MOST), exits_of.len());
     let (meaning, count) = (meaning.unwrap_or(Text::name("–")), number(all as f64));
-    let text = words(match rate {
+    let text = match rate {
         Some(rate) => {
             say!("Most exits are {most} ({meaning}), {name}: {count} exits in {runs:run}, {rate} a second, {shown}")
         }
         None => say!("Most exits are {most} ({meaning}), {name}: {count} exits in {runs:run}, {shown}"),
-    });
+    };
     Some(LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
 }

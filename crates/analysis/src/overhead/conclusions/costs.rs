@@ -1,22 +1,20 @@
 //! What an operation costs beside another: writes beside reads, bound beside unbound; and what cannot be done at all.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Message, Params};
 use hostmark_say::say;
 
 use super::{ClaimVerdict, Claims, LabelledFigure, LayerConclusion, is_without_irq, of_parts, percentage};
-use crate::bilingual::each;
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SPACES, Space};
 use crate::overhead::names::side_of;
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE, mean_ratio};
 use crate::overhead::sheet::{Figure, at};
-use crate::words;
 
 /// Writes cost more than reads: the mean over all sides of the mean over their points.
 pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let mut sides: Vec<Vec<[usize; 2]>> = Vec::new();
-    let mut names: Vec<Text<String>> = Vec::new();
+    let mut names: Vec<Message> = Vec::new();
     for (environment, here) in claims.sheet.environments.iter().enumerate() {
         for side in SPACES {
             let pair = |point: &Params| {
@@ -41,17 +39,17 @@ pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let shown = super::ratio(&ratio, 2);
     let of = match names.as_slice() {
         [name] => name.clone(),
-        names => words(say!("the mean of {names} sides", names = names.len())),
+        names => say!("the mean of {names} sides", names = names.len()),
     };
-    let label = words(say!(
+    let label = say!(
         "a write takes {shown} times as long as a read, {of}; a published report on native and guest file I/O has 2.55"
-    ));
-    let claim = claims.named(term!("Writes cost more than reads").to_owned_text());
+    );
+    let claim = claims.named(term!("Writes cost more than reads").into());
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
     let name = claims.sheet.family.name;
     let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure::of(label, ratio.beyond_one())]);
     let conclusion = of_parts(&claim, &parts, claims.ids(&used))?;
-    Some(conclusion.in_short(words(say!("A write takes {times}x as long as a read ({name})"))))
+    Some(conclusion.in_short(say!("A write takes {times}x as long as a read ({name})")))
 }
 
 /// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
@@ -73,19 +71,16 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                     let (Some(bound), Some(unbound)) = (index(point), index(free)) else { continue };
                     let Some(figure) = claims.over(bound, unbound) else { continue };
                     let (name, at, shown) = (named.name, at(point), percentage(&figure));
-                    let label = Text {
-                        en: format!("{} {} {}", name.en, at.en, shown.en),
-                        zh: format!("{} {} {}", name.zh, at.zh, shown.zh),
-                    };
+                    let label = Message::joined([name.into(), at, shown], " ");
                     let over = over(figure.value);
-                    let short = words(say!("{name} {over} when bound to a CPU ({family}, {place})"));
+                    let short = say!("{name} {over} when bound to a CPU ({family}, {place})");
                     shorts.push((figure.value, short));
                     used.extend([unbound, bound]);
                     let of_both = claims.of_both(bound, unbound);
                     parts.push(LabelledFigure { label, figure, of_both });
                 }
             }
-            let claim = claims.named(words(say!("Binding to a CPU costs, {place}")));
+            let claim = claims.named(say!("Binding to a CPU costs, {place}"));
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
             all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|conclusion| LayerConclusion {
                 cost: if conclusion.verdict == ClaimVerdict::So { worst / (1.0 + worst) } else { 0.0 },
@@ -111,22 +106,21 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
             of.map(|figure| figure.id.clone()).collect()
         };
         let (place, measured) = (side_of(here, Space::Kernel), cases(true));
-        let claim = words(say!("File I/O with interrupts off is refused, {place}"));
+        let claim = say!("File I/O with interrupts off is refused, {place}");
         if !measured.is_empty() {
             let list = measured.join(", ");
-            let text = words(say!("{claim}: it was measured as {list}"));
+            let text = say!("{claim}: it was measured as {list}");
             let count = measured.len();
             let conclusion =
                 LayerConclusion { verdict: ClaimVerdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
             return Some(
-                conclusion.in_short(words(say!("File I/O works with interrupts off, {place}: {count:case} measured"))),
+                conclusion.in_short(say!("File I/O works with interrupts off, {place}: {count:case} measured")),
             );
         }
         let mut reasons = figures.iter().filter_map(|figure| figure.value.as_ref().err());
-        let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
-        let lead = words(say!("{word}: ", word = term!("skipped")));
-        let why = each(|lang| refused.get(lang).trim_start_matches(lead.get(lang)).to_owned());
-        let text = words(say!("{claim}: {why}"));
+        let refused = reasons.find(|why| why.to_string().contains(REFUSED_FOR))?;
+        let why = refused.parts().last().unwrap_or(refused);
+        let text = say!("{claim}: {why}");
         let conclusion =
             LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: cases(false), cost: 0.0 };
         Some(conclusion.in_short(claim))

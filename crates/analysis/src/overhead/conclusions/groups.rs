@@ -2,17 +2,15 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{Message, Text};
+use hostmark_model::Message;
 use hostmark_say::say;
 
 use super::{LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
-use crate::bilingual::each;
 use crate::overhead::Environment;
 use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::pairs::compared;
 use crate::overhead::value::{ComparableValue, middle};
 use crate::propagated::{Propagated, propagated_ratio};
-use crate::words;
 
 /// A time with its interval.
 type Time = (f64, Option<(f64, f64)>);
@@ -80,9 +78,9 @@ impl<'a> GroupOverhead<'a> {
         self.pairs.iter().flat_map(|pair| pair.times).collect()
     }
 
-    fn label(&self) -> Text<String> {
+    fn label(&self) -> Message {
         let (name, count, shown) = (self.name, self.pairs.len(), percentage(&self.over));
-        words(say!("{name} {shown} of {count:case}"))
+        say!("{name} {shown} of {count:case}")
     }
 }
 
@@ -115,24 +113,21 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
     let (at_most, typed) = (percentage(&case.over), &case.typed);
     let parts = [
         LabelledFigure::of(first.label(), first.over),
-        LabelledFigure::of(
-            words(say!("{shown} times the next, {others}; at most {at_most} in {typed}")),
-            more.beyond_one(),
-        ),
+        LabelledFigure::of(say!("{shown} times the next, {others}; at most {at_most} in {typed}"), more.beyond_one()),
     ];
     let (name, group, layer) = (other.name, first.name, layer(other, kind));
-    let claim = words(say!("{layer} costs most in {group}, {name}"));
+    let claim = say!("{layer} costs most in {group}, {name}");
     let cases = first.pairs.iter().chain(&second.pairs).map(|pair| pair.id.clone()).collect();
     of_parts(&claim, &parts, cases)
 }
 
 /// What lies between the first environment and another one.
-fn layer(other: &Environment, kind: EnvironmentKind) -> Text<String> {
+fn layer(other: &Environment, kind: EnvironmentKind) -> Message {
     match kind {
-        _ if other.is_emulated() => term!("QEMU's emulation").to_owned_text(),
-        EnvironmentKind::Guest => term!("The hypervisor").to_owned_text(),
-        EnvironmentKind::Container => term!("The container").to_owned_text(),
-        EnvironmentKind::First | EnvironmentKind::Free | EnvironmentKind::Other => each(|_| other.name.to_owned()),
+        _ if other.is_emulated() => term!("QEMU's emulation").into(),
+        EnvironmentKind::Guest => term!("The hypervisor").into(),
+        EnvironmentKind::Container => term!("The container").into(),
+        EnvironmentKind::First | EnvironmentKind::Free | EnvironmentKind::Other => Message::plain(other.name),
     }
 }
 
@@ -151,11 +146,11 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConc
         let shown = ratio(&kept, 4);
         let kernel = pair.id.split_once("kernel=").map_or(pair.id.as_str(), |(_, kernel)| kernel);
         let kernel = kernel.split(',').next().unwrap_or_default();
-        let label = Text { en: format!("{kernel} {}", shown.en), zh: format!("{kernel} {}", shown.zh) };
+        let label = Message::joined([Message::plain(kernel), shown], " ");
         parts.push(LabelledFigure::of(label, figure.beyond_one()));
         cases.push(pair.id.clone());
     }
     let name = other.name;
-    let claim = words(say!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}"));
+    let claim = say!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}");
     of_parts(&claim, &parts, cases)
 }

@@ -1,6 +1,6 @@
 //! What is lost over the plain operation inside the kernel: by reads beside writes, and by the kernel beside the OS.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Message, Params, Text};
 use hostmark_say::say;
 
 use super::{
@@ -55,7 +55,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
     if !has_values(claims) {
         return None;
     }
-    let claim = claims.named(term!("The overhead of reads is greater than that of writes").to_owned_text());
+    let claim = claims.named(term!("The overhead of reads is greater than that of writes").into());
     let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else {
         return Some(needs(&claim, NEEDS_KERNEL));
     };
@@ -78,23 +78,22 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
     let of_tables = tables.iter().flat_map(|(.., pairs)| pairs).flat_map(|(_, pair)| *pair);
     let cases = claims.ids(&[read, write].into_iter().chain(of_tables).collect::<Vec<usize>>());
     let Some(mean) = mean else {
-        let text =
-            words(say!("{claim}: a write costs no more than the base at one point or more, so there is no ratio"));
+        let text = say!("{claim}: a write costs no more than the base at one point or more, so there is no ratio");
         return Some(LayerConclusion { verdict: ClaimVerdict::Unknown, text, short: None, cases, cost: 0.0 });
     };
     let (shown, count) = (super::ratio(&mean, 3), tables.len());
-    let label = words(say!(
+    let label = say!(
         "it is {shown} times as great, the mean of {count:table}; the 4 tables of that report give 2.559, though its text has \
          reads and writes the other way round"
-    ));
+    );
     let times = format!("{:.2}", mean.value);
     let conclusion = of_parts(&claim, &[LabelledFigure::of(label, mean.beyond_one())], cases)?;
-    Some(conclusion.in_short(words(say!("The overhead of reads is {times}x that of writes (file)"))))
+    Some(conclusion.in_short(say!("The overhead of reads is {times}x that of writes (file)")))
 }
 
 /// Reads lose more than writes: at every point of each table.
 pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
-    let claim = |place: &Text<String>| claims.named(words(say!("Reads lose more than writes, {place}")));
+    let claim = |place: &Message| claims.named(say!("Reads lose more than writes, {place}"));
     // Without the kernel's side the ratio says what is needed.
     let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else { return Vec::new() };
     let mut all = Vec::new();
@@ -104,26 +103,24 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
             let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
             let (of_read, of_write) = (over(lost(&times, *reading, read)), over(lost(&times, *writing, write)));
             let (at, more) = (at(point), points(&figure));
-            let label = words(say!("{at} {of_read} against {of_write}, {more}"));
-            let short = words(say!(
-                "Over the kernel's base: reads {of_read}, writes {of_write} (file, {name})",
-                name = side.name()
-            ));
+            let label = say!("{at} {of_read} against {of_write}, {more}");
+            let short =
+                say!("Over the kernel's base: reads {of_read}, writes {of_write} (file, {name})", name = side.name());
             let greatest = (figure.value, short);
             Some((LabelledFigure::of(label, figure), greatest))
         };
         let (parts, shorts): (Vec<LabelledFigure>, Vec<_>) = pairs.iter().filter_map(part).unzip();
         let here = &claims.sheet.environments[environment];
         let (name, place) = (overhead(claims.kinds[environment], side, here), side_of(here, side));
-        let place =
-            Text { en: format!("{}, {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
+        let name = words(name);
+        let place = say!("{name}, {place}", name = Text { en: lower(&name.en), zh: name.zh });
         let used: Vec<usize> = [read, write].into_iter().chain(pairs.iter().flat_map(|(_, pair)| *pair)).collect();
         all.extend(
             of_parts(&claim(&place), &parts, claims.ids(&used)).map(|conclusion| conclusion.by_greatest(shorts)),
         );
     }
     if !has_guest(claims) {
-        let place = term!("under a hypervisor").to_owned_text();
+        let place = term!("under a hypervisor").into();
         all.push(needs(&claim(&place), NEEDS_GUEST));
     }
     all
@@ -166,10 +163,9 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
             let figure = Propagated { interval: figure.interval.filter(|_| is_sure), ..figure };
             let (name, less) = (named.name, points(&figure));
             let (at_most, at_least) = (over(at_most), over(at_least));
-            let label = words(say!("{name} at most {at_most} against at least {at_least}, {less}"));
-            let short = words(say!(
-                "{name}: at most {at_most} inside the kernel, at least {at_least} in user space ({family})"
-            ));
+            let label = say!("{name} at most {at_most} against at least {at_least}, {less}");
+            let short =
+                say!("{name}: at most {at_most} inside the kernel, at least {at_least} in user space ({family})");
             shorts.push((figure.value, short));
             parts.push(LabelledFigure::of(label, figure));
             used.extend([base].into_iter().chain(inside).chain(outside));
@@ -184,12 +180,12 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
 }
 
 /// The claim by what an environment is.
-fn of_layers(kind: EnvironmentKind, name: &str) -> Text<String> {
+fn of_layers(kind: EnvironmentKind, name: &str) -> Message {
     match kind {
-        EnvironmentKind::First => term!("The kernel loses less than the OS").to_owned_text(),
-        EnvironmentKind::Guest => term!("Hypervisor and kernel lose less than hypervisor and guest OS").to_owned_text(),
+        EnvironmentKind::First => term!("The kernel loses less than the OS").into(),
+        EnvironmentKind::Guest => term!("Hypervisor and kernel lose less than hypervisor and guest OS").into(),
         EnvironmentKind::Container | EnvironmentKind::Free | EnvironmentKind::Other => {
-            words(say!("The kernel loses less than the OS in {name}"))
+            say!("The kernel loses less than the OS in {name}")
         }
     }
 }

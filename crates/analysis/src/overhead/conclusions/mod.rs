@@ -6,7 +6,7 @@ mod costs;
 mod groups;
 mod losses;
 
-use hostmark_model::{Lang, Params, Text};
+use hostmark_model::{Message, Params, Text};
 use hostmark_say::say;
 
 use super::family::{FILE, IRQ, Space};
@@ -14,10 +14,8 @@ use super::kind::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
 use super::value::ComparableValue;
 use super::{Environment, over};
-use crate::bilingual::same;
+use crate::bilingual::{COLON, SEMICOLON};
 use crate::propagated::{Propagated, joined, propagated_ratio};
-use crate::typography::typeset;
-use crate::words;
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +46,9 @@ impl ClaimVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerConclusion {
     pub verdict: ClaimVerdict,
-    pub text: Text<String>,
+    pub text: Message,
     /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
-    pub(crate) short: Option<Text<String>>,
+    pub(crate) short: Option<Message>,
     /// The cases it stands on.
     pub(crate) cases: Vec<String>,
     /// The share of its time that a program loses by it.
@@ -58,13 +56,12 @@ pub struct LayerConclusion {
 }
 
 impl LayerConclusion {
-    fn in_short(self, short: Text<String>) -> LayerConclusion {
-        let zh = typeset(&short.zh, Lang::Zh).into_owned();
-        LayerConclusion { short: Some(Text { zh, ..short }), ..self }
+    fn in_short(self, short: Message) -> LayerConclusion {
+        LayerConclusion { short: Some(short), ..self }
     }
 
     /// In short by the greatest of its figures.
-    fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> LayerConclusion {
+    fn by_greatest(self, shorts: Vec<(f64, Message)>) -> LayerConclusion {
         let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
         greatest.map_or(self.clone(), |(_, short)| self.in_short(short))
     }
@@ -114,14 +111,14 @@ const TELLING_RUNS: usize = 3;
 /// Something that is above zero where a claim holds.
 struct LabelledFigure {
     /// What is held against what.
-    label: Text<String>,
+    label: Message,
     figure: Propagated,
     /// The interval that both values' own give it, where their rounds may have met two states: it proves less than their scatter.
     of_both: Option<(f64, f64)>,
 }
 
 impl LabelledFigure {
-    fn of(label: Text<String>, figure: Propagated) -> LabelledFigure {
+    fn of(label: Message, figure: Propagated) -> LabelledFigure {
         LabelledFigure { label, figure, of_both: None }
     }
 
@@ -213,9 +210,9 @@ impl<'a> Claims<'a> {
     }
 
     /// A claim with the family that it is about.
-    fn named(&self, claim: Text<String>) -> Text<String> {
+    fn named(&self, claim: Message) -> Message {
         let name = self.sheet.family.name;
-        words(say!("{claim} ({name})"))
+        say!("{claim} ({name})")
     }
 }
 
@@ -230,16 +227,11 @@ fn verdict(parts: &[LabelledFigure]) -> ClaimVerdict {
 }
 
 /// A claim that stands on parts; none without any.
-fn of_parts(claim: &Text<String>, parts: &[LabelledFigure], cases: Vec<String>) -> Option<LayerConclusion> {
-    let list = |of: fn(&Text<String>) -> &str, between: &str| {
-        parts.iter().map(|part| of(&part.label)).collect::<Vec<&str>>().join(between)
-    };
+fn of_parts(claim: &Message, parts: &[LabelledFigure], cases: Vec<String>) -> Option<LayerConclusion> {
+    let labels = Message::joined(parts.iter().map(|part| &part.label), SEMICOLON);
     (!parts.is_empty()).then(|| LayerConclusion {
         verdict: verdict(parts),
-        text: Text {
-            en: format!("{}: {}", claim.en, list(|text| &text.en, "; ")),
-            zh: format!("{}：{}", claim.zh, list(|text| &text.zh, "；")),
-        },
+        text: Message::joined([claim.clone(), labels], COLON),
         short: None,
         cases,
         cost: 0.0,
@@ -247,8 +239,8 @@ fn of_parts(claim: &Text<String>, parts: &[LabelledFigure], cases: Vec<String>) 
 }
 
 /// A claim that these runs cannot answer, and what would.
-fn needs(claim: &Text<String>, what: Text) -> LayerConclusion {
-    let text = words(say!("{claim}: {what}"));
+fn needs(claim: &Message, what: Text) -> LayerConclusion {
+    let text = say!("{claim}: {what}");
     LayerConclusion { verdict: ClaimVerdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
@@ -256,10 +248,10 @@ const NEEDS_KERNEL: Text = term!("needs the same measured inside the kernel, by 
 const NEEDS_GUEST: Text = term!("needs a guest's run beside it (guest=RUN)");
 
 /// A number with its interval, which `end` writes as it does the number.
-fn with_interval(number: Text<String>, figure: &Propagated, end: impl Fn(f64) -> String) -> Text<String> {
+fn with_interval(number: Message, figure: &Propagated, end: impl Fn(f64) -> String) -> Message {
     match figure.interval.map(|(low, high)| (end(low), end(high))) {
-        Some((low, high)) => words(say!("{number} ({low} … {high})")),
-        None => words(say!("{number} (no reliable interval)")),
+        Some((low, high)) => say!("{number} ({low} … {high})"),
+        None => say!("{number} (no reliable interval)"),
     }
 }
 
@@ -269,20 +261,20 @@ fn hundredths(fraction: f64) -> String {
 }
 
 /// A fraction with its interval, as a percentage.
-fn percentage(figure: &Propagated) -> Text<String> {
-    with_interval(same(over(figure.value)), figure, hundredths)
+fn percentage(figure: &Propagated) -> Message {
+    with_interval(Message::plain(over(figure.value)), figure, hundredths)
 }
 
 /// A difference of two fractions in percentage points.
-fn points(figure: &Propagated) -> Text<String> {
+fn points(figure: &Propagated) -> Message {
     let value = hundredths(figure.value);
-    with_interval(words(say!("{value} points")), figure, hundredths)
+    with_interval(say!("{value} points"), figure, hundredths)
 }
 
 /// A ratio with its interval, to so many digits behind the point.
-fn ratio(figure: &Propagated, digits: usize) -> Text<String> {
+fn ratio(figure: &Propagated, digits: usize) -> Message {
     let shown = |ratio: f64| format!("{ratio:.digits$}");
-    with_interval(same(shown(figure.value)), figure, shown)
+    with_interval(Message::plain(shown(figure.value)), figure, shown)
 }
 
 /// Whether a point has interrupts off.

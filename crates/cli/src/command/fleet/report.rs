@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use hostmark_analysis::fleet::{CaseBesideUsual, Fleet, Gathering};
 use hostmark_analysis::reasons::in_both;
 use hostmark_analysis::words;
-use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
+use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Message, Text};
 use hostmark_present::export::fleet;
 use hostmark_say::say;
 
@@ -152,7 +152,10 @@ fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
         let state = host.state.word();
         let reason = match host.reason.as_deref().unwrap_or_default() {
             "" => say!("has no run ({state}); hostmark fleet run --resume goes on"),
-            why => say!("has no run ({state}: {why}); hostmark fleet run --resume goes on", why = in_both(why)),
+            why => say!(
+                "has no run ({state}: {why}); hostmark fleet run --resume goes on",
+                why = in_both(Message::finished(why))
+            ),
         };
         gathering.refuse(&host.host, words(reason));
     }

@@ -255,7 +255,7 @@ pub fn found(run: &str, lang: Lang) -> Result<Run> {
 pub fn checked(path: &Path, lang: Lang) -> Result<Run> {
     let run = store::load(path)?;
     if let Some(what) = consistency::sentence(&run) {
-        let (file, what) = (path.display(), what.get(lang));
+        let file = path.display();
         output::remark(&spoken(&say!("{file} contradicts itself: {what}; measure again, or restore the file"), lang));
     }
     Ok(run)

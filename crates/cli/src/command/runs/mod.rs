@@ -16,7 +16,7 @@ use hostmark_analysis::words;
 use hostmark_engine::Journal;
 use hostmark_engine::sys::place::Place;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Exit, Lang, Run, Text, Unit};
+use hostmark_model::{Exit, Lang, Message, Run, Text, Unit};
 use hostmark_present::export::fleet;
 use hostmark_present::export::over_time::{FORMATS, format_named};
 use hostmark_present::render::columns::{TextColumn, columns};
@@ -227,7 +227,7 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
                 RunState::Finished => String::new(),
                 RunState::Interrupted(reason, goes_on) => {
                     let more = if *goes_on { term!("; --resume goes on").say(lang) } else { "" };
-                    format!("{}{}{more}", term!("interrupted: ").say(lang), localized(reason, lang))
+                    format!("{}{}{more}", term!("interrupted: ").say(lang), localized(Message::finished(reason), lang))
                 }
                 RunState::Partial => term!("cut short; --resume goes on").say(lang).into(),
                 RunState::UnderWay => term!("under way").say(lang).into(),

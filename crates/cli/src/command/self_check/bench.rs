@@ -6,15 +6,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
-use hostmark_analysis::words;
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::estimate::core_width::CoreWidths;
 use hostmark_engine::prelude::{self, Case, Group, Probe, Text};
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::{KernelMeters, Meters, Wall, others_during, worker};
 use hostmark_host::Root;
-use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
+use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Message, Others, RoundNoise};
 use hostmark_probes::kernels::arith;
 use hostmark_probes::workloads::machine::timer::ClockSource;
 use hostmark_say::say;
@@ -148,7 +146,7 @@ impl Bench {
         let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
         let left = ALL.saturating_sub(self.elapsed());
         if left.is_zero() {
-            return Err(term!("no time is left").to_owned_text().into());
+            return Err(Message::from(term!("no time is left")).into());
         }
         let events = (self.measure)(catalogue, job, left.min(LONGEST_ROUND))?;
         if let Some(Event::Done { noise }) = events.last() {
@@ -167,7 +165,7 @@ impl Bench {
     }
 
     /// What `work` gives, and what disturbed it.
-    pub fn watched<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Words>) {
+    pub fn watched<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Message>) {
         let begun = self.elapsed();
         (self.stolen_ns, self.stopped_ns, self.shared) = (0.0, 0.0, 0.0);
         let (given, others) = self.others_during(work);
@@ -182,7 +180,7 @@ impl Bench {
             (self.shared, say!("of the time another thread used this core")),
         ];
         let most = said.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).filter(|most| most.0 >= DISTURBS);
-        (given, most.map(|(share, what)| words(say!("{percent:.0} % {what}", percent = share * 100.0))))
+        (given, most.map(|(share, what)| say!("{percent:.0} % {what}", percent = share * 100.0)))
     }
 }
 
@@ -192,13 +190,13 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
     let started = std::thread::Builder::new().spawn(move || {
         let _ = done.send(worker::answer(catalogue, job));
     });
-    started.map_err(|error| same(error.to_string()))?;
+    started.map_err(|error| Message::plain(error.to_string()))?;
     answered.recv_timeout(limit).map_err(|error| match error {
         RecvTimeoutError::Timeout => {
             let seconds = limit.as_secs_f64();
-            words(say!("a round took over {seconds:.1} s")).into()
+            say!("a round took over {seconds:.1} s").into()
         }
-        RecvTimeoutError::Disconnected => Unseen::Error(term!("a round panicked").to_owned_text()),
+        RecvTimeoutError::Disconnected => Unseen::Error(term!("a round panicked").into()),
     })
 }
 
@@ -224,7 +222,7 @@ fn parse(events: Vec<Event>) -> Result<BenchRound, Unseen> {
         }
     }
     match round.values.is_empty() {
-        true => Err(Unseen::Error(term!("a round had no samples").to_owned_text())),
+        true => Err(Unseen::Error(term!("a round had no samples").into())),
         false => Ok(round),
     }
 }

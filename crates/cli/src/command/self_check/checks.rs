@@ -8,15 +8,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
 use hostmark_analysis::compare::{CaseComparison, Comparison, Pool, Verdict};
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_analysis::words;
 use hostmark_engine::estimate::outcomes;
 use hostmark_engine::plan::{Plan, PlannedCase, Request, plan};
 use hostmark_engine::{CaseRounds, Record, Round, RoundResult, is_contended};
-use hostmark_model::{Others, Profile, Run, size_text};
+use hostmark_model::{Message, Others, Profile, Run, Text, size_text};
 use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
@@ -43,8 +41,8 @@ fn within_a_hundredth(value: f64, expected: f64) -> bool {
     (value / expected - 1.0).abs() < WITHIN
 }
 
-fn one_percent() -> Words {
-    Words { en: "±1 %".into(), zh: "±1%".into() }
+fn one_percent() -> Message {
+    Text { en: "±1 %", zh: "±1%" }.into()
 }
 
 /// A sleep is so many times the usual one at most: it has to be sampled within a round.
@@ -56,12 +54,15 @@ pub const PUT_DELAY_NS: u64 = 20_000;
 pub fn delay(bench: &mut Bench, delay_ns: &Known<u64>) -> Line {
     bench::DELAY_NS.store(delay_ns.put, Ordering::Relaxed);
     let expected = delay_ns.expected as f64;
-    let put_in = words(say!("a delay of {expected:.2} µs by CLOCK_MONOTONIC_RAW", expected = expected / 1e3));
+    let put_in = say!("a delay of {expected:.2} µs by CLOCK_MONOTONIC_RAW", expected = expected / 1e3);
     let check =
         Check { id: "delay", put_in, bound: one_percent(), limit: Duration::from_secs(6), puts_others_in: false };
     check.judge(bench, |bench| {
         let ns = least(&bench.rounds(KNOWN, "known.delay", DURATION_ROUNDS)?, BenchRound::median);
-        Ok(Attempt { back: same(format!("{:.2} µs", ns / 1e3)), is_within: Ok(within_a_hundredth(ns, expected)) })
+        Ok(Attempt {
+            back: Message::plain(format!("{:.2} µs", ns / 1e3)),
+            is_within: Ok(within_a_hundredth(ns, expected)),
+        })
     })
 }
 
@@ -71,11 +72,11 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
     let asked_ns = SHORTEST_SLEEP_NS * bench.stretch.min(MOST_SLEEPS);
     SLEEP_NS.store(asked_ns, Ordering::Relaxed);
     let asked_ms = asked_ns as f64 / 1e6;
-    let put_in = words(say!("sleeps of {asked_ms} ms or more"));
+    let put_in = say!("sleeps of {asked_ms} ms or more");
     let check = Check {
         id: "sleep",
         put_in,
-        bound: Words { en: "±0.2 %".into(), zh: "±0.2%".into() },
+        bound: Text { en: "±0.2 %", zh: "±0.2%" }.into(),
         limit: Duration::from_secs(3),
         puts_others_in: false,
     };
@@ -98,11 +99,8 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
         // A sample begins before the sleep's clock is read and ends after that: whatever comes between only adds to the sample.
         let (measured, ratio) = (median(values), ratios.into_iter().fold(f64::INFINITY, f64::min));
         let shown = |ns: f64| format!("{:.4} ms", ns / 1e6);
-        let back = words(say!(
-            "{measured}, by CLOCK_MONOTONIC {ratio}",
-            measured = shown(measured),
-            ratio = shown(measured / ratio)
-        ));
+        let back =
+            say!("{measured}, by CLOCK_MONOTONIC {ratio}", measured = shown(measured), ratio = shown(measured / ratio));
         let is_long_enough = measured > asked_ns as f64 * (1.0 - CLOCKS_AGREE);
         Ok(Attempt { back, is_within: Ok((ratio - 1.0).abs() < CLOCKS_AGREE && is_long_enough) })
     })
@@ -114,7 +112,7 @@ pub const CYCLES: RangeInclusive<u32> = if cfg!(target_arch = "x86_64") { 3..=5 
 /// The chain is measured in nanoseconds, and the core's frequency beside it.
 pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
     let (first, last) = (cycles.start(), cycles.end());
-    let put_in = words(say!("dependent multiplications of {first} to {last} whole cycles"));
+    let put_in = say!("dependent multiplications of {first} to {last} whole cycles");
     let check =
         Check { id: "multiply", put_in, bound: one_percent(), limit: Duration::from_secs(8), puts_others_in: false };
     if let Some(reason) = without_cycles(bench) {
@@ -127,22 +125,22 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
         if found.is_nan() {
             return Err(no_frequency().into());
         }
-        let back = words(say!("{found:.3} cycles"));
+        let back = say!("{found:.3} cycles");
         let is_within = cycles.clone().any(|whole| within_a_hundredth(found, whole.into()));
         Ok(Attempt { back, is_within: Ok(is_within) })
     })
 }
 
 /// Why a core's cycles mean nothing on this machine, if they do not.
-fn without_cycles(bench: &Bench) -> Option<Words> {
-    let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref());
-    let of_program = |name: String| words(say!("{name} executes this program in software"));
+fn without_cycles(bench: &Bench) -> Option<Message> {
+    let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref()).map(Message::from);
+    let of_program = |name: String| say!("{name} executes this program in software");
     of_processor.or_else(|| world::name().map(of_program))
 }
 
 /// Why a value has no cycles.
-fn no_frequency() -> Words {
-    term!("the core's frequency is unknown here").to_owned_text()
+fn no_frequency() -> Message {
+    term!("the core's frequency is unknown here").into()
 }
 
 /// Rounds of a look, below and above.
@@ -163,10 +161,10 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
     let size_bytes = size.unwrap_or(0);
     let [below, above] = [size_bytes / 2, size_bytes * 4].map(|bytes| bytes.max(64));
     let [cache, small, large] = [size_bytes, below, above].map(size_text);
-    let put_in = words(say!("dependent loads in {small} and {large}, with an L1 of {cache}"));
-    let bound = words(say!("{first} to {last} whole cycles, and {MISS}x that or more", first = HIT.0, last = HIT.1));
+    let put_in = say!("dependent loads in {small} and {large}, with an L1 of {cache}");
+    let bound = say!("{first} to {last} whole cycles, and {MISS}x that or more", first = HIT.0, last = HIT.1);
     let check = Check { id: "l1_cache", put_in, bound, limit: Duration::from_secs(8), puts_others_in: false };
-    let no_size = || term!("the size of the cache is unknown here").to_owned_text();
+    let no_size = || term!("the size of the cache is unknown here").into();
     if let Some(reason) = size.is_none().then(no_size).or_else(|| without_cycles(bench)) {
         return check.impossible(reason);
     }
@@ -182,7 +180,7 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
         if !(hit + miss).is_finite() {
             return Err(no_frequency().into());
         }
-        let back = words(say!("{hit:.2} and {miss:.1} cycles"));
+        let back = say!("{hit:.2} and {miss:.1} cycles");
         Ok(Attempt { back, is_within: Ok(is_hit(hit) && miss >= MISS * hit) })
     })
 }
@@ -202,9 +200,8 @@ pub const PERCENT: u8 = 30;
 
 pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> Line {
     let (cpu, expected) = (bench.cpu, percent.expected);
-    let put_in = words(say!("a competitor that uses {expected} % of CPU {cpu}"));
-    let bound =
-        words(say!("±{points:.0} points, and samples are marked as disturbed", points = CONTENTION_OFF * 100.0));
+    let put_in = say!("a competitor that uses {expected} % of CPU {cpu}");
+    let bound = say!("±{points:.0} points, and samples are marked as disturbed", points = CONTENTION_OFF * 100.0);
     let check = Check { id: "competitor", put_in, bound, limit: Duration::from_secs(10), puts_others_in: true };
     check.judge(bench, |bench| {
         let rounds =
@@ -215,7 +212,7 @@ pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> 
         drop(competes);
         let (_, after) = rounds(bench);
         let (Some(before), Some(during), Some(after)) = (before, during, after) else {
-            return Err(term!("the kernel does not count who uses its CPUs").to_owned_text().into());
+            return Err(Message::from(term!("the kernel does not count who uses its CPUs")).into());
         };
         let (without, with) = (least(&without?, BenchRound::disturbed), with?);
         let waited = with.iter().filter_map(|round| round.noise.waited).reduce(f64::min);
@@ -239,12 +236,12 @@ pub fn judged_contention(
     expected: f64,
 ) -> Attempt {
     let [share, percent] = [during.share, marked[1]].map(|share| share * 100.0);
-    let back = words(say!("{share:.0} %, {percent:.0} % of the samples marked"));
+    let back = say!("{share:.0} %, {percent:.0} % of the samples marked");
     let is_found = (during.share - expected).abs() <= CONTENTION_OFF
         && marked[1] > marked[0]
         && is_contended(&[0], Some(during), waited);
     let used = beside.share * 100.0;
-    let is_busy = || words(say!("other programs used {used:.0} % of it as well; rerun later"));
+    let is_busy = || say!("other programs used {used:.0} % of it as well; rerun later");
     Attempt { back, is_within: (beside.share - beside.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
 }
 
@@ -264,8 +261,8 @@ pub const SLOWER: f64 = 0.05;
 
 pub fn copies(bench: &mut Bench, slower: &Known<f64>) -> Line {
     let percent = slower.expected * 100.0;
-    let put_in = words(say!("a copy whose second of three operations is {percent:.0} % slower"));
-    let bound = words(say!("±{points:.0} points, no change elsewhere", points = CHANGE_OFF * 100.0));
+    let put_in = say!("a copy whose second of three operations is {percent:.0} % slower");
+    let bound = say!("±{points:.0} points, no change elsewhere", points = CHANGE_OFF * 100.0);
     let check = Check { id: "compare", put_in, bound, limit: Duration::from_secs(10), puts_others_in: false };
     check.judge(bench, |bench| {
         let [base, new] = measure(bench, slower.put)?;
@@ -290,8 +287,8 @@ fn judged_copies(cases: &[CaseComparison], expected: f64) -> Attempt {
     let others = cases.iter().filter(|case| !is_changed(case));
     let drift = others.clone().map(|case| change(case).abs()).fold(0.0, f64::max);
     let [found, drift] = [found, drift].map(|change| 100.0 * change);
-    let back = words(say!("{found:+.1} % there, up to {drift:.1} % elsewhere"));
-    let unseen = || words(say!("only changes over {percent:.0} % show here; rerun later", percent = WIDEST * 100.0));
+    let back = say!("{found:+.1} % there, up to {drift:.1} % elsewhere");
+    let unseen = || say!("only changes over {percent:.0} % show here; rerun later", percent = WIDEST * 100.0);
     let is_within = cases.iter().all(is_seen).then(|| is_found && others.clone().all(is_same)).ok_or_else(unseen);
     Attempt { back, is_within }
 }
@@ -300,7 +297,7 @@ fn judged_copies(cases: &[CaseComparison], expected: f64) -> Attempt {
 fn measure(bench: &mut Bench, change: f64) -> Result<[Vec<Run>; 2], Unseen> {
     let (filters, set, inputs) = (Vec::new(), Vec::new(), Default::default());
     let request = Request { filters, profile: Profile::Quick, seed: 1, set, inputs };
-    let plan = plan(COPIES, &bench.host, request).map_err(|error| same(crate::language::spoken(&error.message())))?;
+    let plan = plan(COPIES, &bench.host, request).map_err(|error| error.message())?;
     let change_ns = (UNCHANGED_NS as f64 * change).round() as u64;
     STRETCH.store(bench.stretch, Ordering::Relaxed);
     let mut copies: [Vec<Run>; 2] = Default::default();
@@ -350,14 +347,14 @@ pub fn odd(made_up: &MadeUp) -> Vec<String> {
 
 /// The first host of a made-up fleet must be the only odd one.
 pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
-    let put_in = words(say!("{hosts} made-up hosts, one at half speed", hosts = made_up.hosts));
-    let bound = words(say!("{name} alone", name = MadeUp::name(0)));
+    let put_in = say!("{hosts} made-up hosts, one at half speed", hosts = made_up.hosts);
+    let bound = say!("{name} alone", name = MadeUp::name(0));
     let check = Check { id: "fleet", put_in, bound, limit: Duration::ZERO, puts_others_in: false };
     check.judge(bench, |_| {
         let names = odd(made_up);
         let back = match names.is_empty() {
-            true => term!("no odd host").to_owned_text(),
-            false => same(names.join(" ")),
+            true => term!("no odd host").into(),
+            false => Message::plain(names.join(" ")),
         };
         Ok(Attempt { back, is_within: Ok(names == [MadeUp::name(0)]) })
     })

@@ -12,12 +12,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
-use hostmark_analysis::words;
 use hostmark_engine::sys::clock::monotonic_ns;
 use hostmark_engine::sys::control_group::GroupLimit;
 use hostmark_launch::program::OWN;
-use hostmark_model::{CaseRecord, FlagKind, Inputs, Measured, Outcome, RoundRecord, Run};
+use hostmark_model::{CaseRecord, FlagKind, Inputs, Measured, Message, Outcome, RoundRecord, Run, Text};
 use hostmark_say::say;
 
 use super::bench::Bench;
@@ -56,15 +54,12 @@ pub const READS: u32 = 1000;
 
 pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(mbit.expected) * 1e6 / 8.0 * PAYLOAD / FRAME;
-    let put_in = words(say!(
-        "a link of {expected} Mbit/s: {wanted:.2} MB/s of TCP",
-        expected = mbit.expected,
-        wanted = wanted / 1e6
-    ));
+    let put_in =
+        say!("a link of {expected} Mbit/s: {wanted:.2} MB/s of TCP", expected = mbit.expected, wanted = wanted / 1e6);
     let check = check("link", put_in, percent_off(RATE_OFF));
     in_surroundings(check, bench, Surroundings::Link { mbit: mbit.put }, &[BANDWIDTH], measure, |run| {
         let rate = measured(run, "net.tcp_bandwidth")?.estimate.stated().value;
-        let back = same(format!("{:.2} MB/s", rate / 1e6));
+        let back = Message::plain(format!("{:.2} MB/s", rate / 1e6));
         Some((back, (rate / wanted - 1.0).abs() <= RATE_OFF))
     })
 }
@@ -75,8 +70,8 @@ const ROUND_TRIP: &str = "net.tcp@to=peer,cpus=two_hosts";
 pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut MeasureIn) -> Line {
     let (delay, loses) = relay.expected;
     let trip_ms = 2e3 * delay.as_secs_f64();
-    let put_in = words(say!("a link with a round trip of {trip_ms} ms that loses one frame in {loses}"));
-    let bound = words(say!("+{percent:.0} %; by a factor of {LOSS_OFF:.0}", percent = TRIP_OFF * 100.0));
+    let put_in = say!("a link with a round trip of {trip_ms} ms that loses one frame in {loses}");
+    let bound = say!("+{percent:.0} %; by a factor of {LOSS_OFF:.0}", percent = TRIP_OFF * 100.0);
     let (delay, loses) = relay.put;
     let surroundings = Surroundings::Relayed { delay, loses };
     in_surroundings(check("relay", put_in, bound), bench, surroundings, &[ROUND_TRIP, BANDWIDTH], measure, |run| {
@@ -84,7 +79,7 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
         let trip = measured(run, "net.tcp")?.estimate.min / 1e6;
         let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.stated().value;
         let one_in = 1e9 / PAYLOAD / resent;
-        let back = words(say!("{trip:.2} ms, one in {one_in:.0} sent again"));
+        let back = say!("{trip:.2} ms, one in {one_in:.0} sent again");
         let is_trip = (1.0..=1.0 + TRIP_OFF).contains(&(trip / trip_ms));
         let is_loss = (1.0 / LOSS_OFF..=LOSS_OFF).contains(&(one_in / f64::from(relay.expected.1)));
         Some((back, is_trip && is_loss))
@@ -93,8 +88,8 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
 
 pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(percent.expected) / 100.0;
-    let put_in = words(say!("a CPU quota of {wanted:.2} CPUs"));
-    let bound = words(say!("±{QUOTA_OFF}, and most rounds were stopped"));
+    let put_in = say!("a CPU quota of {wanted:.2} CPUs");
+    let bound = say!("±{QUOTA_OFF}, and most rounds were stopped");
     let surroundings = Surroundings::Quota { percent: percent.put };
     in_surroundings(check("quota", put_in, bound), bench, surroundings, &["clock.loop"], measure, |run| {
         let quota = run.host.limits.cpu_quota.unwrap_or(f64::INFINITY);
@@ -102,27 +97,27 @@ pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) ->
         let is_stopped = |round: &&RoundRecord| round.throttled.is_some_and(|throttled| throttled.periods > 0);
         let stopped = rounds.iter().filter(is_stopped).count();
         let count = rounds.len();
-        let back = words(say!("{quota:.2} CPUs, {stopped} of {count} rounds stopped"));
+        let back = say!("{quota:.2} CPUs, {stopped} of {count} rounds stopped");
         Some((back, (quota - wanted).abs() <= QUOTA_OFF && 2 * stopped > count))
     })
 }
 
 pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> Line {
     let wanted = f64::from(reads.expected);
-    let put_in = words(say!("a disk limited to {wanted} reads a second"));
+    let put_in = say!("a disk limited to {wanted} reads a second");
     let surroundings = Surroundings::Disk { reads_a_second: reads.put };
     let filters = ["disk.read@pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
         let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated().value;
-        Some((same(format!("{rate:.0} /s")), (rate / wanted - 1.0).abs() <= READS_OFF))
+        Some((Message::plain(format!("{rate:.0} /s")), (rate / wanted - 1.0).abs() <= READS_OFF))
     })
 }
 
-fn percent_off(off: f64) -> Words {
-    Words { en: format!("±{:.0} %", off * 100.0), zh: format!("±{:.0}%", off * 100.0) }
+fn percent_off(off: f64) -> Message {
+    Text { en: format!("±{:.0} %", off * 100.0), zh: format!("±{:.0}%", off * 100.0) }.into()
 }
 
-fn check(id: &'static str, put_in: Words, bound: Words) -> Check {
+fn check(id: &'static str, put_in: Message, bound: Message) -> Check {
     // The run is another program to this one, and says itself who disturbed it.
     Check { id, put_in, bound, limit: LIMIT, puts_others_in: true }
 }
@@ -134,17 +129,17 @@ fn in_surroundings(
     surroundings: Surroundings,
     filters: &[&str],
     measure: &mut MeasureIn,
-    judged: impl Fn(&Run) -> Option<(Words, bool)>,
+    judged: impl Fn(&Run) -> Option<(Message, bool)>,
 ) -> Line {
     check.judge(bench, |bench| {
         if bench.elapsed() >= LATEST {
-            return Err(term!("no time is left").to_owned_text().into());
+            return Err(Message::from(term!("no time is left")).into());
         }
         let run = measure(surroundings, filters)?;
         let (back, is_within) = judged(&run).ok_or_else(|| without_value(&run))?;
         let disturbed = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
         let is_within = match disturbed && !is_within {
-            true => Err(term!("other programs disturbed it; rerun later").to_owned_text()),
+            true => Err(term!("other programs disturbed it; rerun later").into()),
             false => Ok(is_within),
         };
         Ok(Attempt { back, is_within })
@@ -165,7 +160,7 @@ fn without_value(run: &Run) -> Unseen {
         Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
         _ => None,
     });
-    let without = || term!("the run has no value").to_owned_text().into();
+    let without = || Message::from(term!("the run has no value")).into();
     reason.map_or_else(without, Unseen::from)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use hostmark_analysis::bilingual::{SEMICOLON, Words};
+use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::reasons::in_both;
 use hostmark_analysis::{spoken, words};
@@ -274,9 +274,9 @@ impl<T: Copy> Known<T> {
 /// What one look saw.
 pub struct Attempt {
     /// What came back.
-    pub back: Words,
+    pub back: Message,
     /// Whether that lies within the bound, or why the look cannot tell.
-    pub is_within: Result<bool, Words>,
+    pub is_within: Result<bool, Message>,
 }
 
 /// A check, and how it ended.
@@ -286,12 +286,12 @@ pub struct Line {
     pub id: String,
     pub outcome: Outcome,
     /// What was put in.
-    put_in: Words,
+    put_in: Text<String>,
     /// What came back; none where nothing did.
-    came_back: Option<Words>,
-    pub bound: Words,
+    came_back: Option<Text<String>>,
+    pub bound: Text<String>,
     /// Why it is not possible, or what went wrong.
-    pub reason: Option<Words>,
+    pub reason: Option<Text<String>>,
     /// How often it was looked.
     pub looks: usize,
     pub seconds: f64,
@@ -309,8 +309,8 @@ impl Line {
 /// What a check puts in, and in what bound that must come back.
 pub struct Check {
     pub id: &'static str,
-    put_in: Words,
-    pub bound: Words,
+    put_in: Message,
+    pub bound: Message,
     /// After this time no further look begins.
     pub limit: Duration,
     /// Whether what is put in uses the CPU as other programs do: each look says by itself whether others disturbed it.
@@ -352,15 +352,24 @@ impl Check {
         };
         let why = why.filter(|_| matches!(outcome, Outcome::NotPossible | Outcome::Error));
         let seconds = (bench.elapsed() - begun).as_secs_f64();
-        let Check { id, put_in, bound, .. } = self;
-        Line { id: id.into(), outcome, put_in, came_back: last, bound, reason: why, looks, seconds }
+        self.ended(outcome, last, why, (looks, seconds))
     }
 
     /// One that cannot be made here.
-    pub fn impossible(self, reason: Words) -> Line {
-        let Check { id, put_in, bound, .. } = self;
-        let (id, outcome, reason) = (id.into(), Outcome::NotPossible, Some(reason));
-        Line { id, outcome, put_in, came_back: None, bound, reason, looks: 0, seconds: 0.0 }
+    pub fn impossible(self, reason: Message) -> Line {
+        self.ended(Outcome::NotPossible, None, Some(reason), (0, 0.0))
+    }
+
+    fn ended(
+        self,
+        outcome: Outcome,
+        came_back: Option<Message>,
+        reason: Option<Message>,
+        (looks, seconds): (usize, f64),
+    ) -> Line {
+        let [put_in, bound] = [self.put_in, self.bound].map(words);
+        let [came_back, reason] = [came_back, reason].map(|said| said.map(words));
+        Line { id: self.id.into(), outcome, put_in, came_back, bound, reason, looks, seconds }
     }
 }
 
@@ -368,20 +377,20 @@ impl Check {
 #[derive(Debug)]
 pub enum Unseen {
     /// This machine lacks something, or others had it.
-    Impossible(Words),
+    Impossible(Message),
     /// What looks went wrong.
-    Error(Words),
+    Error(Message),
 }
 
-impl From<Words> for Unseen {
-    fn from(why: Words) -> Unseen {
+impl From<Message> for Unseen {
+    fn from(why: Message) -> Unseen {
         Unseen::Impossible(why)
     }
 }
 
 impl From<String> for Unseen {
     fn from(why: String) -> Unseen {
-        Unseen::Impossible(words(in_both(&why)))
+        Unseen::Impossible(in_both(Message::finished(why)))
     }
 }
 
@@ -389,7 +398,7 @@ impl From<&Reason> for Unseen {
     /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
     fn from(reason: &Reason) -> Unseen {
         use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
-        let why = words(in_both(reason));
+        let why = in_both(reason);
         match reason.code {
             Some(CheckFailed | Internal | MemoryError | NoValue | ProcessDied | Protocol) => Unseen::Error(why),
             _ => Unseen::Impossible(why),

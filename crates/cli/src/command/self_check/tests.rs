@@ -358,7 +358,7 @@ fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
     // Where others were there before, nothing is told.
     let untold =
         checks::judged_contention([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
-    assert_eq!(untold.en, "other programs used 20 % of it as well; rerun later");
+    assert_eq!(untold.to_string(), "other programs used 20 % of it as well; rerun later");
     let put = checks::competitor(&mut right(), &Known::of(PERCENT), &mut |_, _| Err("none may be started".into()));
     assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
 }

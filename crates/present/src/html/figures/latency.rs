@@ -11,6 +11,7 @@ use crate::chart::scale::ScaleKind;
 use crate::chart::{Border, LineChart, LinePoint, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::runs::{Probe, Runs};
+use crate::words::COMMA;
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = term!("measured");
@@ -97,7 +98,7 @@ fn reported_alike(runs: &[Run]) -> Vec<Border> {
 /// The end of a level: who says it, and the size.
 fn reading(level: impl Into<Message>, ends: impl IntoIterator<Item = (Text, Message)>) -> Message {
     let ends = ends.into_iter().map(|(word, size)| Message::joined([word.into(), size], " "));
-    Message::joined([level.into(), Message::joined(ends, ", ")], ": ")
+    Message::joined([level.into(), Message::joined(ends, COMMA)], ": ")
 }
 
 /// Where levels end, ascending, and what lies behind the last one.
@@ -110,7 +111,7 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
         // As reported where that is not contradicted: the bracket is as wide as the points are apart.
         let measured = bracket.and_then(|bracket| bracket.size(reported));
-        let parts = parts.map(|parts| (MEASURED, parts.into()));
+        let parts = parts.map(|parts| (MEASURED, parts));
         let reading = reading(level.name, parts.into_iter().chain(reported.map(|size| (REPORTED, bytes(size)))));
         if let Some(at) = measured {
             all.push(Border { at, name: Some(level.name.into()), reading: reading.clone() });
@@ -122,7 +123,7 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
     for case in unnamed(run) {
         let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
         let (Some(at), Some(parts)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
-        let reading = reading(UNNAMED, [(MEASURED, parts.into())]);
+        let reading = reading(UNNAMED, [(MEASURED, parts)]);
         all.push(Border { at, name: Some("–".into()), reading });
     }
     all.sort_by(|one, other| one.at.total_cmp(&other.at));

@@ -1,8 +1,9 @@
 //! Bars of text: a line each, a group under the other, as long as the terminal is wide.
 
+use hostmark_analysis::Spoken;
 use hostmark_analysis::bars::{BarGroup, Bars};
 use hostmark_analysis::escape::visible;
-use hostmark_model::Text;
+use hostmark_model::Message;
 use unicode_width::UnicodeWidthStr;
 
 use super::{GAP, lines};
@@ -20,7 +21,7 @@ const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
 /// The bars under their title; none where there is no value.
 pub(super) fn write(bars: &Bars, options: &RenderOptions) -> Option<String> {
     let most = bars.most()?;
-    let shown = |text: &Text<String>| visible(text.get(options.lang));
+    let shown = |text: &Message| visible(&text.get(options.lang));
     let names: Vec<String> = bars.names.iter().map(|name| visible(name)).collect();
     let widest = |all: &mut dyn Iterator<Item = usize>| all.max().unwrap_or(0);
     let label = widest(&mut bars.groups.iter().map(|group| shown(&group.label).width()));
@@ -28,7 +29,7 @@ pub(super) fn write(bars: &Bars, options: &RenderOptions) -> Option<String> {
     let values = bars.groups.iter().flat_map(|group| &group.bars).flatten();
     let value = widest(&mut values.map(|(_, text)| shown(text).width()));
     let room = options.width.max(40).saturating_sub(label + name + value + 4 * GAP.len()).clamp(LEAST, MOST);
-    let mut text = lines(bars.title.get(options.lang), options);
+    let mut text = lines(&bars.title.get(options.lang), options);
     let line = |group: &BarGroup, index: usize, label_text: &str| {
         let (bar, end) = match group.bars.get(index).and_then(Option::as_ref) {
             Some((value, text)) => (bar(value / most, room), shown(text)),

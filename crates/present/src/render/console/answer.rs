@@ -5,7 +5,7 @@ use hostmark_analysis::Spoken;
 use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS, Scarcity, followed};
 use hostmark_analysis::findings::{first_thing_to_do, leading};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
-use hostmark_model::{Finding, Run};
+use hostmark_model::{Finding, Message, Run};
 use unicode_width::UnicodeWidthStr;
 
 use super::constants::style;
@@ -186,8 +186,8 @@ const HANG: usize = 4;
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
 fn fact(view: &View, constant: &ConstantValue) -> String {
-    let shown = format!("{} {}", constant.name.get(view.lang), constant.value(view.lang));
-    followed(shown, constant.how_sure(view.run, view.lang))
+    let shown = Message::joined([constant.name.into(), constant.value()], " ");
+    followed(shown, constant.how_sure(view.run)).get(view.lang)
 }
 
 /// What stands below the short text of each finding in the answer.

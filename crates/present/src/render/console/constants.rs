@@ -82,8 +82,8 @@ fn row(
     view: &View,
 ) -> ConstantRow {
     let here = |constant: &&ConstantValue| {
-        let value = constant.in_row(view.run, with.other, view.lang);
-        let text = match constant.cycles(view.lang).filter(|_| with.cycles) {
+        let value = constant.in_row(view.run, with.other).get(view.lang);
+        let text = match constant.cycles().map(|cycles| cycles.get(view.lang)).filter(|_| with.cycles) {
             Some(cycles) => view.tell(&say!("{value} ({cycles})")),
             None => value,
         };

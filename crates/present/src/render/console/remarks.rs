@@ -119,8 +119,8 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
             texts.push(flag_text(view, measured, flag));
         }
     }
-    texts.extend(short_arrays(measured).map(|short| short.get(view.lang).to_owned()));
-    texts.extend(split_huge_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
+    texts.extend(short_arrays(measured).map(|short| short.get(view.lang)));
+    texts.extend(split_huge_pages(view.run, case).map(|cut| cut.get(view.lang)));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
     let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyDisturbed);

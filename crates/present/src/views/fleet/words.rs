@@ -145,7 +145,12 @@ fn between(between: &BetweenHosts) -> Vec<Message> {
         say!("{from} → {to}: {what} {value}, delivers {off} beside what the two do with others")
     }));
     lines.extend(between.failed.iter().map(|pair| {
-        say!("{from} → {to} failed: {why}", from = pair.from, to = pair.to, why = crate::words::in_both(&pair.reason))
+        say!(
+            "{from} → {to} failed: {why}",
+            from = pair.from,
+            to = pair.to,
+            why = crate::words::in_both(Message::finished(&pair.reason))
+        )
     }));
     if !between.failed.is_empty() {
         lines.push(say!("measure them again: hostmark fleet run --pairs --resume"));

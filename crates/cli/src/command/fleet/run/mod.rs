@@ -9,7 +9,7 @@ use clap::Args;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::localized;
 use hostmark_analysis::spoken;
-use hostmark_model::{Exit, FleetRequest, HostState, Inputs, Lang, Profile, RunRequest};
+use hostmark_model::{Exit, FleetRequest, HostState, Inputs, Lang, Message, Profile, RunRequest};
 use hostmark_present::render::columns::{TextColumn, columns};
 use hostmark_say::say;
 
@@ -349,7 +349,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         let cells = [host.host.clone(), host.state.word().get(lang).to_string(), time, file];
         cells
             .into_iter()
-            .chain([localized(host.reason.as_deref().unwrap_or_default(), lang)])
+            .chain([localized(Message::finished(host.reason.as_deref().unwrap_or_default()), lang)])
             .map(|cell| visible(&cell))
             .collect()
     };
