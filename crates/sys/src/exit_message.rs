@@ -217,6 +217,9 @@ mod tests {
         drop(write);
         let mut said = [0; MOST_BYTES];
         let length = rustix::io::read(&read, &mut said).unwrap();
-        assert_eq!(str::from_utf8(&said[..length]).ok(), line(&"mq_open: no room".into()).as_deref());
+        assert_eq!(
+            str::from_utf8(&said[..length]).ok(),
+            line(&Message::from(&io::Error::other("mq_open: no room"))).as_deref()
+        );
     }
 }
