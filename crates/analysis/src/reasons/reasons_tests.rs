@@ -35,7 +35,7 @@ fn a_reason_is_reported_with_its_values() {
         ),
         (said("{have} of {of:round}", [("have", "2".into()), ("of", "7".into())]), "7 轮中有 2 轮"),
     ];
-    assert_eq!(zh(&io::Error::from(io::ErrorKind::TimedOut)), "等待超时");
+    assert_eq!(zh(io::Error::from(io::ErrorKind::TimedOut)), "等待超时");
     for (reason, wanted) in reasons {
         assert_eq!([zh(&reason), localized(&reason, Lang::En)], [wanted.to_owned(), reason.to_string()]);
         assert_eq!(zh(ReasonCode::Internal.because(reason)), wanted);
