@@ -64,7 +64,7 @@ pub(super) fn flush_lines<T>(memory: &mut [T], offsets: impl Iterator<Item = usi
     wait_for_flushes();
 }
 
-/// As of CLFLUSHOPT, which does not wait for the flush before; CLFLUSH takes thirty times as long for lines that were written.
+/// Flushes a line by CLFLUSHOPT where the CPU has it: CLFLUSH waits for the flush before, and takes thirty times as long.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn flush_line(line: *mut u8) {

@@ -167,10 +167,6 @@ fn bytes(elements: usize) -> u64 {
     ((last + elements.max(1)) * size_of::<f64>()) as u64
 }
 
-/// Some periods, where the kernels of STREAM can read them: as many as the first cache holds, since a copy past the caches waits at its end.
-#[repr(align(64))]
-struct FilledAtOnce([f64; 8 * PERIOD]);
-
 struct Share<'a> {
     buffer: Buffer,
     elements: usize,
@@ -186,17 +182,8 @@ impl<'a> Share<'a> {
         let buffer = memory.touch()?;
         let stretches = Stretches::of((elements * size_of::<f64>()) as u64, bytes(elements), llc_bytes);
         let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
-        // Past the caches where the CPU can: what is filled need not be read before.
-        let past_caches = stream::non_temporal(StreamOperation::Copy);
         for (array, role) in share.arrays().into_iter().zip(ROLES) {
-            let values = FilledAtOnce(std::array::from_fn(|index| before(role, index)));
-            for chunk in array.chunks_mut(values.0.len()) {
-                let values = &values.0[..chunk.len()];
-                let filled = past_caches.is_some_and(|copy| copy.run(chunk, values, &[], 0.0, 1).is_ok());
-                if !filled {
-                    chunk.copy_from_slice(values);
-                }
-            }
+            stream::fill(array, |index| before(role, index));
         }
         Ok(share)
     }
@@ -267,7 +254,6 @@ impl ThreadWork for Share<'_> {
         }
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
-        // With the bound worked out before, several elements are checked by an instruction.
         let expected: Vec<(f64, f64)> = (0..PERIOD)
             .map(|index| operation.of(d(index), x(index), y(index), SCALAR))
             .map(|value| (value, ERROR_BOUND * value.abs()))

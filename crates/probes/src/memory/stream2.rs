@@ -59,10 +59,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = case.touched(((second + elements) * 8) as u64, pages, None)?;
     let (a, b) = numbers(buffer.bytes_mut()).split_at_mut(second);
     let (a, b) = (&mut a[..elements], &mut b[..elements]);
-    for (array, first, period) in [(&mut *a, 1.0, PERIOD), (&mut *b, 2.0, PERIOD / 2)] {
-        let values: Vec<f64> = (0..PERIOD).map(|index| first + (index % period) as f64).collect();
-        array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
-    }
+    stream::fill(a, |index| 1.0 + (index % PERIOD) as f64);
+    stream::fill(b, |index| 2.0 + (index % (PERIOD / 2)) as f64);
     // A refusal would be one of the first run already.
     usual.run(a, b, &[], 3.0, 1).map_err(crate::fastest::refused)?;
     let kernel = kernels.chosen(case, (size / 8 * 8, ((second + elements) * 8) as u64), |kernel, part, n| {

@@ -227,6 +227,22 @@ pub fn non_temporal(operation: StreamOperation) -> Option<&'static Kernel> {
     first_available(operation, machine::NON_TEMPORAL)
 }
 
+/// Values that are filled in at once: as many as the first cache holds, since a copy past the caches waits at its end.
+#[repr(align(64))]
+struct FilledAtOnce([f64; 4096]);
+
+/// Fills an array with values by their index, which repeat after a page: past the caches where the CPU can, which reads nothing.
+pub fn fill(array: &mut [f64], of: impl Fn(usize) -> f64) {
+    let values = FilledAtOnce(std::array::from_fn(of));
+    let past_caches = non_temporal(StreamOperation::Copy);
+    for chunk in array.chunks_mut(values.0.len()) {
+        let values = &values.0[..chunk.len()];
+        if past_caches.is_none_or(|copy| copy.run(chunk, values, &[], 0.0, 1).is_err()) {
+            chunk.copy_from_slice(values);
+        }
+    }
+}
+
 fn first_available(operation: StreamOperation, names: &[&str]) -> Option<&'static Kernel> {
     names.iter().filter_map(|name| kernel(operation, name)).find(|kernel| (kernel.is_available)())
 }
