@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant, SystemTime};
 
 use hostmark_engine::clock::Calibration;
+use hostmark_engine::sys::usage::thread_wait_ratio;
 use hostmark_engine::{Meters, OpenLink, Wall};
 use hostmark_launch::program::OWN;
 use hostmark_model::HostFacts;
@@ -153,6 +154,11 @@ impl Drop for EnterGuard {
     }
 }
 
+/// CPU time that the estimates and the report of a quick run take.
+const REPORT_CPU: Duration = Duration::from_millis(400);
+/// A run gives up no more than this of its time to a report that waits for a CPU.
+const MOST_REPORT_DELAY: Duration = Duration::from_secs(4);
+
 /// Counts from when it was made.
 #[derive(Debug, Clone, Copy)]
 pub struct SinceStart(Instant);
@@ -168,6 +174,10 @@ impl SinceStart {
 impl Wall for SinceStart {
     fn elapsed(&self) -> Duration {
         self.0.elapsed()
+    }
+
+    fn report_delay(&self) -> Duration {
+        REPORT_CPU.mul_f64(thread_wait_ratio().unwrap_or(0.0)).min(MOST_REPORT_DELAY)
     }
 }
 

@@ -261,7 +261,8 @@ impl Runner<'_> {
             let to_come = &sequence[position..];
             let remaining: Vec<usize> = to_come.iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, replicate);
-            let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
+            let elapsed = self.wall.elapsed() + self.wall.report_delay();
+            let budget = TimeBudget::new(plan, elapsed, rounds, overhead);
             let grant = match budget.decide(next) {
                 RoundDecision::Sample(grant) => grant,
                 RoundDecision::Over if self.past.is_empty() => return false,

@@ -52,7 +52,7 @@ impl ThreadCounters {
 
     /// Reads them: one to three microseconds.
     pub fn read(&self) -> Reading {
-        let delay = self.schedstat.as_ref().and_then(run_delay_ns);
+        let delay = self.schedstat.as_ref().and_then(schedstat_ns).map(|[_, delay]| delay);
         let cpu = self.cpu();
         self.last.set(self.last.get().then(thread_usage().ok(), delay, cpu));
         self.last.get()
@@ -61,13 +61,21 @@ impl ThreadCounters {
 
 /// Whether the kernel tells how long a thread could run and did not.
 pub fn has_run_delay() -> bool {
-    File::open("/proc/thread-self/schedstat").is_ok_and(|file| run_delay_ns(&OwnedFd::from(file)).is_some())
+    File::open("/proc/thread-self/schedstat").is_ok_and(|file| schedstat_ns(&OwnedFd::from(file)).is_some())
 }
 
-fn run_delay_ns(schedstat: &OwnedFd) -> Option<u64> {
+/// Time that the calling thread waited for a CPU over the CPU time that it had, where the kernel tells both.
+pub fn thread_wait_ratio() -> Option<f64> {
+    let [ran, waited] = schedstat_ns(&File::open("/proc/thread-self/schedstat").ok()?.into())?;
+    (ran > 0).then(|| waited as f64 / ran as f64)
+}
+
+/// CPU time of a thread and its time runnable without running.
+fn schedstat_ns(schedstat: &OwnedFd) -> Option<[u64; 2]> {
     let mut text = [0_u8; 96];
     let length = rustix::io::pread(schedstat, &mut text, 0).ok()?;
-    std::str::from_utf8(&text[..length]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    let mut numbers = std::str::from_utf8(&text[..length]).ok()?.split_whitespace().map_while(|word| word.parse().ok());
+    Some([numbers.next()?, numbers.next()?])
 }
 
 /// Page faults of the calling thread so far.

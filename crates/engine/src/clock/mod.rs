@@ -153,6 +153,11 @@ pub fn read_counter() -> u64 {
 pub trait Wall {
     /// How long that is by now.
     fn elapsed(&self) -> Duration;
+
+    /// How much longer than on an idle machine the estimates and the report will take.
+    fn report_delay(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// How long the two instants of a calibration are apart at least; an error of 100 ns then is one part in a million.

@@ -279,7 +279,7 @@ impl Runner<'_> {
             .filter(|(width, _)| *width > plan.profile_limits().narrow)
             .collect();
         widths.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let mut left = TimeBudget::time_for_more(plan, self.wall.elapsed());
+        let mut left = TimeBudget::time_for_more(plan, self.wall.elapsed() + self.wall.report_delay());
         let mut chosen = Vec::new();
         for (_, index) in widths {
             let cost = self.costs(index, &[index], u32::MAX).0.overhead + TimeBudget::most_a_round(plan);

@@ -380,4 +380,8 @@ impl Wall for GoesOn<'_> {
     fn elapsed(&self) -> Duration {
         self.used + self.wall.elapsed()
     }
+
+    fn report_delay(&self) -> Duration {
+        self.wall.report_delay()
+    }
 }
