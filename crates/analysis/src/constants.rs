@@ -6,11 +6,11 @@ use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Messa
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::bilingual::COMMA;
 use crate::format::{WIDEST, amount, between, interval_target, low_high, other_value, plus_minus};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
 use crate::reasons::Spoken;
+use crate::typography::COMMA;
 
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;

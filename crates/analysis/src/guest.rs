@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hostmark_model::{Guest, Message, Run, Text, Unit, size_text};
 use hostmark_say::say;
 
-use crate::bilingual::COMMA;
 use crate::format::{amount, number, percent};
+use crate::typography::COMMA;
 
 /// Digits of a digest that tell two files apart; the run's file has all.
 const DIGITS: usize = 12;

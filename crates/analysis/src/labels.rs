@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Message, Params, ProbeInfo, Run, Text, size_text};
 use hostmark_say::say;
 
-use crate::bilingual::COMMA;
 use crate::texts::{AXES, AXIS_VALUES};
+use crate::typography::COMMA;
 
 /// A point of an axis: the axis' name, and the value in a case id.
 pub(crate) type Point<'a> = (&'a str, &'a str);

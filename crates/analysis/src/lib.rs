@@ -8,7 +8,6 @@ mod texts {
 }
 
 pub mod bars;
-pub mod bilingual;
 pub mod compare;
 pub mod consistency;
 pub mod constants;

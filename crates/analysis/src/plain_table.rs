@@ -3,7 +3,7 @@
 use hostmark_model::Message;
 use hostmark_say::say;
 
-use crate::bilingual::COMMA;
+use crate::typography::COMMA;
 
 /// A table of the view: a label and cells in each row, all of them text.
 #[derive(Debug, Clone, PartialEq, Default)]

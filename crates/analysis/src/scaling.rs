@@ -7,10 +7,10 @@ use hostmark_stats::scalability::{
 };
 use hostmark_stats::{descriptive, trend};
 
-use crate::bilingual::SEMICOLON;
 use crate::curve::{CurvePoint, curve};
 use crate::findings::copies;
 use crate::format::{number, percent_number};
+use crate::typography::SEMICOLON;
 
 /// Probes of which each thread of one process has a time, and of processes that do the same.
 const PARALLEL: &[&str] = &["paging.parallel_fault", "syscall.parallel"];

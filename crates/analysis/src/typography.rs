@@ -1,8 +1,23 @@
-//! How Chinese is set: no blank before `%`. What a number and its sign are made of is the same in both languages.
+//! Marks between the parts of a sentence, and how each language sets them: Chinese has no blank before `%`.
 
 use std::borrow::Cow;
 
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
+
+/// A text that somebody else wrote, of so many characters at most, and "…" where it goes on.
+pub fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// A colon as each language writes it.
+pub const COLON: Text = term!(": ");
+/// A semicolon as each language writes it.
+pub const SEMICOLON: Text = term!("; ");
+/// A comma as each language writes it.
+pub const COMMA: Text = term!(", ");
 
 /// What stands between a number and its sign of percent in English.
 const WITH_BLANK: &str = " %";

@@ -39,7 +39,7 @@ pub enum AgentRequest {
     /// Serve the other half of what is measured elsewhere. Answer: [`AgentAnswer::Peer`].
     Peer(PeerRequest),
     /// What a peer of the run answers, or why it cannot: the run had asked by [`AgentAnswer::Wants`].
-    Relayed(Result<PeerAnswer, String>),
+    Relayed(Result<PeerAnswer, Message>),
     /// Nothing may be asked for this time, and all the same something later: the lease of who asks.
     Idle {
         /// Milliseconds.

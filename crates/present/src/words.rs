@@ -1,8 +1,8 @@
 //! The fixed words of the tables, in both languages side by side.
 
-pub(crate) use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::findings::is_unusual;
 pub(crate) use hostmark_analysis::reasons::in_both;
+pub(crate) use hostmark_analysis::typography::COMMA;
 use hostmark_model::{Finding, FlagKind, Lang, Text};
 
 /// Declares a word in both languages.

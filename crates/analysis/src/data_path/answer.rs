@@ -3,7 +3,7 @@
 use hostmark_model::{Message, Run, Text};
 use hostmark_say::say;
 
-use crate::bilingual::COMMA;
+use crate::typography::COMMA;
 
 use super::drawing::{command, process_name, short_command};
 use super::figures::{plain, plain_rate, times};

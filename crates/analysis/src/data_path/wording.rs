@@ -3,9 +3,9 @@
 use hostmark_model::{Message, Text};
 use hostmark_say::say;
 
-use crate::bilingual::{COMMA, SEMICOLON};
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
+use crate::typography::{COMMA, SEMICOLON};
 
 use super::Item;
 use super::changes::{block, changes};

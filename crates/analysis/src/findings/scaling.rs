@@ -8,9 +8,9 @@ use super::copies::{NOTABLE, PURE, SCALING, Together, curve, most_copies, usable
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
-use crate::bilingual::COMMA;
 use crate::format::{number, percent_number};
 use crate::texts::findings::scaling as texts;
+use crate::typography::COMMA;
 use crate::words;
 
 pub(super) static RULE: Rule = Rule {

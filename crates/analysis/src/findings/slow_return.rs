@@ -7,9 +7,9 @@ use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
-use crate::bilingual::COMMA;
 use crate::format::{percent, value};
 use crate::texts::findings::slow_return as texts;
+use crate::typography::COMMA;
 use crate::words;
 
 const GETPID: &str = "syscall.getpid";

@@ -6,13 +6,13 @@ use hostmark_say::say;
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
-use crate::bilingual::{COMMA, SEMICOLON};
 use crate::constants::{self, ConstantValue};
 use crate::format::{amount, in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
 use crate::texts::findings::slower_than_usual as texts;
+use crate::typography::{COMMA, SEMICOLON};
 use crate::words;
 
 pub(super) static RULE: Rule = Rule {

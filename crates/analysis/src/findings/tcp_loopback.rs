@@ -8,9 +8,9 @@ use hostmark_say::say;
 use super::evidence::{Proven, believed, case_at, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
-use crate::bilingual::SEMICOLON;
 use crate::format::{low_high, number, value};
 use crate::texts::findings::tcp_loopback as texts;
+use crate::typography::SEMICOLON;
 use crate::words;
 
 const TCP: &str = "net.tcp_bandwidth";

@@ -9,9 +9,9 @@ use super::between::BetweenHosts;
 use super::kind::HostClass;
 use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
 use super::usual::{self, BesideUsual};
-use crate::bilingual::cut;
 use crate::compare::facts::facts;
 use crate::neighbours::SHARED;
+use crate::typography::cut;
 use crate::words;
 
 /// No fact is kept longer, in characters: a file may hold anything.

@@ -1,6 +1,6 @@
 //! Which hosts are of one kind, and so should deliver the same: by what they are made of, not by what they are called.
 
-use crate::bilingual::COMMA;
+use crate::typography::COMMA;
 use crate::words;
 use hostmark_model::{Message, Run, Text, size_text};
 use hostmark_say::say;

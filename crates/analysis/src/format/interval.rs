@@ -5,7 +5,7 @@ use hostmark_say::say;
 
 use super::scale::{amount, in_scale, scale_for, with_digits};
 use super::{DIGITS, number};
-use crate::bilingual::COMMA;
+use crate::typography::COMMA;
 
 /// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
 /// and says so: quick 2 %, standard 1 %, thorough 0.5 %.

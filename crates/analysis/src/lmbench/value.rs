@@ -6,10 +6,10 @@ use hostmark_model::{AxisKind, CaseRecord, FlagKind, Measured, Message, Outcome,
 use hostmark_say::say;
 
 use super::{CasePoint, CellSource, SummaryColumn};
-use crate::bilingual::COMMA;
 use crate::format::{agreement, amount, number, other_value, plus_minus_of};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
+use crate::typography::COMMA;
 
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";

@@ -7,7 +7,7 @@ use hostmark_say::say;
 
 use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
-use crate::bilingual::COMMA;
+use crate::typography::COMMA;
 
 /// Digits of a digest that tell two programs apart.
 const DIGITS: usize = 12;

@@ -1,6 +1,6 @@
 //! Remarks of several runs that differ in their figures alone, told once.
 
-use crate::bilingual::SEMICOLON;
+use crate::typography::SEMICOLON;
 use crate::{spoken, words};
 use hostmark_model::{Lang, Text};
 use hostmark_say::say;

@@ -24,9 +24,9 @@ use hostmark_model::{CaseRecord, Guest, Message, Run, Text};
 pub use conclusions::{ClaimVerdict, LayerConclusion};
 
 use crate::bars::Bars;
-use crate::bilingual::COLON;
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
+use crate::typography::COLON;
 use family::FAMILIES;
 use sheet::Sheet;
 

@@ -8,9 +8,9 @@ use hostmark_stats::compare::benjamini_hochberg;
 
 use super::value::{ComparableValue, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
-use crate::bilingual::COMMA;
 use crate::difference::FALSE_DISCOVERIES;
 use crate::propagated::Propagated;
+use crate::typography::COMMA;
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {

@@ -7,9 +7,9 @@ use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{ComparableValue, middle};
 use super::{Row, Table};
-use crate::bilingual::COMMA;
 use crate::format::{number, percent};
 use crate::propagated::{Propagated, propagated_ratio};
+use crate::typography::COMMA;
 
 /// Reads and writes, where a family has both.
 pub(super) const READ: usize = 0;

@@ -10,13 +10,13 @@ use super::control::{self, no_difference};
 use super::equal_numbers::Numbers;
 use super::{Environment, Row, Table, TableGroup, alike, not_comparable, of};
 use crate::bars::{BarGroup, Bars, Scale};
-use crate::bilingual::COMMA;
 use crate::difference;
 use crate::propagated::Propagated;
 use crate::reasons;
 use crate::repetition;
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
+use crate::typography::COMMA;
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];

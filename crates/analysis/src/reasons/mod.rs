@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use hostmark_model::{Lang, Message, Outcome, Text, errno_name};
 
-use crate::bilingual::{COLON, SEMICOLON, cut};
 use crate::texts::{CHINESE, REMEDIES};
+use crate::typography::{COLON, SEMICOLON, cut};
 
 /// A sentence in `lang`, with errors of the system by their names in Chinese. One that has no Chinese stays as it is.
 pub fn spoken(message: &Message, lang: Lang) -> String {

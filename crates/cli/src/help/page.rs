@@ -1,8 +1,8 @@
 //! One command's page: what its help on a screen and its manual page are made of, and how text breaks into lines.
 
 use clap::{Arg, Command};
-use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::spoken;
+use hostmark_analysis::typography::COLON;
 use hostmark_model::Lang;
 use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

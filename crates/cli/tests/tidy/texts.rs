@@ -198,17 +198,11 @@ const MAKES_AN_ERROR: [&str; 9] = [
     "unwritten(&error,",
     "EndsWith(exit,",
 ];
-/// The far end of a connection and processes that hostmark starts: their sentences are told within one of the near end.
-const SPEAKS_A_PROTOCOL: [&str; 2] = ["guest/", "processes/service"];
 
 /// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `said!`.
 pub fn in_one_language(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
-    let is_ours = |path: &str| {
-        let rest = path.strip_prefix("crates/cli/src/command/").unwrap_or_default();
-        path.starts_with("crates/cli/src/") && !SPEAKS_A_PROTOCOL.iter().any(|part| rest.starts_with(part))
-    };
-    for file in tree.files().filter(|file| is_ours(&file.path)) {
+    for file in tree.files().filter(|file| file.path.starts_with("crates/cli/src/")) {
         let text = file.text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
         for call in MAKES_AN_ERROR {
             for (at, _) in text.match_indices(call) {
@@ -326,7 +320,7 @@ fn an_error_in_english_alone_is_found() {
         ("refuse!(\"there is none\")", false),
     ];
     for (line, is_wrong) in lines {
-        let tree = Tree::of(&[("crates/cli/src/a.rs", line), ("crates/cli/src/command/guest/a.rs", line)]);
+        let tree = Tree::of(&[("crates/cli/src/a.rs", line)]);
         let found = in_one_language(&tree);
         assert_eq!(found.len(), usize::from(is_wrong), "{line}: {found:?}");
     }

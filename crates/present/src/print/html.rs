@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hostmark_analysis::bilingual::SEMICOLON;
+use hostmark_analysis::typography::SEMICOLON;
 use hostmark_model::{Message, Text};
 use hostmark_say::say;
 

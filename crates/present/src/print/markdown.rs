@@ -1,9 +1,9 @@
 //! A document as markdown, for a report, a ticket or a pull request.
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::bilingual::{COLON, SEMICOLON};
 use hostmark_analysis::escape;
-use hostmark_analysis::{spoken, typography::typeset};
+use hostmark_analysis::spoken;
+use hostmark_analysis::typography::{COLON, SEMICOLON, typeset};
 use hostmark_model::{Lang, Message, Text};
 use hostmark_say::say;
 

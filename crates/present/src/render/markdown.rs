@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::{findings_and_kept, leading, parted};
@@ -14,7 +13,7 @@ use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
 use hostmark_analysis::references::beside;
 use hostmark_analysis::trust;
-use hostmark_analysis::typography::typeset;
+use hostmark_analysis::typography::{COMMA, typeset};
 use hostmark_model::{
     AxisKind, CaseRecord, Finding, Lang, Measured, Message, Outcome, ProbeInfo, Run, Text, Unit, size_text,
 };

@@ -1,9 +1,9 @@
 //! What stands around the verdicts of `hostmark try`: what the setting does here, and how to make that permanent. And the list of
 //! settings.
 
-use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Test, Verdict};
 use hostmark_analysis::format::{number, percent, percent_number};
+use hostmark_analysis::typography::COMMA;
 use hostmark_analysis::words;
 use hostmark_model::{Message, Text};
 use hostmark_say::say;

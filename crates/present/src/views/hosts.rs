@@ -1,8 +1,8 @@
 //! Several runs beside each other: where each was measured, what differs between their machines, and the constants of each.
 
-use hostmark_analysis::bilingual::{COLON, COMMA};
 use hostmark_analysis::compare::{FactOfRuns, differing};
 use hostmark_analysis::labels::run_letter;
+use hostmark_analysis::typography::{COLON, COMMA};
 use hostmark_model::{Message, Run, Text};
 use unicode_width::UnicodeWidthStr;
 

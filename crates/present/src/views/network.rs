@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::format::{amount, both, low_high, percent};
 use hostmark_analysis::network::{
     Capacity, CapacityCause, Direction, LinkDirection, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits,
     capacities, cases_to, flows, matrices, peers, queue_text,
 };
+use hostmark_analysis::typography::COMMA;
 use hostmark_model::{CaseRecord, Estimate, Finding, Measured, Message, NetworkPath, Offloads, Peer, Run, Text, Unit};
 use hostmark_say::say;
 

@@ -1,11 +1,11 @@
 //! A series over time: how steady the machine was, when it was slower and with what, and a heat map of the hours.
 
-use hostmark_analysis::bilingual::{COMMA, SEMICOLON};
 use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::over_time::{
     Burst, Cause, ChangedFacts, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime,
     Together,
 };
+use hostmark_analysis::typography::{COMMA, SEMICOLON};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Message, Text, Unit};
 use hostmark_say::say;

@@ -1,11 +1,11 @@
 //! A probe: what it measures, its charts, and a row for each case and run with its value, interval and remarks, or why there is none.
 
-use hostmark_analysis::bilingual::{COLON, COMMA};
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, amount, low_high, number, rounds_and_samples, unit_name};
 use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
+use hostmark_analysis::typography::{COLON, COMMA};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Message, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 

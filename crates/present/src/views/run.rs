@@ -1,6 +1,5 @@
 //! What is said of a run before its values: what machine it is of, where it was measured, and what a reader must know of it.
 
-use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::consistency;
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
@@ -9,6 +8,7 @@ use hostmark_analysis::findings::steal::stolen_ns;
 use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
+use hostmark_analysis::typography::COMMA;
 use hostmark_model::{
     CaseRecord, Event, FlagKind, Gap, LostRound, Measured, Message, Outcome, Run, Text, Unit, out_of_memory,
 };

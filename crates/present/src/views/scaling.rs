@@ -1,7 +1,7 @@
 //! By which law work grows with the number of CPUs, and from where on more of them do less.
 
-use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::scaling::of_run;
+use hostmark_analysis::typography::SEMICOLON;
 use hostmark_model::{Message, Run, Text};
 use hostmark_say::say;
 

@@ -3,8 +3,8 @@
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Message, Resource, Sight, Text};
 
 use super::HostRule;
-use crate::bilingual::cut;
 use crate::texts::findings::host::unseen as texts;
+use crate::typography::cut;
 use crate::words;
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.

@@ -14,8 +14,8 @@ use super::kind::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
 use super::value::ComparableValue;
 use super::{Environment, over};
-use crate::bilingual::{COLON, SEMICOLON};
 use crate::propagated::{Propagated, joined, propagated_ratio};
+use crate::typography::{COLON, SEMICOLON};
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -257,7 +257,7 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
 }
 
 /// Where answers of the run's peers go.
-pub type Relays = Sender<Result<PeerAnswer, String>>;
+pub type Relays = Sender<Result<PeerAnswer, Message>>;
 
 /// Begins to hear.
 pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
@@ -432,7 +432,7 @@ pub struct Relayed<'a, 'b> {
     /// Says what is wanted.
     shared_outbox: OutboxWriter<'a, 'b>,
     /// What comes back.
-    pub answers: Receiver<Result<PeerAnswer, String>>,
+    pub answers: Receiver<Result<PeerAnswer, Message>>,
     /// What they are called.
     pub names: Vec<String>,
     /// Whether the run is to stop.
@@ -450,7 +450,7 @@ impl PeerLink for Relayed<'_, '_> {
         let (begin, limit) = (SinceStart::now(), timing().silence() * 2);
         loop {
             match self.answers.recv_timeout(TURN) {
-                Ok(answer) => return answer.map_err(|why| NoAnswer::Lost(why.into())),
+                Ok(answer) => return answer.map_err(NoAnswer::Lost),
                 Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Stopped),
                 Err(RecvTimeoutError::Timeout) if self.stop.signal().is_some() => return Err(NoAnswer::Stopped),
                 Err(RecvTimeoutError::Timeout) if begin.elapsed() > limit => {

@@ -67,7 +67,7 @@ fn lines() -> Vec<String> {
         AgentRequest::Stop,
         AgentRequest::Kept { run: "last".into() },
         AgentRequest::Idle { ms: 60_000 },
-        AgentRequest::Relayed(Err("lost".into())),
+        AgentRequest::Relayed(Err(say!("lost"))),
         AgentRequest::Peer(PeerRequest::Addresses),
         AgentRequest::Peer(PeerRequest::Path { to: [192, 0, 2, 1].into() }),
         AgentRequest::Peer(PeerRequest::Enough),

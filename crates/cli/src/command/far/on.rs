@@ -114,7 +114,7 @@ pub fn measure_there(
             let index = remote.wanted.peers.iter().position(|name| name == peer).ok_or_else(|| astray(place))?;
             let answer = match peers.ask(index, request.clone()) {
                 Ok(answer) => Ok(answer),
-                Err(NoAnswer::Lost(sentence)) => Err(sentence.to_string()),
+                Err(NoAnswer::Lost(sentence)) => Err(sentence),
                 // The run ends by the request to stop, which is heard next.
                 Err(NoAnswer::Stopped) => continue,
             };

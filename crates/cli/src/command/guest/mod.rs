@@ -62,7 +62,7 @@ pub fn session(words: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let (channel, monitor, input, output) = match streams() {
         Ok(streams) => streams,
-        Err(error) => return complain(&format!("a stream is closed ({error}); open it"), Exit::BadInput),
+        Err(error) => return complain(&said!("a stream is closed ({error}); open it"), Exit::BadInput),
     };
     match guest_session::carry(channel, Monitor::of(monitor), input, output) {
         Ok(()) => ExitCode::SUCCESS,
@@ -104,7 +104,7 @@ pub fn is_first() -> bool {
 pub fn begin() -> ExitCode {
     if let Err(error) = serve() {
         // The console's end is what the parent shows.
-        output::complain(&format!("the guest cannot be set up ({error}); look at its kernel and options"));
+        output::complain(&said!("the guest cannot be set up ({error}); look at its kernel and options"));
     }
     rustix::fs::sync();
     let _ = reboot(RebootCommand::PowerOff);
@@ -118,7 +118,7 @@ fn serve() -> io::Result<()> {
         match mount(kind, place, kind, flags, data) {
             // Kernels may lack some, without which most cases are measured all the same.
             Err(error) if ["debugfs", "devpts"].contains(&kind) => {
-                output::complain(&format!("{place} is not mounted ({error})"));
+                output::complain(&said!("{place} is not mounted ({error})"));
             }
             mounted => mounted.map_err(|error| named(place, error))?,
         }
@@ -147,7 +147,7 @@ fn serve() -> io::Result<()> {
     let Some(server) = process::fork()? else {
         let ended = sessions::serve(channel, files, root);
         if let Err(error) = ended {
-            output::complain(&format!("the guest's channel has failed ({error}); boot it anew"));
+            output::complain(&said!("the guest's channel has failed ({error}); boot it anew"));
         }
         std::process::exit(Exit::ResourceLost.code().into());
     };
@@ -254,7 +254,7 @@ pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(()) => command(Path::new(OWN)).args(words).exec(),
         Err(error) => error.into(),
     };
-    output::complain(&format!("the image's filesystem cannot be entered ({error}); take another image"));
+    output::complain(&said!("the image's filesystem cannot be entered ({error}); take another image"));
     ExitCode::from(Exit::ResourceLost.code())
 }
 

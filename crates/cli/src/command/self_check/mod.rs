@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::reasons::in_both;
+use hostmark_analysis::typography::SEMICOLON;
 use hostmark_analysis::{spoken, words};
 use hostmark_engine::sys::place::Directory;
 use hostmark_launch::supervise::Supervised;

@@ -1,8 +1,8 @@
 //! What a probe's axes suggest: a line along its longest axis of numbers, else rows under each other.
 
-use hostmark_analysis::bilingual::COMMA;
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
+use hostmark_analysis::typography::COMMA;
 use hostmark_model::{AxisKind, Message, Unit};
 use hostmark_say::say;
 

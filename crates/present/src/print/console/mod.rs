@@ -4,9 +4,9 @@ use hostmark_analysis::Spoken;
 pub(crate) mod grid;
 pub(crate) mod page;
 
-use hostmark_analysis::bilingual::SEMICOLON;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::spoken;
+use hostmark_analysis::typography::SEMICOLON;
 use hostmark_model::{Lang, Message};
 use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;

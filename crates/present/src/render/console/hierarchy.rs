@@ -3,9 +3,9 @@
 use hostmark_analysis::Spoken;
 mod structure;
 
-use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{number, other_value, plus_minus, value};
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
+use hostmark_analysis::typography::COLON;
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
 use hostmark_say::say;
 use hostmark_stats::capacity::Bracket;

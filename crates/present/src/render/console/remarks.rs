@@ -1,12 +1,12 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
 };
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
+use hostmark_analysis::typography::COLON;
 use hostmark_analysis::{reasons, spoken};
 use hostmark_model::{
     CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Reason, Text, Unit,

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other, percent_number, scale_for, value};
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
+use hostmark_analysis::typography::COLON;
 use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 

@@ -1,10 +1,10 @@
 //! The words of a comparison.
 
-use hostmark_analysis::bilingual::{COMMA, SEMICOLON};
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
+use hostmark_analysis::typography::{COMMA, SEMICOLON};
 use hostmark_model::{Leading, Message, Text, Unit};
 use hostmark_say::say;
 

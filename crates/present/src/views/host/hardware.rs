@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_analysis::bilingual::{COLON, COMMA};
 use hostmark_analysis::format::{amount, number, value};
 use hostmark_analysis::network::queue_text;
+use hostmark_analysis::typography::{COLON, COMMA};
 use hostmark_model::{
     CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, Lang, LoopbackFacts, Message, NetworkInterface,
     NodeFact, Purpose, Text, Unit,
