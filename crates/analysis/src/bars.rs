@@ -12,7 +12,6 @@ pub struct Bars {
     pub scale: Scale,
 }
 
-/// What the values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
     /// 10^6 bytes a second.

@@ -15,10 +15,8 @@ use crate::typography::COMMA;
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;
 
-/// A constant.
 #[derive(Debug)]
 pub struct Constant {
-    /// What it is called.
     pub(crate) name: Text,
     /// What its row of the first screen is called.
     pub row: Text,
@@ -34,7 +32,6 @@ struct ConstantCase {
     quantity: &'static str,
 }
 
-/// Constants of one kind.
 #[derive(Debug)]
 pub struct ConstantGroup {
     pub name: Text,
@@ -46,7 +43,6 @@ pub struct ConstantGroup {
     pub paired_from: Scarcity,
 }
 
-/// How scarce lines are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scarcity {
     None,
@@ -255,12 +251,10 @@ pub fn probes_of(name: &str) -> Vec<&'static str> {
 pub struct ConstantValue<'a> {
     /// What it is called: of a percentile which one it is.
     pub name: Text,
-    /// What its row is called.
     pub row: Text,
     pub estimate: &'a Estimate,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    /// The case that has it.
     pub(crate) case: &'a CaseRecord,
     place: &'static ConstantCase,
 }
@@ -289,7 +283,6 @@ impl ConstantValue<'_> {
         Message::joined(self.cycles().into_iter().chain([self.plain_value()]), " · ")
     }
 
-    /// Its value with its unit.
     pub(crate) fn plain_value(&self) -> Message {
         amount(self.estimate.value(), self.unit)
     }
@@ -360,7 +353,6 @@ pub(crate) struct NotMeasured<'a> {
 pub struct ConstantOfRuns<'a> {
     /// What it is called in the first run that has it.
     pub name: Text,
-    /// What each run has.
     pub values: Vec<Option<ConstantValue<'a>>>,
 }
 

@@ -9,7 +9,6 @@ pub struct CurvePoint<'a> {
     pub at: u64,
     /// The case that measured it.
     pub case: &'a CaseRecord,
-    /// What it measured.
     pub estimate: &'a Estimate,
 }
 

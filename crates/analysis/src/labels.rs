@@ -53,7 +53,6 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The labels of one probe.
 #[derive(Clone, Copy)]
 pub struct ProbeLabels<'a> {
     id: &'a str,

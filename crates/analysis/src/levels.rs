@@ -14,7 +14,6 @@ pub const HIERARCHY: &str = "memory.hierarchy";
 pub struct Level {
     /// Its value on the axis `level`.
     pub key: &'static str,
-    /// Its name for people.
     pub name: &'static str,
     /// The kernel's number of the cache; none for memory.
     pub cache: Option<u8>,
@@ -29,7 +28,6 @@ pub const LEVELS: &[Level] = &[
 ];
 
 impl Level {
-    /// The level with this key.
     pub fn of(key: &str) -> Option<&'static Level> {
         LEVELS.iter().find(|level| level.key == key)
     }
@@ -51,7 +49,6 @@ impl Level {
         bracket_of(self.case(run)?)
     }
 
-    /// Whether it was found.
     pub fn is_found(self, run: &Run) -> bool {
         self.case(run).is_some_and(|case| case.measured().is_some())
     }
@@ -130,7 +127,6 @@ pub fn last_cache_size(run: &Run) -> Option<f64> {
     caches.filter_map(|level| level.size(run)).chain(nameless).reduce(f64::max)
 }
 
-/// Where a buffer lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     In(&'static Level),
@@ -139,12 +135,10 @@ pub enum Location {
 }
 
 impl Location {
-    /// Whether that is memory.
     pub fn is_memory(self) -> bool {
         matches!(self, Location::In(level) if level.cache.is_none())
     }
 
-    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Location::In(level) => level.name,

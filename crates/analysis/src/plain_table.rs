@@ -21,7 +21,6 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRemark {
     what: Message,
-    /// Their labels.
     rows: Vec<Message>,
 }
 

@@ -28,7 +28,6 @@ pub(crate) fn assumed_shift(group: &str) -> f64 {
 /// What is expected of another run apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
 const EACH: [&str; 2] = ["", Measured::CYCLES];
 
-/// One of them.
 fn quantity<'a>(measured: &'a Measured, name: &str) -> Option<&'a Estimate> {
     if name.is_empty() {
         return Some(&measured.estimate);
@@ -75,7 +74,6 @@ impl Earlier {
         earlier
     }
 
-    /// How many runs these are.
     pub fn runs(&self) -> usize {
         self.runs
     }

@@ -25,12 +25,10 @@ const NEAR_THE_MOST: f64 = 0.9;
 /// An order of rounds that is rarer than this is none of chance.
 const CHANCE: f64 = 0.05;
 
-/// What does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parties {
     /// Copies, each with its own address space and descriptors.
     Processes,
-    /// Those of one process.
     Threads,
     /// Requests that a device works on.
     Requests,
@@ -41,7 +39,6 @@ pub enum Parties {
 pub struct Scaling {
     /// The probe, and the operation where it has several.
     pub source: String,
-    /// Who does it.
     pub parties: Parties,
     /// In times of what one alone does, by ascending number.
     pub points: Vec<Point>,
@@ -129,7 +126,6 @@ impl Scaling {
         self.points.len() >= LEAST_POINTS
     }
 
-    /// What did the work.
     pub fn label(&self) -> Message {
         let source = &self.source;
         match self.parties {

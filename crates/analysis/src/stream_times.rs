@@ -6,7 +6,6 @@ use hostmark_model::{CaseRecord, Measured};
 use hostmark_stats::descriptive;
 
 pub const PROBE: &str = "memory.stream";
-/// Its axis of kernels.
 pub const KERNEL: &str = "kernel";
 /// These in STREAM's order, with the bytes that count for an element.
 pub const KERNELS: [(&str, &str, f64); 4] =

@@ -93,7 +93,6 @@ struct Ties {
     cleanup: Option<File>,
     /// Open for as long as the run lives.
     _alive: OwnedFd,
-    /// The container outside.
     container: Option<String>,
 }
 
@@ -177,7 +176,6 @@ fn byte(from: &OwnedFd) -> Option<u8> {
     (rustix::io::read(from, &mut byte) == Ok(1)).then_some(byte[0])
 }
 
-/// Stands outside.
 struct Watch {
     signals: OwnedFd,
     orders: File,

@@ -56,13 +56,11 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar on stderr.
     pub fn new() -> Bar {
         let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
         Bar { is_shown, is_colored: output::may_color(true), drawn: None, watched: Vec::new(), latest: None }
     }
 
-    /// Removes the bar.
     pub fn finish(&mut self) {
         if self.drawn.take().is_some() {
             draw("");
@@ -112,7 +110,6 @@ impl Observer for Bar {
     }
 }
 
-/// How far a run is.
 struct ProgressState<'a> {
     latest: Option<&'a str>,
     case: &'a str,

@@ -61,7 +61,6 @@ pub fn series_names() -> Vec<String> {
 /// Where one run goes: its file, and its journal while it goes on.
 #[derive(Debug, Clone)]
 pub struct RunFiles {
-    /// The run file.
     pub file: PathBuf,
     pub journal: PathBuf,
     /// The run's name: the file's stem.
@@ -165,7 +164,6 @@ pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 
-/// What time it is.
 pub fn now() -> Timestamp {
     (context().now)()
 }
@@ -176,7 +174,6 @@ pub fn text_of(run: &Run) -> String {
     json.unwrap_or_default()
 }
 
-/// Where a file is to lie.
 fn parent(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -337,7 +334,6 @@ pub fn find(run: &str) -> Result<PathBuf> {
     })
 }
 
-/// Reads a run.
 pub fn load(path: &Path) -> Result<Run> {
     let text = text(path)?;
     // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
@@ -391,7 +387,6 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     place.write(text.as_bytes(), true)
 }
 
-/// What is said of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub name: String,

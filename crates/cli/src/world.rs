@@ -40,13 +40,9 @@ pub type Variable = dyn Fn(&str) -> Option<OsString>;
 
 /// What a process gives to the command that it executes.
 pub struct ProcessContext {
-    /// Standard output.
     pub output: RefCell<Box<dyn StandardStream>>,
-    /// Standard error.
     pub errors: RefCell<Box<dyn StandardStream>>,
-    /// Environment variables.
     pub variable: Box<Variable>,
-    /// The time of day.
     pub now: Box<dyn Fn() -> Timestamp>,
     /// The file through which it starts workers and the janitor.
     pub program: Box<dyn Fn() -> io::Result<PathBuf>>,
@@ -124,7 +120,6 @@ pub struct MockMachine {
     pub calibration: Calibration,
     /// Opens a link to a mock worker.
     pub open: Box<OpenLink<'static>>,
-    /// Counters of CPU use.
     pub meters: Box<dyn Meters>,
     /// The signal that asked the run to stop; 0 if none did.
     pub asked: Arc<AtomicUsize>,
@@ -164,7 +159,6 @@ const MOST_REPORT_DELAY: Duration = Duration::from_secs(4);
 pub struct SinceStart(Instant);
 
 impl SinceStart {
-    /// Starts counting.
     #[expect(clippy::disallowed_methods, reason = "bounds the run; nothing is measured with it")]
     pub fn now() -> SinceStart {
         SinceStart(Instant::now())

@@ -97,7 +97,6 @@ pub(crate) struct WorkersPart {
 pub struct Case {
     id: CaseId,
     job: Job,
-    /// Its own part of the job.
     own: JobCase,
     /// What it has in common with the cases of its probe that differ from it in sizes alone.
     alike: String,

@@ -24,7 +24,6 @@ pub(crate) mod quiet;
 /// A disk that did less than this share of what was asked of it was not what was measured.
 const LEAST_OF_DEVICE: f64 = 0.5;
 
-/// A round that has values.
 struct RoundValues<'a> {
     round: &'a Round,
     sampled: &'a Sampled,
@@ -357,7 +356,6 @@ fn contended<'a>(rounds: &'a [RoundValues]) -> impl Iterator<Item = f64> + 'a {
     rounds.iter().filter(is_contended).filter_map(|round| Some(round.round.others?.share))
 }
 
-/// The same on average.
 fn others_share(rounds: &[RoundValues]) -> Option<f64> {
     stats::mean(&contended(rounds).collect::<Vec<_>>())
 }
@@ -518,7 +516,6 @@ fn elect(measured: &mut Measured, rounds: usize) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Why there is no value.
 fn without(votes: &[f64], rounds: usize) -> Reason {
     let mut named: Vec<f64> = votes.to_vec();
     named.sort_by(f64::total_cmp);

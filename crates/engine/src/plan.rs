@@ -378,7 +378,6 @@ const MOST_COUNTED: u64 = 1 << 20;
 
 /// What people type for a point that has a name of its own.
 const OTHER_NAMES: [(&str, &str); 1] = [("huge", "pmd")];
-/// How sizes are typed.
 const SIZES: &str = "bytes, as 4096, 32K, 64M or 1G";
 
 /// Whether a size of 0 is a point of the axis.

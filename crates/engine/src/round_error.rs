@@ -50,7 +50,6 @@ impl RoundError {
         })
     }
 
-    /// The same, of this step.
     pub(crate) fn within(self, step: impl Into<Message>) -> RoundError {
         let step = step.into();
         self.map(|reason| {
@@ -91,7 +90,6 @@ impl From<&RoundError> for Message {
 displays_its_message!(RoundError);
 
 impl From<RoundError> for Event {
-    /// The last of a round.
     fn from(error: RoundError) -> Event {
         match error {
             RoundError::Skipped(reason) => Event::Skipped { reason },
@@ -119,14 +117,12 @@ impl From<TryFromIntError> for RoundError {
 }
 
 impl From<ParseIntError> for RoundError {
-    /// The value of an axis.
     fn from(error: ParseIntError) -> RoundError {
         RoundError::failed(ReasonCode::Internal, error)
     }
 }
 
 impl From<ParseFloatError> for RoundError {
-    /// The value of an axis.
     fn from(error: ParseFloatError) -> RoundError {
         RoundError::failed(ReasonCode::Internal, error)
     }

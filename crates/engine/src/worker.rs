@@ -103,7 +103,6 @@ fn write_events(events: &[Event], output: &mut impl Write) -> std::io::Result<()
     output.flush().call("write")
 }
 
-/// Events as lines.
 fn lines(events: &[Event]) -> serde_json::Result<String> {
     let mut text = String::new();
     for event in events {

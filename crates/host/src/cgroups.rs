@@ -8,7 +8,6 @@ use crate::root::{Root, field};
 /// The number of the machine's first namespace of control groups, a constant of the kernel (PROC_CGROUP_INIT_INO).
 const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
 
-/// The two interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
     V1,

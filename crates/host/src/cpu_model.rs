@@ -150,7 +150,6 @@ fn hex(text: &str) -> Option<u32> {
 struct Design {
     vendor: &'static str,
     family: u32,
-    /// First and last.
     models: (u32, u32),
     name: &'static str,
 }

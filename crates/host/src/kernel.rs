@@ -83,7 +83,6 @@ fn read_audit(root: &Root) -> (Option<Audit>, Option<u64>) {
     (audit, rules.map(|rules| rules.len() as u64))
 }
 
-/// What a refusal says.
 fn state(error: &io::Error) -> Option<Audit> {
     match Errno::from_raw_os_error(errno(error)?) {
         // Not built in, or turned off when the machine was booted.

@@ -81,10 +81,8 @@ pub(crate) fn chosen(text: &str) -> Option<&str> {
 /// Of a node whose watermarks the kernel does not tell, this share of all its memory is taken to be reserved.
 const USUAL_RESERVE: u64 = 64;
 
-/// Who can spare the least.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
-    /// The whole machine.
     Machine,
     /// The control group of this directory.
     Group(String),
@@ -108,7 +106,6 @@ displays_its_message!(Holder);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spare {
     pub bytes: u64,
-    /// Who can spare no more.
     pub holder: Holder,
 }
 

@@ -211,7 +211,6 @@ const STRIDE: usize = 16;
 /// The process that disturbs most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProcess {
-    /// Process id.
     pub pid: u32,
     /// Its name, as the kernel cuts it (15 bytes).
     pub name: String,
@@ -288,7 +287,6 @@ pub struct RoundCounters {
     throttled: Option<Throttling>,
 }
 
-/// What was lost since.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundLosses {
     /// Time that the hypervisor gave to others, summed over the round's CPUs, in steps of 10 ms. None when a CPU is not counted.

@@ -21,7 +21,6 @@ const FROM_SIBLING: f64 = 0.5;
 /// How the two parties of a case stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placement {
-    /// Both on one CPU.
     SameCpu,
     /// On the two threads of one core.
     SmtSibling,
@@ -31,7 +30,6 @@ pub enum Placement {
     OtherCache,
     /// On two nodes of one package, as NPS and sub-NUMA clusters make them.
     SamePackageOtherNode,
-    /// On two nodes.
     OtherNode,
 }
 
@@ -265,7 +263,6 @@ fn last_level_caches(host: &HostFacts) -> HashMap<usize, usize> {
 pub enum CoreKind {
     /// The fastest that the host has.
     Performance,
-    /// Slower ones.
     Efficiency,
     /// The slowest of three kinds and more.
     LowPower,
@@ -323,10 +320,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// All of them.
     pub const ALL: [Order; 3] = [Order::Compact, Order::Scatter, Order::Siblings];
 
-    /// The value of an axis.
     pub const fn name(self) -> &'static str {
         match self {
             Order::Compact => "compact",

@@ -58,7 +58,6 @@ impl Root {
         }
     }
 
-    /// The whole file as it is.
     pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         self.bytes_until(path, |_| false)
     }

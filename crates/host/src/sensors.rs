@@ -156,7 +156,6 @@ pub struct CorePmu {
 pub struct NamedEvent {
     /// The device's number.
     pub kind: u32,
-    /// Which of its events.
     pub config: u64,
 }
 

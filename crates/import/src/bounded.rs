@@ -68,14 +68,11 @@ fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
 /// What stands behind a result and is none of it.
 #[derive(Debug)]
 pub(super) struct TrailingText {
-    /// Where it begins.
     pub line: u64,
-    /// Its first words.
     pub text: String,
 }
 
 impl TrailingText {
-    /// For who reads the run.
     pub(super) fn passed_over(&self) -> Text<String> {
         let TrailingText { line, text } = self;
         crate::texts::foreign::text_passed_over!(line, text)

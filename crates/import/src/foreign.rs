@@ -102,7 +102,6 @@ impl ImportedValue {
     }
 }
 
-/// The run so far.
 pub(super) struct Foreign {
     source: &'static Source,
     /// The tool's name and version.
@@ -110,7 +109,6 @@ pub(super) struct Foreign {
     pub host: HostFacts,
     /// RFC 3339, where the file tells.
     pub started: String,
-    /// As the file writes it.
     pub date: Option<String>,
     /// What stands behind the result in the file.
     pub rest: Option<TrailingText>,
@@ -426,7 +424,6 @@ pub(super) enum UnitKind {
     Time,
     /// Bytes per second.
     Rate,
-    /// Operations per second.
     Operations,
 }
 

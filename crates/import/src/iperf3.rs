@@ -189,7 +189,6 @@ struct Sum {
     jitter_ms: Option<Amount>,
     /// iperf3 counts a datagram that came late as one less: the share can be below 0.
     lost_percent: Option<f64>,
-    /// Microseconds.
     mean_rtt: Option<Amount>,
     sender: Option<bool>,
 }

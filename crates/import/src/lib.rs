@@ -34,14 +34,12 @@ use hostmark_model::{Run, Text};
 pub struct ImportFormat {
     /// What the command line calls it.
     pub name: &'static str,
-    /// What it reads.
     pub description: Text,
     /// Reads a file. The run has neither id nor name yet, and no start where the file tells none; its values have no
     /// intervals where the tool tells none.
     pub read: fn(&mut dyn BufRead) -> Result<Run, ImportError>,
 }
 
-/// Every format.
 pub static FORMATS: &[ImportFormat] = &[
     lmbench::FORMAT,
     stream::FORMAT,

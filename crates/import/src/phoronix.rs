@@ -58,7 +58,6 @@ struct PhoronixFile {
     systems: Vec<System>,
     results: Vec<PhoronixTest>,
     entries: usize,
-    /// What is being read.
     system: System,
     test: PhoronixTest,
     entry: PhoronixEntry,

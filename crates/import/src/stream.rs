@@ -57,7 +57,6 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     }
 }
 
-/// One output of STREAM.
 #[derive(Default)]
 struct Output {
     elements: Option<f64>,

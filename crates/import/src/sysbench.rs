@@ -193,7 +193,6 @@ fn version(line: &str) -> Option<&str> {
     is_first.then(|| version.trim_end_matches(':'))
 }
 
-/// One output.
 #[derive(Default)]
 struct Output {
     /// Whether it is one of a test, and not of what prepares it or cleans up.

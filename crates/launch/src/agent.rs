@@ -47,15 +47,12 @@ pub enum AgentError {
     /// It has ended, or the link to it has.
     Ended {
         name: String,
-        /// What is known of it.
         how: Message,
     },
     /// It has ended before it said anything.
     NotBegun {
         name: String,
-        /// What is known of it.
         how: Message,
-        /// What to do.
         remedy: Message,
     },
     /// Its server let nobody in, or could not be dialled.
@@ -67,43 +64,36 @@ pub enum AgentError {
     /// It has said nothing for too long.
     Silent {
         name: String,
-        /// How long that was.
         seconds: u64,
     },
-    /// It speaks on and on.
     Endless {
         name: String,
-        /// How long it was given.
         seconds: u64,
     },
     /// It said what no agent says.
     Garbled {
         name: String,
-        /// What is wrong with it.
         what: Message,
     },
-    /// It speaks otherwise.
     Version {
         name: String,
-        /// Its version.
         theirs: u32,
     },
     /// It is another program than the one that was sent.
-    DigestDiffers { name: String },
+    DigestDiffers {
+        name: String,
+    },
     /// It told an error of its own.
     Reported {
         name: String,
-        /// Its sentence.
         why: Message,
         /// The exit code that it gave.
         exit: u8,
     },
     /// The person asked to stop.
     Stopped,
-    /// The system refused.
     Io {
         name: String,
-        /// What it said.
         error: io::Error,
     },
 }

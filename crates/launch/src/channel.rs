@@ -39,20 +39,27 @@ impl fmt::Debug for Token {
 /// Why a file gives no token. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// It cannot be read.
     Unread {
         file: String,
-        /// Why.
         error: io::Error,
     },
     /// It is a directory, a pipe or a device.
-    NoFile { file: String },
+    NoFile {
+        file: String,
+    },
     /// It belongs to somebody else, who could change it.
-    OfAnother { file: String },
+    OfAnother {
+        file: String,
+    },
     /// Others may read or write it.
-    Open { file: String, mode: u32 },
+    Open {
+        file: String,
+        mode: u32,
+    },
     /// Its contents are no token.
-    NoToken { file: String },
+    NoToken {
+        file: String,
+    },
 }
 
 impl From<&TokenError> for Message {
@@ -78,7 +85,6 @@ impl From<&TokenError> for Message {
 displays_its_message!(TokenError);
 
 impl Token {
-    /// A new one.
     pub fn fresh() -> io::Result<Token> {
         random().map(Token)
     }
@@ -211,7 +217,6 @@ impl Greeting {
         Ok(Greeting([MAGIC, &[CHANNEL], &nonce].concat()))
     }
 
-    /// The one that came.
     pub fn of(record: &[u8]) -> Result<Greeting, ChannelError> {
         let rest = record.strip_prefix(MAGIC).ok_or(ChannelError::Strange)?;
         match rest.first() {
@@ -284,7 +289,6 @@ impl Admitted {
     }
 }
 
-/// An end of a channel.
 pub struct Channel(TransportState);
 
 impl Channel {
@@ -299,7 +303,6 @@ impl Channel {
         Ok(())
     }
 
-    /// What a record carries.
     pub fn open(&mut self, record: &[u8]) -> Result<Vec<u8>, ChannelError> {
         let mut carried = vec![0; record.len()];
         let length = self.0.read_message(record, &mut carried).map_err(|_| ChannelError::Altered)?;

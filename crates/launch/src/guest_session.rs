@@ -36,21 +36,14 @@ const FINE: &str = "exit status: 0";
 /// Why a session is over before its time. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Nobody answers.
     Silent(Vec<String>),
-    /// It says too much.
     Floods(Vec<String>),
-    /// It runs no longer.
     Stopped {
-        /// Why.
         how: Message,
-        /// The end of its console.
         lines: Vec<String>,
     },
-    /// Its agent has failed.
     Agent {
         how: Message,
-        /// The end of its console.
         lines: Vec<String>,
     },
     /// A stream here has failed.
@@ -90,7 +83,6 @@ pub fn console(lines: &[String]) -> Message {
     }
 }
 
-/// How far it has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Knocking { since: Instant, last: Option<Instant> },
@@ -115,7 +107,6 @@ struct Session {
     unwritten: Vec<u8>,
     /// Whether what was sent last has ended a line.
     at_line_start: bool,
-    /// How the agent ended.
     how: String,
 }
 
@@ -350,7 +341,6 @@ impl Session {
 
 /// Asks whether anybody is there. Asked again and again, since what comes before the guest listens is lost.
 pub const KNOCK: &str = "hostmark-knock";
-/// Answers a knock.
 pub const READY: &str = "hostmark-ready";
 /// Asks for an agent, to whom all that follows goes.
 pub const BEGIN: &str = "hostmark-begin";
@@ -368,7 +358,6 @@ pub fn line(word: &str, nonce: &str) -> String {
     format!("{word} {nonce}\n")
 }
 
-/// A part of what has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelPart {
     /// What is carried, whatever it is.
@@ -387,7 +376,6 @@ pub struct Sieve {
 }
 
 impl Sieve {
-    /// Takes the next part.
     pub fn take(&mut self, part: &[u8]) -> Vec<ChannelPart> {
         let (mut pieces, mut carried) = (Vec::new(), Vec::new());
         for &byte in part {

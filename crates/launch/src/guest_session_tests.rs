@@ -39,7 +39,6 @@ fn console(qemu: UnixStream) -> JoinHandle<()> {
 }
 
 impl Under {
-    /// The guest hears a line.
     fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.guest.read_line(&mut line).unwrap();

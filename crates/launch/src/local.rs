@@ -40,7 +40,6 @@ pub trait ServiceLink: WorkerLink {
 /// What came over a worker's link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
-    /// A line, without its end.
     Line(String),
     /// The worker ended; how, as a fragment that fits after "the worker".
     Ended(Message),
@@ -67,7 +66,6 @@ pub trait Warden {
 /// A worker process, in a warden's charge while it lives.
 pub struct LocalWorker {
     process: Supervised,
-    /// None once it has ended.
     warden: Option<Rc<dyn Warden>>,
 }
 
@@ -111,7 +109,6 @@ impl LocalWorker {
         Ok(LocalWorker { process, warden: Some(warden) })
     }
 
-    /// How it ended.
     fn how(&mut self) -> Received {
         // Its output has ended: it is about to end by itself, or must be made to.
         let ended_by_itself = self.process.ends_within(GRACE);

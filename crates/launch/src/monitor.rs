@@ -34,18 +34,15 @@ const TRAP: &str = "int3: 0000 [#";
 pub enum Stopped {
     /// It restarted itself, as a kernel does that has panicked.
     Reset,
-    /// It switched itself off.
     PoweredOff,
     /// QEMU stopped it: its processor met what it cannot carry out.
     ByQemu,
     /// QEMU stopped it: there is no room for what it wrote to its disk.
     NoRoom,
-    /// QEMU has ended.
     Gone,
 }
 
 impl Stopped {
-    /// As a part of a sentence.
     pub fn text(self) -> Message {
         match self {
             Stopped::Reset => say!("it restarted itself, as a kernel does after a panic"),
@@ -57,7 +54,6 @@ impl Stopped {
     }
 }
 
-/// The monitor.
 #[derive(Debug)]
 pub struct Monitor {
     socket: OwnedFd,

@@ -58,7 +58,6 @@ impl Programs {
         Ok(Programs { own: OWN.into(), is_static, beside })
     }
 
-    /// These files, for tests.
     pub fn of(own: &Path, is_static: bool, beside: &Path) -> Programs {
         Programs { own: own.into(), is_static, beside: Some(beside.into()) }
     }
@@ -100,7 +99,6 @@ impl Programs {
         &self.own
     }
 
-    /// Our own program.
     pub(crate) fn ours(&self) -> io::Result<Program> {
         let unread = |error: io::Error| {
             let own = shown(&self.own.to_string_lossy());

@@ -23,10 +23,8 @@ const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 /// Parts that are carried in a turn at most: others wait for theirs.
 const MOST_PARTS: usize = 64;
 
-/// What became of a relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carried {
-    /// It goes on.
     On,
     /// The connection has ended, and nobody said that it would.
     Lost,
@@ -247,7 +245,6 @@ pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// The word that starts it.
 pub const DIAL: &str = "dial";
 /// Addresses of a name that are tried at most.
 const MOST_ADDRESSES: usize = 8;
@@ -260,29 +257,32 @@ pub enum DialError {
     /// Nobody listens there, or the name means no address.
     Unreached {
         address: String,
-        /// Why.
         error: io::Error,
     },
     /// Who answers is no server of ours.
-    Strange { address: String },
-    /// It speaks otherwise.
+    Strange {
+        address: String,
+    },
     Version {
         address: String,
-        /// Its version.
         theirs: u8,
     },
-    /// It ended the handshake.
-    Refused { address: String },
-    /// It says nothing.
-    Silent { address: String },
+    Refused {
+        address: String,
+    },
+    Silent {
+        address: String,
+    },
     /// The connection has ended in the middle.
-    Lost { address: String },
+    Lost {
+        address: String,
+    },
     /// Somebody on the way changes what passes.
-    Altered { address: String },
-    /// The system refused.
+    Altered {
+        address: String,
+    },
     Io {
         address: String,
-        /// What it said.
         error: io::Error,
     },
 }

@@ -45,7 +45,6 @@ pub const fn share_bytes(left_bytes: u64) -> u64 {
 
 /// What a server is started with.
 pub struct ServerOptions<'a> {
-    /// What lets somebody in.
     pub token: Token,
     /// Sessions at once at most.
     pub sessions: usize,
@@ -89,7 +88,6 @@ struct Server<'a> {
     terms: ServerOptions<'a>,
 }
 
-/// What a wait ended with.
 #[derive(Default)]
 struct Ready {
     is_to_end: bool,
@@ -249,7 +247,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The time between two looks whether it has ended.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// A session under way.
 pub struct Session {
     /// Ended with its group when this is dropped.
     agent: GroupLeader,
@@ -262,13 +259,11 @@ pub struct Session {
 /// What becomes of a session after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turned {
-    /// It goes on.
     On,
     /// It is over, and all of it was told.
     Informed,
     /// The connection has ended.
     Lost,
-    /// It is ended for this.
     Refused(Refusal),
 }
 
@@ -306,12 +301,10 @@ impl Session {
         self.relay.watch(watched);
     }
 
-    /// How long it may go on.
     pub fn wait(&self, now: Instant) -> Duration {
         self.until.saturating_duration_since(now)
     }
 
-    /// Carries what there is.
     pub fn turn(&mut self, now: Instant) -> Turned {
         match self.relay.turn() {
             Carried::Altered => Turned::Refused(Refusal::Altered),
@@ -323,12 +316,10 @@ impl Session {
         }
     }
 
-    /// From where it is.
     pub fn from(&self) -> Option<IpAddr> {
         self.from
     }
 
-    /// Memory that it may fill.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -350,7 +341,6 @@ impl Leftover {
         self.memory_bytes
     }
 
-    /// When to look again.
     pub const fn wait(&self) -> Duration {
         BETWEEN_LOOKS
     }

@@ -29,7 +29,6 @@ const LAST_PARTS: usize = 32;
 /// Characters of a last word at most.
 const LONGEST_WORD: usize = 1000;
 
-/// How one is kept.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// In whose process group it is.
@@ -38,7 +37,6 @@ pub struct Terms {
     pub has_input: bool,
     /// What becomes of its standard error.
     pub errors: Errors,
-    /// How it is ended.
     pub ending: Ending,
     /// Becomes readable when the person asks to stop: then nothing is waited for.
     pub stop: Option<Rc<OwnedFd>>,
@@ -56,7 +54,6 @@ pub enum Membership {
 /// What becomes of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errors {
-    /// Nobody reads it.
     Dropped,
     /// Its end is the last word. Who writes more than is read meanwhile waits.
     Captured,
@@ -64,7 +61,6 @@ pub enum Errors {
     CapturedAtLeisure,
 }
 
-/// How one is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     Killed,
@@ -74,12 +70,9 @@ pub enum Ending {
     Awaited,
 }
 
-/// What was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// A line, without its end.
     Line(String),
-    /// Its output has ended.
     Closed,
     /// What there is in the time given is not all.
     TimedOut,
@@ -96,7 +89,6 @@ pub enum WriteOutcome {
     All,
     /// It has ended, or reads no more.
     Closed,
-    /// It stood still.
     TimedOut,
     /// The person asked to stop.
     Stopped,

@@ -125,7 +125,6 @@ pub const TCP: &str = "tcp:";
 pub struct Tcp {
     /// HOST:PORT, of which HOST may be a name, an address of IPv4, or one of IPv6 in brackets.
     pub address: String,
-    /// The file with its token.
     pub token_file: PathBuf,
 }
 

@@ -15,9 +15,7 @@ pub enum TransportError {
     /// The first word of the place is no program that can be started here.
     NotStarted {
         place: Name,
-        /// What was to be started.
         word: Name,
-        /// Why it was not.
         #[source]
         error: io::Error,
     },
@@ -31,12 +29,9 @@ pub enum TransportError {
     },
     /// It repeats what it is told.
     Terminal { place: Name },
-    /// It stands still.
     Silent {
         place: Name,
-        /// How long it was.
         seconds: u64,
-        /// When it was.
         step: Message,
         /// Its last word, or nothing.
         word: Message,
@@ -44,7 +39,6 @@ pub enum TransportError {
     /// It ended, and did not say why in our terms.
     Ended {
         place: Name,
-        /// When it was.
         step: Message,
         /// How it ended, and its last word.
         how: Message,
@@ -52,7 +46,6 @@ pub enum TransportError {
     /// A machine of another architecture, and its program is not here.
     WrongMachine {
         place: Name,
-        /// Its architecture.
         machine: &'static str,
         /// Where a program for it is looked for.
         file: String,
@@ -64,17 +57,9 @@ pub enum TransportError {
         machine: String,
     },
     /// What lies where its program should is none.
-    WrongFile {
-        file: String,
-        /// The architecture.
-        machine: &'static str,
-    },
+    WrongFile { file: String, machine: &'static str },
     /// It lacks something that the copying takes.
-    Lacks {
-        place: Name,
-        /// What it lacks.
-        what: String,
-    },
+    Lacks { place: Name, what: String },
     /// No directory takes a program that can be executed.
     Nowhere {
         place: Name,
@@ -84,28 +69,15 @@ pub enum TransportError {
     /// Only a part of the program arrived.
     Short {
         place: Name,
-        /// How much of it arrived.
         taken: String,
         size: usize,
         /// Why, in the system's words, or nothing.
         why: String,
     },
     /// What arrived is not what was sent.
-    DigestDiffers {
-        place: Name,
-        /// Of what was sent.
-        here: String,
-        /// Of what arrived.
-        there: String,
-    },
+    DigestDiffers { place: Name, here: String, there: String },
     /// What it says is not what our script says.
-    Strange {
-        place: Name,
-        /// When it was.
-        step: Message,
-        /// What it says.
-        answer: String,
-    },
+    Strange { place: Name, step: Message, answer: String },
     /// The person asked to stop.
     Stopped,
     /// A call of the system failed here.

@@ -91,7 +91,6 @@ impl Inputs {
     }
 }
 
-/// Names of the options.
 const CPUS: &str = "cpu";
 const SCRATCH: &str = "scratch";
 const COMMAND: &str = "command";

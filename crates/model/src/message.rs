@@ -453,7 +453,6 @@ fn is_noun(format: &str) -> bool {
     format.len() > 1 && format.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ')
 }
 
-/// A part of a template.
 enum Piece<'a> {
     Literal(&'a str),
     /// `name` or `name:format`.

@@ -152,7 +152,6 @@ impl ReasonCode {
 }
 
 impl fmt::Display for ReasonCode {
-    /// As files name it.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(to)
     }

@@ -94,7 +94,6 @@ impl Timestamp {
         format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
     }
 
-    /// Year, month and day.
     fn civil(self) -> [i64; 3] {
         let day = self.seconds.div_euclid(DAY_S);
         // 146 097 days are 400 years; this is at most one off.

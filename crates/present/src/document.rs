@@ -25,7 +25,6 @@ pub(crate) enum Block {
     Remarks(Vec<Remark>),
     List(List),
     Warnings(Vec<Message>),
-    /// Who takes part.
     Named(Vec<NamedParty>),
     Table(Table),
     Tally(Tally),
@@ -41,23 +40,18 @@ pub(crate) enum Block {
 /// How a text stands out where a medium can show it; nothing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
-    /// As it is.
     #[default]
     Plain,
     Heading,
     /// What may be skipped by the eye.
     Dim,
-    /// What deserves a look.
     Warning,
-    /// What went wrong.
     Bad,
     /// What is better than usual.
     Good,
-    /// The letter of a run.
     Run,
 }
 
-/// Sentences under a title.
 pub(crate) struct List {
     pub(crate) title: Message,
     pub(crate) lines: Vec<Message>,
@@ -94,12 +88,10 @@ pub(crate) struct NamedParty {
 #[derive(Default)]
 pub(crate) struct Table {
     pub(crate) title: Message,
-    /// What its values are.
     pub(crate) caption: Message,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
     pub(crate) rest: Option<FoldedRows>,
-    /// What is said below it.
     pub(crate) notes: Vec<Message>,
     pub(crate) layout: TableLayout,
 }
@@ -123,7 +115,6 @@ pub(crate) enum TableLayout {
     Plain,
     /// The values of a probe's cases, so many columns of which say which case it is.
     Cases(usize),
-    /// A column for each run.
     Runs,
     /// By sections: a name and its value, what that comes to beside what is usual, and this.
     Constants,
@@ -132,7 +123,6 @@ pub(crate) enum TableLayout {
 #[derive(Default)]
 pub(crate) struct Column {
     pub(crate) head: Message,
-    /// That of its head.
     pub(crate) style: Style,
     pub(crate) align: Align,
     /// Whether it has the value that a reader looks for.
@@ -148,10 +138,8 @@ pub(crate) struct Column {
 /// How the cells of a column stand under each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Align {
-    /// At their beginning.
     #[default]
     Left,
-    /// At their end.
     Right,
     /// At their decimal point, the units and the `±` under each other too.
     Point,
@@ -243,7 +231,6 @@ pub(crate) enum Drawing {
     /// Only where lines can be drawn.
     Rows(Rows),
     Bars(Bars),
-    /// As a picture already.
     Picture(Picture),
 }
 

@@ -14,7 +14,6 @@ pub(crate) struct Flags {
     pub(crate) counts: BTreeMap<FlagKind, usize>,
     /// Those that are on so many cases that they say something about the run and nothing about a case.
     pub(crate) common: HashSet<FlagKind>,
-    /// Cases with a value.
     pub(crate) measured: usize,
 }
 

@@ -9,7 +9,6 @@ pub struct RenderOptions {
     pub width: usize,
     /// Whether colour may be used; nothing depends on it. Whoever asks decides on NO_COLOR.
     pub color: bool,
-    /// The language.
     pub lang: Lang,
     /// Whether to show every interval, remark and id.
     pub verbose: bool,

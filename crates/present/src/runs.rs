@@ -11,7 +11,6 @@ use hostmark_say::say;
 use crate::flags::Flags;
 use crate::words;
 
-/// Runs side by side.
 pub(crate) struct Runs<'a> {
     pub(crate) all: &'a [Run],
     /// Of each the flags that say something about the run and nothing about a case.
@@ -169,7 +168,6 @@ impl<'a> Probe<'a> {
         self.cases.iter().filter_map(move |case| Some((case, case.estimate(run)?)))
     }
 
-    /// Section of the report.
     pub(crate) fn section(&self) -> Message {
         self.info.map_or_else(|| words::OTHER.into(), |info| Message::from(&info.section))
     }
@@ -218,7 +216,6 @@ pub(crate) fn value_and_interval(estimate: &Estimate, unit: Unit) -> Message {
     }
 }
 
-/// A point and its value.
 pub(crate) fn reading(point: impl Into<Message>, value: Message) -> Message {
     Message::joined([point.into(), value], ": ")
 }

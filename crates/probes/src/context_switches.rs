@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::machine::busy::Switches;
 
-/// Both sides together.
 pub const SWITCHES: Quantity =
     Quantity::given("switches", Unit::Ratio, Better::Lower, term!("context switches per MiB"));
 /// Each side that slept had to be woken.

@@ -74,7 +74,6 @@ fn asked_value(case: &mut Case) -> Result<()> {
     used(case, &program)
 }
 
-/// The command, made ready.
 struct PreparedCommand {
     name: String,
     command: Command,

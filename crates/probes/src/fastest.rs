@@ -79,7 +79,6 @@ impl<K: SelectableKernel> Candidates<K> {
         Candidates(std::iter::once(usual).chain(others.copied()).collect())
     }
 
-    /// Their names.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|kernel| kernel.name()).collect()
     }

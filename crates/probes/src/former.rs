@@ -12,7 +12,6 @@ struct Former {
     point: Pairs,
 }
 
-/// Values on axes.
 type Pairs = Vec<(String, String)>;
 
 /// Parts of `name@axis=value,axis`; the value of an axis without one is empty.

@@ -14,7 +14,6 @@ pub(crate) struct OwnGroup {
 }
 
 impl OwnGroup {
-    /// One with a limit.
     pub(crate) fn make(limit: &GroupLimit) -> Result<OwnGroup> {
         OwnGroup::of_levels(limit, |_| 1)
     }
@@ -47,7 +46,6 @@ impl OwnGroup {
         Err(refused)
     }
 
-    /// The innermost.
     pub(crate) fn group(&self) -> &ControlGroup {
         &self.groups[self.groups.len() - 1]
     }

@@ -6,7 +6,6 @@ use hostmark_engine::prelude::Text;
 pub const HIERARCHY: Text = term!("Memory hierarchy");
 /// What the levels are made of: lines, ways, translation, misses under way.
 pub const STRUCTURE: Text = term!("Caches and TLBs");
-/// Memory by node.
 pub const NODES: Text = term!("Memory nodes");
 /// Bandwidth of memory by size.
 pub const BANDWIDTH: Text = term!("Memory bandwidth");
@@ -14,17 +13,13 @@ pub const BANDWIDTH: Text = term!("Memory bandwidth");
 pub const LATENCY: Text = term!("Memory latency");
 /// Whether memory keeps what it is given.
 pub const INTEGRITY: Text = term!("Memory integrity");
-/// The core itself.
 pub const CORE: Text = term!("Processor core");
-/// Reading the time.
 pub const CLOCKS: Text = term!("Clocks");
 /// Entering the kernel, and making processes.
 pub const SYSTEM: Text = term!("Processes and system calls");
 /// Pages that come, go and change.
 pub const PAGING: Text = term!("Paging");
-/// Files in the cache.
 pub const FILES: Text = term!("Files");
-/// Files on a device.
 pub const DISKS: Text = term!("Disks");
 /// Bytes between processes.
 pub const COMMUNICATION: Text = term!("Communication");
@@ -32,5 +27,4 @@ pub const COMMUNICATION: Text = term!("Communication");
 pub const NETWORK: Text = term!("Network");
 /// Leaving a guest for its hypervisor.
 pub const VIRTUALIZATION: Text = term!("Virtualization");
-/// Programs of others.
 pub const EXTERNAL: Text = term!("External loads");

@@ -6,7 +6,6 @@ use rand_pcg::Pcg64Mcg;
 
 /// Up to so many values every way to split them is looked at, of more only some.
 const ALL_WAYS: usize = 10;
-/// So many of these.
 const SOME_WAYS: usize = 200;
 /// What halves differ by at most is told by all ways but this share, those that lie farthest apart. No unit.
 const LEFT_OUT: f64 = 0.05;

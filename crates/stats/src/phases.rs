@@ -15,7 +15,6 @@ const CHANGE: f64 = 22.0;
 const OUTLIER: f64 = 25.0;
 /// Levels of the grid at most: finer than a deviation is not worth the time.
 const MOST_LEVELS: usize = 400;
-/// Levels to a deviation.
 const PER_DEVIATION: f64 = 2.0;
 /// Differences of neighbours are those of two values.
 const OF_DIFFERENCES: f64 = std::f64::consts::SQRT_2;

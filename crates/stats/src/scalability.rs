@@ -168,7 +168,6 @@ pub fn growth(points: &[Point], cores: Option<f64>, seed: u64) -> Option<Growth>
     Some(Growth::Smooth { linear, knee, law, falls_from: falls_from(&points) })
 }
 
-/// The points up to a knee.
 fn before(points: &[Point], at: Option<f64>) -> &[Point] {
     &points[..points.partition_point(|point| at.is_none_or(|at| point.parties <= at))]
 }

@@ -65,7 +65,6 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     }
 }
 
-/// Bits of a word.
 pub(crate) const BITS: usize = usize::BITS as usize;
 
 /// The words in which these bits are set: one at least, and none after the last bit.

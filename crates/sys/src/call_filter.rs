@@ -101,7 +101,6 @@ macro_rules! calls {
     ($($name:ident)*) => { &[$(libc::$name),*] };
 }
 
-/// On every architecture.
 const ALLOWED: &[c_long] = calls! {
     // Files: names and attributes.
     SYS_chdir SYS_faccessat SYS_faccessat2 SYS_fchdir SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat

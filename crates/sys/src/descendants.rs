@@ -259,17 +259,13 @@ pub struct ProcessGroup {
     session: u32,
     /// Of the leader: it stays with it when the number goes to another one.
     descriptor: Option<OwnedFd>,
-    /// When the leader started.
     since: u64,
 }
 
 /// What came of a signal to a group by its leader's descriptor.
 enum Sent {
-    /// Somebody has it.
     Taken,
-    /// Nobody is left.
     Gone,
-    /// This kernel cannot.
     Refused,
 }
 

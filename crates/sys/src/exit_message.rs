@@ -101,7 +101,6 @@ extern "C" fn look(_: libc::c_int) {
     }
 }
 
-/// The time is over.
 extern "C" fn end(_: libc::c_int) {
     let Some(words) = words().filter(|_| !IS_ANSWERING.load(Ordering::Acquire)) else { return };
     let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);

@@ -17,7 +17,6 @@ use super::names;
 
 /// Who may use them: their maker alone.
 pub const MODE: libc::c_int = 0o600;
-/// Semaphores of a set.
 const SEMAPHORES: libc::c_int = 2;
 /// How the names of the records begin.
 const RECORD: &str = "object";

@@ -118,11 +118,9 @@ pub struct Buffer {
     /// Bytes between that and its start now.
     shift: usize,
     length: usize,
-    /// How long it can become.
     capacity: usize,
     /// What it asked for: what it can become is whole pages of these.
     pages: Pages,
-    /// How long it has been.
     longest: usize,
     /// So many bytes from its start have been filled.
     filled: usize,

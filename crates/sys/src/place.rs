@@ -22,7 +22,6 @@ use super::scratch;
 
 /// A file is for others to read as well, as any that a program writes, as far as the umask allows.
 const MODE: Mode = Mode::from_raw_mode(0o666);
-/// The same of a directory.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 /// A directory, to look up names in: its files need not be readable for that.
 const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);

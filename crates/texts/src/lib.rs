@@ -12,7 +12,6 @@ const NAME_WORDS: usize = 2;
 /// A text in English and in Chinese. It displays as the constant expression that makes it a `Text` of `hostmark-model`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// English.
     pub en: String,
     /// Simplified Chinese; empty where nobody has translated the text, and English stands in its place.
     pub zh: String,
@@ -90,7 +89,6 @@ pub fn placeholders(template: &str) -> Result<Vec<(String, String)>, String> {
     Ok(found)
 }
 
-/// The names alone.
 fn names(text: &str) -> Result<BTreeSet<String>, String> {
     Ok(placeholders(text)?.into_iter().map(|(name, _)| name).collect())
 }
@@ -100,9 +98,7 @@ fn names(text: &str) -> Result<BTreeSet<String>, String> {
 pub struct Part {
     /// Number of `#`.
     pub level: usize,
-    /// Heading.
     pub heading: String,
-    /// Paragraphs.
     pub body: String,
 }
 
@@ -156,7 +152,6 @@ fn unquoted(cell: &str) -> &str {
 /// second half may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Its file.
     pub path: PathBuf,
     /// The headings of its halves.
     pub title: Pair,
@@ -364,7 +359,6 @@ pub fn slice(name: &str, kind: &str, items: impl Iterator<Item = String>) -> Str
     format!("pub const {name}: &[{kind}] = &[{}];\n", items.collect::<Vec<_>>().join(", "))
 }
 
-/// A module of this name.
 pub fn module(name: &str, inside: &str) -> String {
     let mut out = String::new();
     // What has macros alone needs no `Text`.

@@ -71,7 +71,6 @@ pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
 
 /// A fact that is not the same in all of several runs.
 pub struct FactOfRuns {
-    /// What it is called.
     pub label: Text<String>,
     /// What it is in each run; none where it is not known.
     pub values: Vec<Option<String>>,

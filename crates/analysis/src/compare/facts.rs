@@ -13,15 +13,12 @@ use crate::words;
 pub(crate) struct Fact {
     /// Its place in the run file.
     pub(crate) key: String,
-    /// What it is called.
     pub(crate) label: Text<String>,
-    /// What it is.
     pub(crate) value: Option<String>,
     /// Whether it is a list of words, of which only those that differ are worth reading.
     pub(crate) is_words: bool,
 }
 
-/// Collects facts.
 #[derive(Default)]
 struct Facts(Vec<Fact>);
 

@@ -20,7 +20,6 @@ impl Open<'_> {
         self.case.verdict == Verdict::Inconclusive && self.case.failed_runs == 0
     }
 
-    /// Why, a fragment.
     pub fn why(&self, lang: Lang) -> String {
         let text = match &self.case.reason {
             Some(reason) => return reason.text.get(lang).to_owned(),

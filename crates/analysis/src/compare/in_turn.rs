@@ -14,7 +14,6 @@ pub const LOOKS: [usize; 5] = [5, 10, 20, 40, 80];
 
 /// What the pairs of a case come to.
 pub(super) struct InTurn {
-    /// Of the last look.
     pub(super) difference: Difference,
     /// The p value of "no change", over all looks.
     pub(super) changed: f64,

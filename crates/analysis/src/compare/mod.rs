@@ -37,9 +37,7 @@ pub const SAME: f64 = 0.05;
 /// One side as it is given: a name for people, and its runs, which are one environment and are pooled.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
-    /// What the table calls it.
     pub name: &'a str,
-    /// Its runs; at least one.
     pub runs: &'a [Run],
 }
 
@@ -57,19 +55,15 @@ pub struct Comparison {
 /// The runs of one environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
-    /// What the table calls it.
     pub name: String,
     pub runs: Vec<RunName>,
     /// What took the machine's time while they ran.
     pub disturbances: Vec<Text<String>>,
 }
 
-/// Which run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunName {
-    /// Its unique id.
     pub id: String,
-    /// Its name for people.
     pub name: String,
     /// When it started, RFC 3339, UTC.
     pub started: String,
@@ -129,20 +123,16 @@ pub struct Against {
 pub struct Difference {
     /// Its place in the run file: `host.kernel.release`.
     pub key: String,
-    /// What it is called.
     pub label: Text<String>,
     /// What the base has; none where it is not known. Runs that differ among themselves are joined by ` | `.
     pub base: Option<String>,
-    /// What the other side has.
     pub new: Option<String>,
 }
 
 /// How many cases have which verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Worse than on the base.
     pub slower: usize,
-    /// Better than on the base.
     pub faster: usize,
     /// Other than on the base, where neither direction is good.
     pub changed: usize,
@@ -152,7 +142,6 @@ pub struct Counts {
     pub same: usize,
     /// Neither a difference nor the lack of one could be shown.
     pub inconclusive: usize,
-    /// Without a verdict.
     pub not_comparable: usize,
     /// Those that failed in some runs, and that others measured.
     #[serde(default)]
@@ -165,9 +154,7 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Without {
     pub kind: ReasonKind,
-    /// Where.
     pub on: On,
-    /// How many.
     pub cases: usize,
 }
 
@@ -181,13 +168,11 @@ pub struct GroupChange {
     pub title: Text<String>,
     /// Its cases that take part.
     pub cases: usize,
-    /// Of how many probes.
     pub probes: usize,
     /// Cost of the new side over that of the base; above 1 is slower, of rates too.
     pub ratio: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// Two-sided p value of "no change", adjusted for all groups.
     pub adjusted_p_value: f64,
@@ -195,7 +180,6 @@ pub struct GroupChange {
     pub visible: f64,
     /// The standard deviation between probes beyond their errors, on the logarithms.
     pub heterogeneity: f64,
-    /// The answer.
     pub verdict: Verdict,
     /// Cases that are far from the rest of their group, the farthest first.
     pub odd: Vec<String>,
@@ -207,7 +191,6 @@ pub struct GroupChange {
 pub enum Verdict {
     /// It got worse, in the direction of the probe's `better`.
     Slower,
-    /// It got better.
     Faster,
     /// It is another value, of a quantity that has no good direction.
     Changed,
@@ -229,9 +212,7 @@ pub enum ReasonKind {
     OneSide,
     /// The probe's revisions differ: the numbers do not mean the same.
     Revision,
-    /// The units differ.
     Unit,
-    /// It failed on a side.
     Failed,
     /// It was skipped on a side.
     Skipped,
@@ -283,16 +264,13 @@ pub struct NoVerdictReason {
     pub text: Text<String>,
 }
 
-/// One case on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseComparison {
-    /// The case id.
     pub id: String,
     /// The same with sizes as people type them, for the eye.
     #[serde(skip)]
     pub typed: String,
     pub probe: String,
-    /// Its point.
     pub params: Params,
     /// The probe's title, with the axes that are not at their default.
     pub label: Text<String>,
@@ -301,7 +279,6 @@ pub struct CaseComparison {
     /// The unit of both values: cycles, or a ratio that is the work of one cycle, where the core alone decides on processors of one
     /// kind; else the probe's. None where the run does not describe the probe.
     pub unit: Option<Unit>,
-    /// Which direction is good.
     pub better: Option<Better>,
     /// Of which estimator both values are, and the change; none where neither side has a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -315,9 +292,7 @@ pub struct CaseComparison {
     pub new: Option<SideValue>,
     /// How the two relate, when both have a positive value of the same meaning.
     pub effect: Option<Effect>,
-    /// The answer.
     pub verdict: Verdict,
-    /// Why there is none.
     pub reason: Option<NoVerdictReason>,
     /// In how many runs it failed, of both sides, where others measured it.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -334,7 +309,6 @@ fn is_none(count: &usize) -> bool {
 /// The values of both sides by the estimator that is not compared first; in the base unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OtherValues {
-    /// Which it is.
     pub estimator: Leading,
     /// The base's.
     pub base: f64,
@@ -342,7 +316,6 @@ pub struct OtherValues {
     pub new: f64,
 }
 
-/// The value of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideValue {
     /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
@@ -350,11 +323,8 @@ pub struct SideValue {
     pub value: f64,
     /// Lower end of its interval of the run; of several runs that over the runs. None without one.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// Runs that have a value.
     pub runs: usize,
-    /// Rounds of all of them.
     pub rounds: usize,
     /// Samples of all of them, those that were left out included.
     pub samples: u64,
@@ -400,11 +370,9 @@ pub enum Evidence {
 /// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
-    /// New over base.
     pub ratio: f64,
     /// Lower end of the ratio's 95 % interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// Two-sided p value of "no change".
     pub p_value: f64,

@@ -261,7 +261,6 @@ struct ChangeEvidence {
     deviation: f64,
     /// The same of what the cases of its group do together.
     in_common: f64,
-    /// Runs that tell it.
     runs: usize,
     sides: f64,
     neighbours: [f64; 2],

@@ -14,7 +14,6 @@ pub struct History {
     by_environment: BTreeMap<String, Vec<RunValues>>,
 }
 
-/// The values of one run.
 #[derive(Debug, Clone)]
 struct RunValues {
     id: String,
@@ -24,12 +23,10 @@ struct RunValues {
 /// What a run has of a case.
 #[derive(Debug, Clone)]
 struct Of {
-    /// Of its probe.
     revision: u32,
     typical: f64,
     /// Where the case has one that leads.
     quiet: Option<f64>,
-    /// By name.
     percentiles: Vec<(&'static str, f64)>,
     /// What makes these the work of a cycle, where the core alone decides.
     cycles: Option<f64>,
@@ -133,7 +130,6 @@ fn environment(run: &Run) -> String {
 pub(super) struct Scatters<'a> {
     /// Earlier runs, a group for each environment.
     groups: Vec<Vec<&'a RunValues>>,
-    /// Those that are compared.
     sides: [Vec<RunValues>; 2],
 }
 

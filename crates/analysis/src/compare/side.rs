@@ -11,7 +11,6 @@ use super::{OtherValues, Pool, RunName, Side, SideValue};
 use crate::repetition;
 use crate::{difference, format};
 
-/// The names of a side.
 pub(super) fn named(pool: Pool) -> Side {
     let name = |run: &Run| RunName {
         id: run.id.clone(),
@@ -154,7 +153,6 @@ impl By {
         PERCENTILES.iter().map(|(name, _)| By::Percentile(name))
     }
 
-    /// What it is called.
     pub(super) fn name(self) -> &'static str {
         match self {
             By::Quiet => "quiet",

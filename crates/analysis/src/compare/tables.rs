@@ -14,11 +14,8 @@ const STREAM: &str = "stream";
 
 /// Cases that are told together.
 pub(super) struct Together {
-    /// For programs.
     pub(super) name: String,
-    /// For people.
     pub(super) title: Text<String>,
-    /// Their ids.
     pub(super) ids: HashSet<String>,
 }
 

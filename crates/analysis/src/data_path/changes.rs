@@ -11,12 +11,9 @@ use super::setting::{CPUS, Setting, is_of_one_cpu};
 /// The axis of bytes that a read or write is given.
 pub(super) const BLOCK: &str = "block";
 
-/// One thing changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Change {
-    /// What was changed.
     pub(super) what: Message,
-    /// The rate with it.
     pub(super) rate: Propagated,
     /// How many times the rate without it.
     pub(super) times: Propagated,

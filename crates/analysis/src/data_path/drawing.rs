@@ -135,7 +135,6 @@ fn place(name: &str) -> Message {
     known.into()
 }
 
-/// The same in a sentence.
 pub(super) fn in_words(name: &str) -> Message {
     let known: Text = match name {
         "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },

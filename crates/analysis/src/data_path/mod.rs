@@ -20,12 +20,10 @@ pub(crate) use answer::{PathAnswer, answers};
 pub use setting::is_of_one_cpu;
 pub use summary::{DISK, IN_ORDER};
 
-/// A piece of the view.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// What stands over what follows.
     Heading(Message),
-    /// A paragraph.
     Line(Message),
     /// Lines that keep their columns.
     Drawing([Message; 2]),

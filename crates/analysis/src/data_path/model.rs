@@ -23,7 +23,6 @@ pub(super) enum Forecast {
 /// A part of a byte's way: a source that is read, or a place between two processes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PathPart {
-    /// The source or place.
     pub(super) of: String,
     /// The single stage that stands for it.
     pub(super) path: String,

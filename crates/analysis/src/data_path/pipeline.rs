@@ -29,7 +29,6 @@ pub(super) struct PipelineProcess {
     pub(super) method: String,
     /// CPUs that it kept busy in user space.
     pub(super) user: Option<Propagated>,
-    /// The same in the kernel.
     pub(super) kernel: Option<Propagated>,
     /// Copies of each byte between user and kernel.
     pub(super) copies: Option<Propagated>,
@@ -49,7 +48,6 @@ pub(super) struct PipelineProcess {
 #[derive(Debug, Clone)]
 pub(super) struct Pipeline<'a> {
     pub(super) id: &'a str,
-    /// What the axis calls it.
     pub(super) path: &'a str,
     /// Bytes a second that arrive at the last process.
     pub(super) rate: Propagated,
@@ -80,7 +78,6 @@ impl PipelineProcess {
         self.method == "poll"
     }
 
-    /// CPUs that it kept busy.
     pub(super) fn busy(&self) -> Option<Propagated> {
         sum(&[self.user?, self.kernel?])
     }

@@ -13,7 +13,6 @@ pub(super) const ZERO: &str = "zero_null";
 pub(super) const FILE: &str = "file_null";
 pub(super) const COLD_FILE: &str = "cold_file_null";
 pub(super) const PIPE: &str = "memory_pipe_memory";
-/// TCP alone.
 pub(super) const SOCKET: &str = "memory_socket_memory";
 /// The same where the receiver takes each block at once.
 pub(super) const SOCKET_CLOSE: &str = "memory_socket_memory_close";
@@ -33,11 +32,8 @@ pub fn is_of_one_cpu(path: &str) -> bool {
 pub(super) struct Setting<'a> {
     /// Where they stand on all axes but the path.
     pub(super) point: Params,
-    /// CPUs that they may use.
     pub(super) cpus: f64,
-    /// Those with a value.
     pub(super) pipelines: Vec<Pipeline<'a>>,
-    /// Those without one.
     pub(super) unmeasured: Vec<&'a CaseRecord>,
 }
 
@@ -93,7 +89,6 @@ fn cpus(run: &Run, case: &CaseRecord) -> f64 {
     cpus_given.map_or(usable as f64, f64::from)
 }
 
-/// Why a case has no value.
 pub(super) fn reason(case: &CaseRecord) -> Message {
     let no_rate = || term!("its value is no rate").into();
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_rate)

@@ -11,7 +11,6 @@ pub(super) struct Slowest {
     pub(super) waits: f64,
     /// The next one and its share, where the two lie too close to be told apart.
     pub(super) tied_with: Option<(usize, f64)>,
-    /// What it does meanwhile.
     pub(super) because: Because,
 }
 
@@ -20,7 +19,6 @@ pub(super) struct Slowest {
 pub(super) enum Because {
     /// It works in the kernel for this share of the time.
     Kernel(f64),
-    /// It works in user space.
     User(f64),
     /// It could run and has no CPU.
     NoCpu(f64),

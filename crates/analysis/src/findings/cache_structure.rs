@@ -32,7 +32,6 @@ fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
         .collect()
 }
 
-/// In a line, and in full.
 type Sentences = (Text<String>, Text<String>);
 
 fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {

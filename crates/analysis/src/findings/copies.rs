@@ -5,7 +5,6 @@ use hostmark_stats::scalability::Point;
 
 use super::evidence::Proven;
 
-/// The derived probe.
 pub(super) const SCALING: &str = "cpu.scaling";
 /// The source that needs nothing but a core.
 pub(crate) const PURE: &str = "cpu.sieve";

@@ -25,9 +25,7 @@ pub(super) const DISTURBED: &[FlagKind] = &[
 /// Another cause that gives the same values.
 #[derive(Debug)]
 pub struct Rival {
-    /// Its stable name.
     pub id: &'static str,
-    /// Whether it was there.
     pub is_there: fn(&Run) -> bool,
 }
 

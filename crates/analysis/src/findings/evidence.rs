@@ -19,23 +19,18 @@ pub(super) fn believed(case: &CaseRecord) -> Option<&Measured> {
 /// A value above zero with both ends of its interval: without them nothing is proven.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Proven {
-    /// The lower end.
     pub(super) low: f64,
-    /// The leading value.
     pub(super) value: f64,
-    /// The upper end.
     pub(super) high: f64,
 }
 
 impl Proven {
-    /// What an estimate proves.
     pub(super) fn of(estimate: &Estimate) -> Option<Proven> {
         let stated = estimate.stated();
         let ((low, high), value) = (stated.interval()?, stated.value);
         (low > 0.0 && value >= low && high >= value && high.is_finite()).then_some(Proven { low, value, high })
     }
 
-    /// The value of a case.
     pub(super) fn of_case(case: &CaseRecord) -> Option<Proven> {
         Proven::of(&believed(case)?.estimate)
     }

@@ -64,7 +64,6 @@ pub struct Conclusion {
 /// A rule that draws conclusions from a run.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its stable name.
     pub id: &'static str,
     /// The command that shows it.
     pub shown: Demonstration,
@@ -72,7 +71,6 @@ pub struct Rule {
     pub probes: &'static [&'static str],
     /// What to do about it, where something can be done.
     pub cure: Option<Text>,
-    /// What speaks against it.
     pub doubt: Doubt,
     /// The conclusions, none when all is well or the run does not say.
     pub draw: fn(&Run) -> Vec<Conclusion>,

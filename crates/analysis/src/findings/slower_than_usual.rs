@@ -95,7 +95,6 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 enum Explanation {
     /// Pages of so many bytes, and what they cost a load, ns.
     HugePagesCut(f64, f64),
-    /// Rounds differ.
     Neighbours,
 }
 
@@ -110,7 +109,6 @@ impl Explanation {
         slow.iter().any(is_disturbed).then_some(Explanation::Neighbours)
     }
 
-    /// Behind the line.
     fn words(&self) -> Message {
         match self {
             Explanation::HugePagesCut(_, ns) => {

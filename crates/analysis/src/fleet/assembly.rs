@@ -115,7 +115,6 @@ fn group_of(case: &CaseInfo) -> &str {
     crate::repetition::group_of(&case.probe)
 }
 
-/// What makes less worse.
 fn sign(case: &CaseInfo) -> f64 {
     if case.better == Better::Lower { -1.0 } else { 1.0 }
 }

@@ -30,7 +30,6 @@ pub struct PairApart {
     pub from: String,
     /// The host that received and answered.
     pub to: String,
-    /// In what.
     pub carried: Carried,
     pub value: f64,
     /// What is delivered beside what is expected of the two: −0.2 is a fifth less.
@@ -42,7 +41,6 @@ pub struct PairApart {
 pub struct BetweenHosts {
     /// Pairs with a value, both ways counted.
     pub measured: usize,
-    /// Pairs without, and why.
     pub failed: Vec<FailedPair>,
     /// Ways that are worse than both hosts' other ways, the worst first.
     pub apart: Vec<PairApart>,
@@ -55,7 +53,6 @@ pub struct FailedPair {
     pub from: String,
     /// The host that was to receive.
     pub to: String,
-    /// Why, as it was told.
     pub reason: String,
 }
 

@@ -30,7 +30,6 @@ pub struct HostChange {
     pub host: String,
     /// The file of the first run that has them.
     pub run: String,
-    /// When that run began.
     pub started: String,
     /// Facts that this run has otherwise than the one before it.
     pub facts: Vec<Changed>,
@@ -38,10 +37,8 @@ pub struct HostChange {
     pub cases: Vec<CaseChange>,
 }
 
-/// A fact that changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// What it is called.
     pub label: Text<String>,
     /// What it was; empty where it was not known.
     pub from: String,
@@ -52,11 +49,9 @@ pub struct Changed {
 /// What a case gave before and since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseChange {
-    /// Its id.
     pub case: String,
     /// Its probe's title.
     pub title: Text<String>,
-    /// The unit of its value.
     pub unit: Unit,
     /// Which direction is better.
     pub better: Better,
@@ -64,9 +59,7 @@ pub struct CaseChange {
     pub before: f64,
     /// The median of those from it on.
     pub since: f64,
-    /// How many runs these are.
     pub runs: [usize; 2],
-    /// Since over before.
     pub ratio: f64,
     /// Its 95 % interval.
     pub interval: [f64; 2],

@@ -13,12 +13,10 @@ use super::usual::{BesideUsual, CaseBesideUsual};
 /// The schema of `--format json`.
 pub const SCHEMA: &str = "hostmark.fleet/1";
 
-/// The whole fleet.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fleet {
     /// The schema and its major version.
     pub schema: &'static str,
-    /// Runs that were read.
     pub runs: usize,
     /// Hosts that were judged: those of kinds with hosts enough.
     pub judged: usize,
@@ -31,7 +29,6 @@ pub struct Fleet {
     /// What was measured between hosts; none where nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<BetweenHosts>,
-    /// Files that told nothing.
     pub unread: Vec<Unread>,
 }
 
@@ -47,7 +44,6 @@ impl Fleet {
         odd.into_iter()
     }
 
-    /// Hosts of all kinds.
     pub fn hosts(&self) -> usize {
         self.kinds.iter().map(|kind| kind.hosts.len()).sum()
     }
@@ -56,9 +52,7 @@ impl Fleet {
 /// Hosts that should deliver the same.
 #[derive(Debug, Clone, Serialize)]
 pub struct KindOfHosts {
-    /// What makes them alike.
     pub kind: HostClass,
-    /// The same in words.
     pub title: Text<String>,
     /// Whether there are hosts enough for a verdict.
     pub is_judged: bool,
@@ -94,29 +88,21 @@ pub struct GroupSpread {
     pub within: Option<f64>,
 }
 
-/// The scatter of a case.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseSpread {
     pub id: String,
-    /// What it is called.
     pub title: Text<String>,
-    /// The unit of the median.
     pub unit: Unit,
-    /// Which direction is good.
     pub better: Better,
     /// Of which estimator the hosts' values are: `quiet` or `typical`.
     pub estimator: Leading,
-    /// Its group, by number.
     pub group: usize,
-    /// Hosts that have it.
     pub hosts: usize,
-    /// The median of the hosts.
     pub median: f64,
     /// The standard deviation between hosts beyond what one host's runs scatter by, as a fraction.
     pub between: f64,
     /// The standard deviation of one host's runs, as a fraction.
     pub within: Option<f64>,
-    /// By what that is known.
     pub within_by: Option<WithinBy>,
     /// Where the hosts lie beside their median, as logarithms, worse being negative: least, 5 %, 25 %, 75 %, 95 %, most.
     pub quantiles: [f64; 6],
@@ -130,7 +116,6 @@ impl CaseSpread {
     }
 }
 
-/// A host.
 #[derive(Debug, Clone, Serialize)]
 pub struct HostResult {
     /// Its name, with what tells it from others of that name.
@@ -138,9 +123,7 @@ pub struct HostResult {
     /// Whether another host is called the same.
     pub shares_name: bool,
     pub runs: usize,
-    /// The latest of them.
     pub file: String,
-    /// When that began.
     pub started: String,
     /// Whether it is not like the others of its kind.
     pub is_odd: bool,
@@ -171,7 +154,6 @@ pub struct HostResult {
     pub besides: BTreeMap<usize, OtherEstimate>,
 }
 
-/// Where a host stands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Deviation {
     /// −0.2: it delivers a fifth less than usual.
@@ -183,7 +165,6 @@ pub struct Deviation {
 /// What the other estimator says of a host's case, where it is something else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OtherEstimate {
-    /// The other one.
     pub estimator: Leading,
     /// The host's value by it.
     pub value: f64,
@@ -191,7 +172,6 @@ pub struct OtherEstimate {
     pub change: f64,
 }
 
-/// A case that stands out.
 #[derive(Debug, Clone, Serialize)]
 pub struct OddCase {
     /// The case, by number among those of the kind.
@@ -215,11 +195,8 @@ pub struct OddCase {
 pub struct RareFact {
     /// The fact's place in a run file.
     pub key: String,
-    /// What it is called.
     pub label: Text<String>,
-    /// What the host has.
     pub value: Text<String>,
-    /// What most others have.
     pub usual: Text<String>,
     /// Others of the kind that have the same.
     pub others: usize,
@@ -232,7 +209,6 @@ pub struct RareFact {
 pub struct SharedFact {
     /// The fact's place in a run file.
     pub key: String,
-    /// What it is called.
     pub label: Text<String>,
     pub value: Text<String>,
     /// Further facts that the very same hosts have.
@@ -249,7 +225,6 @@ pub struct SharedFact {
 #[derive(Debug, Clone, Serialize)]
 pub struct Drift {
     pub host: String,
-    /// The group of its cases.
     pub group: String,
     pub runs: usize,
     /// When the first and the last of them began.

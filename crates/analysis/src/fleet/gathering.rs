@@ -26,7 +26,6 @@ pub struct Unread {
     pub reason: Text<String>,
 }
 
-/// Names by number.
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     numbers: HashMap<String, u32>,
@@ -82,7 +81,6 @@ pub(super) struct RunValue {
     pub(super) other: f32,
 }
 
-/// A run.
 #[derive(Debug)]
 pub(super) struct RunRow {
     pub(super) file: String,
@@ -122,7 +120,6 @@ impl Gathering {
         Gathering { filters: filters.to_vec(), ..Gathering::default() }
     }
 
-    /// Runs that were read.
     pub fn runs(&self) -> usize {
         self.runs.len()
     }
@@ -132,7 +129,6 @@ impl Gathering {
         !self.cases.is_empty()
     }
 
-    /// Files that tell nothing.
     pub fn unread(&self) -> &[Unread] {
         &self.unread
     }

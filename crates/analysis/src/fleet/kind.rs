@@ -6,14 +6,11 @@ use hostmark_model::{Message, Run, Text, size_text};
 use hostmark_say::say;
 use serde::Serialize;
 
-/// What makes hosts alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct HostClass {
     /// `x86_64`, `aarch64`.
     pub architecture: String,
-    /// The model of its CPUs.
     pub cpu: String,
-    /// CPUs online.
     pub cpus: usize,
     pub packages: usize,
     /// Memory as a class, since firmware and kernel keep some of it for themselves: the nearest of 512 MiB, 768 MiB, 1, 1.5, 2, 3 GiB and

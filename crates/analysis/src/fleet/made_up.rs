@@ -13,7 +13,6 @@ const CASES: usize = 5;
 /// In what a planted host is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Odd {
-    /// In everything.
     All,
     Group,
     Probe,
@@ -23,7 +22,6 @@ pub(super) enum Odd {
 pub(super) struct Fleet {
     pub(super) hosts: usize,
     pub(super) groups: usize,
-    /// By case, then host.
     values: Vec<Vec<f64>>,
 }
 

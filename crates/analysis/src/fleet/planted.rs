@@ -16,7 +16,6 @@ pub enum Planted {
     Mitigations,
 }
 
-/// A fleet to be made up.
 #[derive(Debug, Clone, Copy)]
 pub struct MadeUp {
     pub hosts: usize,

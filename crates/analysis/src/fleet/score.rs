@@ -55,7 +55,6 @@ pub(super) struct Unit {
     prior_freedom: f64,
 }
 
-/// What a kind comes to.
 pub(super) struct Scores {
     pub(super) cases: Vec<Unit>,
     pub(super) probes: Vec<Unit>,

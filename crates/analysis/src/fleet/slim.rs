@@ -46,19 +46,15 @@ pub(super) struct SlimCase {
     pub(super) outcome: SlimOutcome,
 }
 
-/// How it ended.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SlimOutcome {
-    /// With a value.
     Measured(Box<SlimMeasured>),
     /// It could not be measured there.
     Skipped {},
-    /// It should have worked.
     Failed {},
 }
 
-/// A value.
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimMeasured {
     pub(super) estimate: Estimate,

@@ -10,7 +10,6 @@ use crate::references::{Counterpart, Reference, ReferenceValue, Standing, usual}
 /// Where a value of a host lies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BesideUsual {
-    /// The case.
     pub id: String,
     pub standing: Standing,
     /// What is delivered over the near end of what is usual: below 1 is worse; 1 within it, and where it is not known.
@@ -22,7 +21,6 @@ pub struct BesideUsual {
     words: Message,
 }
 
-/// What is usual.
 #[derive(Debug, Clone, PartialEq)]
 struct UsualRange {
     name: Message,
@@ -36,10 +34,8 @@ pub struct CaseBesideUsual {
     pub name: Message,
     /// `87.7 … 119 ns`.
     pub range: Message,
-    /// Of which servers.
     pub machine: Message,
     pub better: usize,
-    /// As usual.
     pub within: usize,
     /// Those that deliver less, and how many times less, the worst first.
     pub worse: Vec<(String, f64)>,

@@ -23,9 +23,7 @@ const MOST_SHOWN: usize = 8;
 /// Further facts that go with a cause.
 const MOST_ALONG: usize = 6;
 
-/// A host that was judged.
 pub(super) struct Judged {
-    /// Its kind, by number.
     pub(super) kind: usize,
     pub(super) is_odd: bool,
     /// The run whose facts stand for it.

@@ -61,7 +61,6 @@ pub const PROGRAMS: &[&str] = &[
     "tlb",
 ];
 
-/// A table of the summary.
 #[derive(Debug)]
 pub struct SummaryTable {
     /// What stands over it, with the unit of its values.
@@ -70,7 +69,6 @@ pub struct SummaryTable {
     pub columns: &'static [SummaryColumn],
 }
 
-/// A column of a table.
 #[derive(Debug)]
 pub struct SummaryColumn {
     /// What stands over it; a line break begins a further line.
@@ -103,7 +101,6 @@ pub enum CellSource {
 #[derive(Debug, Clone, Copy)]
 pub struct CasePoint {
     pub probe: &'static str,
-    /// Values on axes.
     pub at: &'static [(&'static str, &'static str)],
     /// The axis of which the case with the largest value is meant; empty for none.
     pub largest: &'static str,
@@ -121,7 +118,6 @@ impl CellSource {
         }
     }
 
-    /// The cases that it needs.
     pub fn points(&self) -> Vec<CasePoint> {
         match *self {
             CellSource::Case(point) => vec![point],

@@ -14,7 +14,6 @@ use crate::typography::COMMA;
 /// What tells how several copies fare beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
 
-/// What stands in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryCell {
     /// The value; none when there is none.
@@ -26,7 +25,6 @@ pub struct SummaryCell {
 /// What is said of a cell under its table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRemark {
-    /// The reason.
     pub text: Message,
     /// What would measure it, as a filter.
     pub filter: Option<String>,

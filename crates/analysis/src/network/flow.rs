@@ -12,9 +12,7 @@ const USUAL_MTU: u64 = 1500;
 /// Which way bytes go, as the host sees it that measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From here to the peer.
     Send,
-    /// From the peer to here.
     Receive,
 }
 
@@ -34,7 +32,6 @@ impl Direction {
 /// What holds a direction to a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapacityCause {
-    /// A queue of the sender.
     Limit,
     /// The slower of both interfaces.
     Link,
@@ -43,7 +40,6 @@ pub enum CapacityCause {
 /// What a direction can carry at most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
-    /// Why.
     pub cause: CapacityCause,
     /// The rate, with all that packets take, bits a second.
     pub bits_per_s: u64,
@@ -73,7 +69,6 @@ pub struct LinkDirection<'a> {
 }
 
 impl LinkDirection<'_> {
-    /// What holds it first.
     pub fn capacity(&self) -> Option<&Capacity> {
         self.capacities.first()
     }

@@ -36,7 +36,6 @@ impl Framing {
 pub enum Protocol {
     /// Segments with a timestamp each (RFC 7323), as Linux sends them.
     Tcp,
-    /// Datagrams.
     Udp,
 }
 

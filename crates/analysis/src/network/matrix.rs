@@ -54,7 +54,6 @@ impl<'a> Cells<'a> {
         Cells(vec![vec![None; hosts]; hosts])
     }
 
-    /// Keeps the largest value.
     fn best(&mut self, row: usize, column: usize, case: &'a CaseRecord) {
         self.put(row, column, case, |new, old| new.value() > old.value());
     }

@@ -22,7 +22,6 @@ pub struct Burst {
     pub fast_s: f64,
     /// The share of the time that is fast.
     pub share: f64,
-    /// When bursts began.
     pub began: Vec<String>,
     /// What else the machine had to do while it was slow.
     pub together: Vec<Together>,

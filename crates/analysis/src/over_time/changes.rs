@@ -19,7 +19,6 @@ const LEAST_BY_MEAN: f64 = 0.5;
 /// Changes of subjects so many turns apart are one.
 const NEAR: usize = 2;
 
-/// A change for good.
 #[derive(Debug, Clone, Serialize)]
 pub struct LastingChange {
     /// The first turn of the new level, by its place.

@@ -54,17 +54,14 @@ pub struct ComparedSubject {
 #[derive(Debug, Clone, Serialize)]
 pub struct SeriesComparison {
     pub schema: &'static str,
-    /// Turns of each.
     pub turns: [usize; 2],
     pub hosts: [String; 2],
     /// Blocks of time that both have, and whether these are hours of the day.
     pub blocks: usize,
     pub by_hour: bool,
-    /// What is slower first.
     pub subjects: Vec<ComparedSubject>,
 }
 
-/// The block of each turn.
 type BlockOf = dyn Fn(&[Turn], usize) -> i64;
 
 fn hour(turns: &[Turn], turn: usize) -> i64 {

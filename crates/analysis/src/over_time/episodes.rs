@@ -30,11 +30,9 @@ pub struct Episode {
     pub goes_on: bool,
     /// What was slower, the most first.
     pub subjects: Vec<SlowSubject>,
-    /// What others took then.
     pub together: Vec<Together>,
     /// Facts of the machine that its turns have otherwise than the one before it.
     pub facts: Vec<Changed>,
-    /// Its turns.
     #[serde(skip)]
     pub(super) place: (usize, usize),
 }
@@ -57,7 +55,6 @@ pub struct Nightly {
     /// The time of day at which they begin (UTC), seconds since midnight, and how long they last; medians.
     pub begins_s: f64,
     pub seconds: f64,
-    /// On how many days.
     pub days: usize,
     /// The episodes, by their places.
     pub episodes: Vec<usize>,

@@ -9,7 +9,6 @@ const LEAST: f64 = 1.5;
 /// The fact that tells one boot of a machine from another.
 const BOOT: &str = "host.boot_id";
 
-/// A time without turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gap {
     /// When the turns before it and behind it began.

@@ -63,7 +63,6 @@ fn is_real(turns: usize, each: impl Iterator<Item = f64>) -> bool {
     turns as f64 * each.map(|one| one.min(1.0)).product::<f64>() <= MOST_BY_CHANCE
 }
 
-/// A series over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverTime {
     /// The schema and its major version.
@@ -96,14 +95,12 @@ pub struct OverTime {
     pub nightly: Vec<Nightly>,
     /// Facts that changed when no value did, as far as they stand with no change and no episode.
     pub facts: Vec<ChangedFacts>,
-    /// Times without turns.
     pub gaps: Vec<Gap>,
 }
 
 /// Facts of the machine that a turn has otherwise than the one before it.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangedFacts {
-    /// When the turn began.
     pub since: String,
     pub facts: Vec<Changed>,
 }
@@ -111,7 +108,6 @@ pub struct ChangedFacts {
 /// A subject's values in the order of turns, and what is known of them.
 struct Line {
     subject: Subject,
-    /// The turns that have it.
     turns: Vec<usize>,
     /// The logarithms of its values, more being better.
     goodness: Vec<f64>,

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::{Line, NEAR_BEST, Subject, Turn, best};
 
-/// A subject over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct SubjectOverTime {
     #[serde(flatten)]
@@ -55,7 +54,6 @@ impl Course {
     }
 }
 
-/// An hour of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Hour {
     pub hour: u8,

@@ -5,13 +5,11 @@ use serde::Serialize;
 
 use super::{Company, Turn};
 
-/// What others took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The hypervisor gave the CPU to other guests.
     Steal,
-    /// A quota stopped it.
     Throttling,
     /// Other programs of this system used the CPUs.
     Others,

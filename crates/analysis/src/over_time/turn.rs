@@ -33,7 +33,6 @@ impl Subject {
         if self.better == Better::Lower { -value.ln() } else { value.ln() }
     }
 
-    /// The value of a goodness.
     pub(super) fn value(&self, goodness: f64) -> f64 {
         if self.better == Better::Lower { (-goodness).exp() } else { goodness.exp() }
     }
@@ -58,7 +57,6 @@ pub struct Company {
     pub celsius: Option<f64>,
 }
 
-/// A turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub host: String,
@@ -66,7 +64,6 @@ pub struct Turn {
     pub name: String,
     pub started: Timestamp,
     pub series: Option<SeriesTurn>,
-    /// What it measured.
     pub values: Vec<(Subject, f64)>,
     pub company: Company,
     /// Facts of the machine: by key what it is called and what it is.

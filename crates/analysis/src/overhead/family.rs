@@ -70,7 +70,6 @@ pub(super) struct OperationFamily {
     pub(super) may_lack_axes: bool,
 }
 
-/// The axes of the columns.
 pub(super) const BIND: &str = "bind";
 pub(super) const IRQ: &str = "irq";
 const FREE: [&str; 2] = [BIND, IRQ];

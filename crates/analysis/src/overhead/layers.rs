@@ -136,7 +136,6 @@ fn found<'a>(
     sheet.value(environment, place.index, side, &point(sheet, side, place.binding))
 }
 
-/// One side over another.
 struct LayerStep {
     of: Column,
     over: Column,

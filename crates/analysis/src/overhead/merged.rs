@@ -8,14 +8,12 @@ use hostmark_say::say;
 /// What stands in brackets in so many runs is told of each.
 const MOST: usize = 3;
 
-/// A part of a remark.
 #[derive(Clone, Copy)]
 enum RemarkPiece<'a> {
     /// What remarks of a kind have in common.
     Fixed(&'a str),
     /// The number of a percentage.
     Share(&'a str),
-    /// What stands in brackets.
     Aside(&'a str),
 }
 
@@ -36,7 +34,6 @@ pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<
     kinds.into_iter().map(|(_, kind)| kind.text(count)).collect()
 }
 
-/// Remarks of one form.
 struct EnvironmentKind<'a> {
     remarks: Vec<&'a Text<String>>,
     /// Each run that has one, once.

@@ -55,12 +55,10 @@ pub struct TableGroup {
     pub bars: Vec<Bars>,
 }
 
-/// What the view shows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overhead {
     /// What a reader must know before the tables.
     pub remarks: Vec<Message>,
-    /// None of them is empty.
     pub parts: Vec<TableGroup>,
     /// What follows, as far as these runs tell.
     pub conclusions: Vec<LayerConclusion>,

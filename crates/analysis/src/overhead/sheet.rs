@@ -33,7 +33,6 @@ pub(super) struct Base {
     pub(super) point: Params,
 }
 
-/// All figures of a family.
 pub(super) struct Sheet<'a> {
     pub(super) family: &'static OperationFamily,
     pub(super) environments: &'a [Environment<'a>],
@@ -42,7 +41,6 @@ pub(super) struct Sheet<'a> {
     pub(super) base: Option<Base>,
 }
 
-/// A case with its place.
 type Placed<'a> = (usize, &'a CaseRecord, (usize, Space, Params));
 
 impl<'a> Sheet<'a> {

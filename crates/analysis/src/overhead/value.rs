@@ -225,7 +225,6 @@ impl ComparableValue {
         Some(Message::joined([shown(mean), shown(mean * deviation)], " ± "))
     }
 
-    /// The value for people.
     pub(super) fn text(&self) -> Message {
         self.amount(self.value)
     }

@@ -36,10 +36,8 @@ const LONGEST_TEXT: usize = 4096;
 /// A machine, and what was measured on it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Reference {
-    /// What a person calls it.
     #[serde(default)]
     pub name: String,
-    /// The machine in words.
     pub machine: Text<String>,
     /// `x86_64` or `aarch64`; empty where the source does not tell.
     #[serde(default)]
@@ -56,7 +54,6 @@ pub struct Reference {
     /// Whether it is a virtual machine.
     #[serde(default)]
     pub guest: bool,
-    /// Its CPUs.
     #[serde(default)]
     pub cpus: Option<usize>,
     /// The widest vector instructions: avx, avx2 or avx512.
@@ -69,7 +66,6 @@ pub struct Reference {
     /// Who measured them, in a word or two.
     #[serde(default)]
     pub by: Option<String>,
-    /// How they were measured.
     pub method: Text<String>,
     pub values: Vec<ReferenceValue>,
     /// The same of machines with so many CPUs alone.
@@ -83,14 +79,11 @@ pub struct Reference {
 /// What a reference has of machines with so many CPUs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Class {
-    /// From and to.
     pub cpus: [usize; 2],
-    /// The machines in words.
     pub machine: Text<String>,
     pub values: Vec<ReferenceValue>,
 }
 
-/// A value of a reference.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct ReferenceValue {
     /// The case of hostmark that it stands beside: its id, or the probe and the axes on which it is not at its default.
@@ -126,13 +119,10 @@ pub struct ReferenceValue {
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Citation<'a> {
-    /// Where it stands.
     pub address: &'a str,
     /// When it was measured or published.
     pub date: &'a str,
-    /// On what.
     pub machine: &'a Text<String>,
-    /// How.
     pub method: &'a Text<String>,
 }
 
@@ -164,7 +154,6 @@ impl ReferenceValue {
         }
     }
 
-    /// Where it comes from.
     pub fn source<'a>(&'a self, of: &'a Reference) -> Citation<'a> {
         Citation {
             address: self.address.as_deref().unwrap_or(&of.address),
@@ -190,7 +179,6 @@ impl ReferenceValue {
         })
     }
 
-    /// What a run has of it.
     pub fn in_run<'a>(&self, run: &'a Run) -> Option<Counterpart<'a>> {
         Counterpart::of(run, self.case_in(run)?, &self.quantity)
     }

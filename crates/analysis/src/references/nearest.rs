@@ -42,7 +42,6 @@ pub fn usual(host: &HostFacts) -> Option<&'static Reference> {
     built_in().iter().find(|reference| reference.design.is_some() && may_judge(host, reference))
 }
 
-/// The same among these.
 pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Reference>) -> Option<NearestReference<'a>> {
     // What another tool measured is not this machine's.
     if run.imported.is_some() {

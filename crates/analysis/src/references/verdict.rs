@@ -13,7 +13,6 @@ use crate::words;
 
 /// From here on slower is worth a mark.
 const MUCH: f64 = 1.25;
-/// That mark.
 const MARK: &str = " !";
 
 /// How a value stands to that of a reference.
@@ -103,7 +102,6 @@ pub enum Tone {
     Plain,
     /// Slower, or not to be told.
     Doubtful,
-    /// Much slower.
     Bad,
 }
 
@@ -124,7 +122,6 @@ const AS_USUAL: Text = term!("as usual");
 const PERHAPS: f64 = 0.02;
 const PERHAPS_SLOWER: Text = term!("perhaps slower");
 const PERHAPS_FASTER: Text = term!("perhaps faster");
-/// Beside one machine.
 const SAME: Text = term!("same");
 
 /// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.

@@ -41,7 +41,6 @@ const OF_GROUPS: &[(&str, f64)] = &[
 ];
 /// What the core does by itself, told at a clock.
 const CORE: &str = "core";
-/// Other quiet values.
 const QUIET: &str = "quiet";
 /// Of a kind of which no runs were recorded.
 const OF_OTHERS: f64 = 0.05;
@@ -60,7 +59,6 @@ pub(super) fn shift(group: &str) -> f64 {
     OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
 }
 
-/// What is assumed of it.
 pub(super) fn deviation(case: &CaseRecord, estimate: Option<&Estimate>) -> f64 {
     let kind = kind(case, estimate);
     OF_KINDS.iter().find(|(known, _)| *known == kind).map_or(OF_OTHERS, |(_, sd)| *sd)

@@ -88,11 +88,9 @@ fn trials(settings: &[&str], lang: Lang) -> String {
     }
 }
 
-/// What a name may mean.
 enum Named {
     /// The pages of these.
     Probes(Vec<String>),
-    /// One of these.
     Several(Vec<search::Entry>),
 }
 

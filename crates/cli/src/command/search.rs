@@ -54,7 +54,6 @@ const FIELD_WORDS: &[(&[&str], &[&str])] = &[
     (&["description", term!("description").zh], &["host"]),
 ];
 
-/// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     Probe,

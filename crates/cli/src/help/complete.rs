@@ -159,7 +159,6 @@ fn values(axis: &Axis) -> Vec<String> {
     all.into_iter().map(|value| format!("{}={value}", axis.name)).collect()
 }
 
-/// Stored runs, then files.
 fn runs_or_files(typed: &OsStr) -> Vec<CompletionCandidate> {
     let mut all = of(typed, |_| runs());
     all.extend(PathCompleter::file().complete(typed));

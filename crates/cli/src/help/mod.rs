@@ -127,21 +127,15 @@ pub fn help(command: Command, words: &[OsString], lang: Lang) -> String {
 /// A term and what is said of it.
 #[derive(Debug, Clone, Default)]
 pub struct HelpEntry {
-    /// As it is typed.
     pub term: String,
-    /// In one line.
     pub short: String,
-    /// In paragraphs.
     pub text: Vec<String>,
 }
 
 /// A command line that works, and what it does.
 pub struct Example {
-    /// The path of its command.
     pub path: &'static str,
-    /// As it is typed.
     pub line: &'static str,
-    /// What it does.
     pub what: Text,
 }
 

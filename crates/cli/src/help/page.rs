@@ -19,7 +19,6 @@ const TERMS: usize = 30;
 /// How a page looks on a screen.
 #[derive(Debug, Clone, Copy)]
 pub struct PageStyle {
-    /// Columns.
     pub width: usize,
     /// Whether headings are bold.
     pub color: bool,
@@ -30,7 +29,6 @@ pub fn width(columns: Option<usize>) -> usize {
     columns.unwrap_or(WIDTHS.1).clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// What a section holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
     /// Commands: a table in every help.
@@ -45,10 +43,8 @@ pub enum SectionKind {
     Examples,
 }
 
-/// A part of a page.
 #[derive(Debug, Clone)]
 pub struct HelpSection {
-    /// What it holds.
     pub kind: SectionKind,
     pub heading: String,
     pub entries: Vec<HelpEntry>,
@@ -60,11 +56,8 @@ pub struct HelpPage {
     lang: Lang,
     /// The whole command, as `hostmark vm run`.
     pub name: String,
-    /// What it does.
     pub about: String,
-    /// How it is called.
     pub usage: String,
-    /// Its parts.
     pub sections: Vec<HelpSection>,
 }
 
@@ -202,7 +195,6 @@ impl HelpPage {
         out
     }
 
-    /// Everything.
     pub fn long(&self, look: PageStyle) -> String {
         let mut out = self.head(look);
         for section in &self.sections {

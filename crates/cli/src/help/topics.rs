@@ -42,7 +42,6 @@ pub fn of_every_command(id: &str) -> Option<Text> {
     })
 }
 
-/// A table of terms.
 pub struct Topic {
     pub heading: Text,
     rows: Vec<(&'static str, Text)>,

@@ -27,7 +27,6 @@ const DEVICE_STEP_BYTES: u64 = 4 << 20;
 /// The rate of the first bytes, so many at least, tells how long all will take.
 const FORECAST_BYTES: u64 = 64 << 20;
 
-/// What a round may fill.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryBudget(Arc<MemoryAccount>);
 
@@ -149,7 +148,6 @@ fn mebibytes(bytes: u64) -> u64 {
 /// Buffers that may be filled: so many alike. The only way to memory of any size for a probe.
 #[derive(Debug, Clone)]
 pub struct Allotment {
-    /// None for what is small.
     budget: Option<MemoryBudget>,
     count: u64,
     bytes: usize,
@@ -244,7 +242,6 @@ pub struct Filling {
     node: Option<Node>,
     /// Filled since the last look.
     step_bytes: u64,
-    /// Between two looks.
     every_bytes: u64,
     /// From when on the rest is forecast.
     forecast_bytes: u64,

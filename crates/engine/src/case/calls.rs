@@ -457,7 +457,6 @@ impl Case {
     }
 }
 
-/// Work that is only tried.
 struct TrialWork<T>(T);
 
 impl<T: FnMut(usize, u64)> ThreadWork for TrialWork<T> {

@@ -30,7 +30,6 @@ const GRACE: Duration = Duration::from_millis(500);
 /// What a worker is to others of its case.
 #[derive(Debug)]
 pub(crate) enum Copies {
-    /// The only one.
     Alone,
     /// It measures, and the others do the same meanwhile.
     Leader(Vec<Replica>),

@@ -115,7 +115,6 @@ impl Case {
         Ok(self.noted(buffer, None))
     }
 
-    /// Notes what was obtained.
     fn noted(&mut self, buffer: Buffer, node: Option<Node>) -> Buffer {
         if node.is_some() {
             self.note("node", memory::shares(&buffer.nodes()));
@@ -186,7 +185,6 @@ impl Case {
 pub(crate) enum DirectoryKind {
     /// Where `--scratch` says.
     Named,
-    /// In memory.
     Memory,
 }
 
@@ -271,7 +269,6 @@ fn run_directory(scratch: &Scratch) -> Result<OwnedFd> {
 pub(crate) const BIND: &str = "bind";
 /// Bound to the CPU of the plan, as the cases of all probes without this axis.
 pub(crate) const CPU: &str = "cpu";
-/// Left to the scheduler.
 pub(crate) const NONE: &str = "none";
 /// Bound to the last usable CPU.
 pub(crate) const LAST: &str = "last";
@@ -285,7 +282,6 @@ pub(crate) enum Bind {
     Free,
     /// To the usable CPU with the greatest id.
     Last,
-    /// To the CPU of this id.
     Cpu(usize),
 }
 

@@ -11,7 +11,6 @@ use crate::round_error::{Result, RoundError};
 use crate::sampling::latencies::LatencySampler;
 use crate::sampling::sample::{CoreMonitor, CounterBlocks, MOST_SAMPLES, Samples};
 
-/// Operations of a batch.
 pub(super) const BATCH: u64 = 10_000;
 /// A batch of slow ones ends after this share of the round's time, with fewer: all rounds together have ten batches and more.
 const MOST: f64 = 0.25;

@@ -67,7 +67,6 @@ struct Seen {
     least: f64,
 }
 
-/// What a core does alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Whole {
     width: f64,

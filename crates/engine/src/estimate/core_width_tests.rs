@@ -28,7 +28,6 @@ fn looked(widths: &[f64]) -> Round {
     round(&vec![1.0; widths.len() - 1], RoundNoise { looks, ..RoundNoise::default() })
 }
 
-/// The same on these CPUs.
 fn on(cpus: &[usize], widths: &[f64]) -> Round {
     let mut round = looked(widths);
     round.cpus = cpus.to_vec();

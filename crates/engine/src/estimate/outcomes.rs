@@ -72,7 +72,6 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
     Outcomes { cases, lost_rounds, core_shared: core_width::core_shared(&record.cases) }
 }
 
-/// How a case ended.
 pub(crate) fn of_case(case: &CaseRounds, planned: u32, host: &HostFacts) -> Outcome {
     match &case.skip {
         Some(reason) => Outcome::Skipped { reason: reason.clone() },
@@ -123,7 +122,6 @@ struct Filed<'a> {
     is_whole: bool,
 }
 
-/// What a record lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Lack {
     Imported,
@@ -237,7 +235,6 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     (Outcomes { cases: all, lost_rounds, core_shared }, gaps.by_lack())
 }
 
-/// A case of a run file.
 fn case<'a>(entry: Entry, stored: &'a CaseRecord, lost: Vec<&LostRound>) -> Filed<'a> {
     let id = CaseId { probe: stored.probe.clone(), params: stored.params.clone() };
     let sampled = match &stored.outcome {

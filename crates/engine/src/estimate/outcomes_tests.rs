@@ -38,7 +38,6 @@ fn half(records: &[CaseRecord], _: &hostmark_model::HostFacts) -> Vec<CaseRecord
     records
 }
 
-/// A probe of each kind.
 static KINDS: Catalogue = &[&Group {
     name: "memory",
     shares_worker: false,

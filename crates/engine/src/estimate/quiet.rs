@@ -117,7 +117,6 @@ fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
     }
 }
 
-/// A sample.
 #[derive(Clone, Copy)]
 struct Timed {
     value: f64,

@@ -230,7 +230,6 @@ pub struct Eta {
     pub samples: Duration,
     /// Cases that are to be measured.
     pub cases: usize,
-    /// All rounds of all cases.
     all: Duration,
     /// As many as the plan asks room for, with as few samples as are worth taking.
     least: Duration,

@@ -161,7 +161,6 @@ const MEMORY_SHARE: u64 = 2;
 pub struct TimeBudget {
     /// Time until measuring ends.
     left: Duration,
-    /// Rounds still to come.
     rounds: usize,
     /// What they take besides samples.
     overhead: Duration,

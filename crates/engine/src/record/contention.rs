@@ -152,7 +152,6 @@ fn certain(others: &Others) -> f64 {
 /// Cuts a run into blocks and judges each.
 pub(crate) struct Blocks<'a> {
     meters: &'a dyn Meters,
-    /// The block under way.
     block: Option<RoundBlock>,
     /// The one before: what is left at the end of the run and is too short for a block belongs to it.
     before: Option<RoundBlock>,

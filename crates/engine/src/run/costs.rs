@@ -14,7 +14,6 @@ use crate::record::journal::Took;
 /// The state of one planned case.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// Its rounds so far.
     pub(super) rounds: Vec<RoundResult>,
     /// What the last round took.
     pub(super) last: Option<Cost>,
@@ -41,7 +40,6 @@ impl Progress {
     }
 }
 
-/// What a round took.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cost {
     /// Time that was not for samples: start, set-up, warm-up, journal.
@@ -51,7 +49,6 @@ pub(super) struct Cost {
 }
 
 impl RoundResult {
-    /// Why it came to no value.
     pub(super) fn ended_by(&self) -> Option<&Reason> {
         match self.events.last() {
             Some(Event::Skipped { reason } | Event::Failed { reason }) => Some(reason),

@@ -37,9 +37,7 @@ pub struct Taken {
 pub(super) struct Holdings {
     cpus: Vec<usize>,
     had_loopback: bool,
-    /// What is lost now.
     lost: Vec<Taken>,
-    /// Every loss so far.
     pub(super) taken: Vec<Taken>,
     /// Where cases of one CPU are measured instead.
     spare: Option<usize>,
@@ -176,7 +174,6 @@ impl Runner<'_> {
         }
     }
 
-    /// What was seen of others.
     pub(super) fn neighbours(&self, record: &Record) -> Option<Neighbours> {
         let (core_shared, last_cache) = (core_width::core_shared(&record.cases), self.last_cache.clone());
         (core_shared.is_some() || last_cache.is_some()).then_some(Neighbours { core_shared, last_cache })

@@ -199,7 +199,6 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// The far ends of a round.
 enum RoundFarEnds<'a> {
     Here(FarEnds),
     There(Box<dyn Distant + 'a>),

@@ -187,7 +187,6 @@ fn of_an_iteration(
     Ok(Some(pairs.map(|pair| difference(pair) / (iterations - short) as f64).collect()))
 }
 
-/// Shares of all slots.
 fn shares(slots: &[f64]) -> Vec<(&'static str, f64)> {
     let [all, parts @ ..] = slots else { return Vec::new() };
     let shares: Vec<f64> = parts.iter().map(|part| part / all).collect();

@@ -46,7 +46,6 @@ pub trait ThreadWork {
 #[derive(Debug, Default)]
 struct Team<W = AtomicU32> {
     followers: u32,
-    /// Passes begun.
     begun: Alone<W>,
     /// Parts done, by all followers in all passes.
     done: Alone<W>,
@@ -169,7 +168,6 @@ pub(crate) struct Lockstep {
 /// What the leader has set for all. Whoever begins a pass publishes it.
 #[derive(Debug, Default)]
 struct PassOrders {
-    /// The way.
     way: AtomicUsize,
     /// How often a stretch is done; 0: a pass by the way that was taken; [`HALF`]: half of one.
     repeats: AtomicU64,

@@ -6,7 +6,6 @@ use super::*;
 use crate::clock::monotonic_ns;
 use crate::sys::affinity;
 
-/// One way needs no trials.
 const ONE: Trials = Trials { ways: 1, seed: 0, known: Some(0), halves: false };
 
 fn two() -> [Cpu; 2] {

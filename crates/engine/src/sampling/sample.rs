@@ -199,12 +199,10 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// One sample at first.
     pub(crate) fn new() -> Growth {
         Growth { most: 1 }
     }
 
-    /// A block has ended.
     pub(crate) fn ended(&mut self, is_disturbed: bool) {
         self.most = if is_disturbed { 1 } else { self.most + 1 };
     }
@@ -223,7 +221,6 @@ pub(crate) struct CounterBlocks<'a> {
     /// When the block under way began, and what was counted by then.
     begun: Ticks,
     before: Reading,
-    /// Its first sample.
     first: usize,
     /// Where the thread was last.
     cpu: usize,
@@ -317,7 +314,6 @@ impl<'a> CoreMonitor<'a> {
         CoreMonitor { clock, core, last }
     }
 
-    /// A sample is complete.
     pub(crate) fn add(&mut self, samples: &mut Samples) {
         let look = self.core.as_mut().and_then(|core| core.look_again(self.clock));
         self.seen(look, samples);

@@ -355,7 +355,6 @@ fn of_another(reason: Reason) -> Reason {
     reason.with_text(text)
 }
 
-/// None could be started.
 fn no_process(error: io::Error) -> Missing {
     Missing::Round(RoundError::lacking(say!("no process for the far end"), &error))
 }

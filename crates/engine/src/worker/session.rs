@@ -13,7 +13,6 @@ use crate::round_error::RoundError;
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;
 
-/// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
     /// With the round's last event: done, skipped, or failed.
@@ -122,7 +121,6 @@ impl WorkerSession<'_> {
         self.is_over
     }
 
-    /// Ends the worker.
     pub(crate) fn end(mut self) {
         self.link.end();
     }
@@ -147,7 +145,6 @@ const MOST_PATIENCE: u32 = 3;
 /// The time between two looks at one.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What became of a wait.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Waited {
     /// A line has come: the patience begins anew.
@@ -201,7 +198,6 @@ impl Patience<'_> {
         self.hung = self.last_line + self.patience;
     }
 
-    /// Waits for its next line.
     pub(crate) fn line(&mut self, link: &mut dyn WorkerLink) -> Waited {
         loop {
             match link.receive(self.hung.min(self.limit).saturating_sub(self.wall.elapsed())) {

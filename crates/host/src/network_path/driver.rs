@@ -73,7 +73,6 @@ fn rings(words: &[u32]) -> Rings {
     Rings { receive, receive_max, transmit, transmit_max }
 }
 
-/// Of an ethtool_coalesce.
 fn moderation(words: &[u32]) -> InterruptModeration {
     let [receive_us, receive_frames, transmit_us, transmit_frames] = at(words, [1, 2, 5, 6]);
     let [adaptive_receive, adaptive_transmit] = at(words, [10, 11]).map(|word| word != 0);

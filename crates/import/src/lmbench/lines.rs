@@ -127,7 +127,6 @@ fn operated(program: &str, kind: &str, op: &str) -> LmbenchValue {
     LmbenchValue::new(program, &[], 0.0).with("type", kind).with("op", op)
 }
 
-/// This host, or another.
 fn server_of(name: &str) -> &'static str {
     if matches!(name.trim(), "localhost" | "127.0.0.1" | "::1") { "localhost" } else { "remote" }
 }

@@ -57,7 +57,6 @@ struct LmbenchReader {
     values: usize,
     /// Whether a date in brackets came, and no value since.
     is_closed: bool,
-    /// What came since besides.
     rest: Option<TrailingText>,
 }
 
@@ -297,7 +296,6 @@ fn record(id: &CaseId, values: Vec<f64>) -> CaseRecord {
     CaseRecord { id: id.to_string(), probe: id.probe.clone(), params: id.params.clone(), outcome }
 }
 
-/// A program of lmbench.
 struct LmbenchProgram {
     name: &'static str,
     title: Text,

@@ -29,23 +29,9 @@ const LONGEST_RELEASE: usize = 64;
 /// Why a kernel cannot be booted. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// None was found.
     None,
-    /// It cannot be read.
-    Unread {
-        file: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// It is something else.
-    Other {
-        file: String,
-        /// The architecture.
-        machine: &'static str,
-        /// What it seems to be.
-        what: Message,
-        wanted: Message,
-    },
+    Unread { file: String, error: io::Error },
+    Other { file: String, machine: &'static str, what: Message, wanted: Message },
 }
 
 impl From<&KernelError> for Message {

@@ -69,7 +69,6 @@ pub struct GuestSpec {
     pub machine: Option<String>,
     /// The CPU model; the host's under KVM, and all that QEMU can emulate under TCG, unless given.
     pub cpu: Option<String>,
-    /// Virtual CPUs.
     pub cpus: u32,
     /// NUMA nodes, over which CPUs and memory are spread.
     pub nodes: u32,
@@ -85,7 +84,6 @@ pub struct GuestSpec {
     /// A distribution's image, in whose filesystem agents run. It is not written.
     pub image: Option<PathBuf>,
     pub disk: Option<DiskSpec>,
-    /// Its network.
     pub net: Option<NetSpec>,
     /// The host's CPU of each virtual one, in order.
     pub pin: Vec<usize>,
@@ -141,7 +139,6 @@ pub struct DiskSpec {
 /// How a disk's contents are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFormat {
-    /// As they are.
     Raw,
     /// QEMU's own format.
     Qcow2,
@@ -245,7 +242,6 @@ impl Booted {
         ))
     }
 
-    /// What it is.
     pub fn described(&self) -> Guest {
         self.described.clone()
     }
@@ -447,13 +443,10 @@ const LITTLE: u64 = 256 << 20;
 /// Why there is no guest. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The kernel.
     Kernel(#[from] KernelError),
     /// The program that is to run in it.
     Program(TransportError),
-    /// It is not static.
     Dynamic {
-        /// The architecture.
         machine: &'static str,
     },
     /// It is asked for what cannot be.
@@ -462,14 +455,11 @@ pub enum GuestError {
     Qemu {
         /// Its last word, or how it ended.
         how: Message,
-        /// What to do.
         remedy: Message,
     },
     /// Nobody in the guest answers.
     Silent {
-        /// How long it was given.
         seconds: u64,
-        /// The end of its console.
         lines: Vec<String>,
         /// The likely cause, and what to do.
         remedy: Message,
@@ -477,9 +467,7 @@ pub enum GuestError {
     /// It ended while it booted.
     Ended {
         how: Message,
-        /// The end of its console.
         lines: Vec<String>,
-        /// What to do.
         remedy: Message,
     },
     /// Its emulator ran instructions of its kernel that another of its CPUs had changed by then, as QEMU does now and then with several CPUs.

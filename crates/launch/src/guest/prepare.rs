@@ -25,7 +25,6 @@ const DIRECTORIES: [&str; 8] = ["dev", "proc", "sys", "tmp", "root", "disk", "im
 /// What a channel of virtio takes, and an image's filesystem.
 const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 const IMAGE_MODULES: [&str; 4] = ["virtio_blk", "ext4", "xfs", "overlay"];
-/// The second serial port.
 const SERIAL: &str = "ttyS1";
 /// QEMU's own network: what it calls the guest, and itself.
 const USER_NET: (Ipv4Addr, u8, Ipv4Addr) = (Ipv4Addr::new(10, 0, 2, 15), 24, Ipv4Addr::new(10, 0, 2, 2));
@@ -37,12 +36,10 @@ const MOST_MODULE: u64 = 64 << 20;
 pub enum AgentChannel {
     /// The second serial port, which every kernel has built in.
     Serial,
-    /// A port of virtio.
     Virtio,
 }
 
 impl AgentChannel {
-    /// As run files name it.
     pub fn name(self) -> &'static str {
         match self {
             AgentChannel::Serial => "serial",
@@ -51,7 +48,6 @@ impl AgentChannel {
     }
 }
 
-/// What a guest is made of.
 pub struct Prepared {
     pub kernel: BootKernel,
     pub program: Program,
@@ -62,7 +58,6 @@ pub struct Prepared {
     pub digests: BTreeMap<String, String>,
 }
 
-/// Puts it together.
 pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestError> {
     check(spec)?;
     let kernel = BootKernel::read(&spec.kernel)?;
@@ -178,7 +173,6 @@ fn initramfs(program: &Program, modules: &[Module], setup: &GuestSetup) -> io::R
 
 /// Makes the filesystem. Nothing of it is left for the guest's kernel to do in the background.
 const MKFS: [&str; 7] = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-m", "0"];
-/// Lays it out otherwise.
 const CONVERT: [&str; 6] = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2"];
 /// Where programs of the administrator's are, which not every user has in PATH.
 const SYSTEM: &str = "/usr/sbin:/sbin";
@@ -247,7 +241,6 @@ fn format_of(image: &Path) -> io::Result<DiskFormat> {
 }
 
 impl DiskFormat {
-    /// As QEMU names it.
     pub fn name(self) -> &'static str {
         match self {
             DiskFormat::Raw => "raw",
@@ -261,7 +254,6 @@ const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const DEVICE: u32 = 0o020_000;
-/// What ends an archive.
 const TRAILER: &str = "TRAILER!!!";
 
 /// An archive that is under way.
@@ -272,7 +264,6 @@ struct Initramfs {
 }
 
 impl Initramfs {
-    /// Adds a directory.
     pub fn directory(&mut self, name: &str) {
         self.entry(name, DIRECTORY | 0o755, (0, 0), &[]);
     }
@@ -282,17 +273,14 @@ impl Initramfs {
         self.entry(name, FILE | 0o755, (0, 0), contents);
     }
 
-    /// Adds a symbolic link.
     pub fn link(&mut self, name: &str, to: &str) {
         self.entry(name, LINK | 0o777, (0, 0), to.as_bytes());
     }
 
-    /// Adds a character device.
     pub fn device(&mut self, name: &str, numbers: (u32, u32)) {
         self.entry(name, DEVICE | 0o600, numbers, &[]);
     }
 
-    /// The whole archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry(TRAILER, 0, (0, 0), &[]);
         self.bytes

@@ -23,7 +23,6 @@ pub struct Started {
     pub process: Supervised,
     pub channel: OwnedFd,
     pub monitor: OwnedFd,
-    /// Its words.
     pub command: Vec<String>,
 }
 

@@ -27,14 +27,11 @@ const DROPPED_AT_ONCE: usize = 1 << 12;
 pub struct AdmittedClient {
     /// The connection, which does not wait.
     pub socket: TcpStream,
-    /// From where.
     pub from: Option<IpAddr>,
     pub channel: Box<Channel>,
 }
 
-/// How far one has come.
 enum HandshakeStep {
-    /// It was greeted.
     Greeted(Greeting),
     /// It has the token, and waits for its turn.
     Admitted(Box<Admitted>),
@@ -74,7 +71,6 @@ impl Admission {
         Admission { token, knockers: Vec::new(), handshakes }
     }
 
-    /// Greets somebody.
     pub fn greet(&mut self, socket: TcpStream, now: Instant, refusals: &mut Refusals) {
         let from = socket.peer_addr().ok().map(|address| address.ip().to_canonical());
         let Ok(greeting) = Greeting::fresh() else { return refusals.count(Refusal::NoAccept, from) };
@@ -237,7 +233,6 @@ impl Knocker {
     }
 }
 
-/// Remembers the last ones.
 #[derive(Debug)]
 pub struct RateLimiter {
     most: usize,
@@ -280,7 +275,6 @@ pub enum Refusal {
     Late,
     /// Made room for others that came later.
     Crowded,
-    /// All sessions are taken.
     Full,
     /// A record of a session was altered.
     Altered,
@@ -311,7 +305,6 @@ impl Refusal {
     }
 }
 
-/// One kind.
 #[derive(Debug, Default, Clone, Copy)]
 struct RefusalKind {
     reported: Option<Instant>,
@@ -319,7 +312,6 @@ struct RefusalKind {
     last: Option<IpAddr>,
 }
 
-/// What is to be told.
 #[derive(Debug, Default)]
 pub struct Refusals {
     kinds: BTreeMap<Refusal, RefusalKind>,

@@ -191,7 +191,6 @@ pub struct LoopbackFacts {
     pub programs: Option<Vec<String>>,
 }
 
-/// As the kernel makes it.
 const USUAL_MTU_BYTES: u64 = 65536;
 const NO_QUEUE: &str = "noqueue";
 /// What 20 rules cost is a tenth of a round trip over loopback at most: each packet is held against one in some 20 ns.

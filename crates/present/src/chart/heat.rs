@@ -7,7 +7,6 @@ use hostmark_model::Message;
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, LegendEntry};
 
-/// A heat map.
 pub(crate) struct Heat {
     /// What the columns and the rows are called.
     pub(crate) columns: Message,

@@ -9,7 +9,6 @@ use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry, MOST_SERIES, classes, shape, sign};
 
-/// A chart of lines.
 pub(crate) struct LineChart {
     /// What the axes are called; the names of their ticks have the unit.
     pub(crate) x_title: Message,
@@ -18,7 +17,6 @@ pub(crate) struct LineChart {
     pub(crate) y: ScaleKind,
     /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
     pub(crate) series: Vec<Series>,
-    /// Ascending.
     pub(crate) borders: Vec<Border>,
     /// What lies behind the last border; before each lies what it ends.
     pub(crate) beyond: Option<Message>,
@@ -26,7 +24,6 @@ pub(crate) struct LineChart {
     pub(crate) behind: Option<Series>,
 }
 
-/// One line.
 pub(crate) struct Series {
     pub(crate) label: Message,
     /// In the order in which they are joined.
@@ -42,7 +39,6 @@ impl Series {
     }
 }
 
-/// One value.
 pub(crate) struct LinePoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
@@ -77,7 +73,6 @@ const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 250.0;
 
 impl LineChart {
-    /// Lines alone.
     pub(crate) fn of(x: (Message, ScaleKind), y: (Message, ScaleKind), series: Vec<Series>) -> LineChart {
         let ((x_title, x), (y_title, y)) = (x, y);
         LineChart { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }

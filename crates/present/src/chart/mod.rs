@@ -20,9 +20,7 @@ pub(crate) use strip::{Round, Strip};
 /// A chart and what its series are called.
 #[derive(Debug, Clone)]
 pub(crate) struct Chart {
-    /// The picture, as markup.
     pub(crate) svg: String,
-    /// What stands below it.
     pub(crate) legend: Vec<LegendEntry>,
 }
 
@@ -45,7 +43,6 @@ fn classes(index: usize) -> String {
     format!("c{} d{}", index % COLOURS, index % DASHES)
 }
 
-/// The symbol of a series.
 fn shape(index: usize) -> String {
     format!("#k{}", index % SHAPES)
 }

@@ -8,7 +8,6 @@ use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, LegendEntry, classes, shape, sign};
 
-/// A chart of rows.
 pub(crate) struct Rows {
     pub(crate) x_title: Message,
     pub(crate) x: ScaleKind,
@@ -23,7 +22,6 @@ pub(crate) struct ValueRow {
     pub(crate) remark: Message,
     pub(crate) value: f64,
     pub(crate) interval: Option<(f64, f64)>,
-    /// Which colour and shape.
     pub(crate) style: usize,
     pub(crate) reading: Message,
 }

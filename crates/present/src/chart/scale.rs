@@ -6,9 +6,7 @@ use hostmark_model::{Message, Unit, size_text};
 /// How values are spread along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spread {
-    /// By their logarithm.
     Log,
-    /// Evenly, from zero on.
     Linear,
     /// Shares below one by the number of their nines: 0.5, 0.9, 0.99, 0.999.
     Nines,
@@ -19,12 +17,10 @@ pub(crate) enum Spread {
 pub(crate) enum ScaleKind {
     /// Bytes at powers of two.
     Size,
-    /// Whole numbers.
     Count,
     Value(Unit),
     /// Operations for each byte, at powers of two and their fractions.
     Intensity,
-    /// Shares, as percentages.
     Share,
     /// Quotients over one, as percentages above or below it.
     Change,

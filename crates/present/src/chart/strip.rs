@@ -8,7 +8,6 @@ use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry};
 
-/// The samples of one case.
 pub(crate) struct Strip {
     pub(crate) y_title: Message,
     pub(crate) y: ScaleKind,

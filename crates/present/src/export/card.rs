@@ -3,14 +3,12 @@
 use super::{ExportFormat, Render};
 use crate::render::{card, markdown};
 
-/// A picture.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "card",
     description: term!("a picture for a post: SVG of 1200 × 630, without the host's name"),
     render: Render::One(card::svg),
 };
 
-/// The same in words.
 pub(super) const MARKDOWN: ExportFormat = ExportFormat {
     name: "card-markdown",
     description: term!("a few lines of markdown for an issue, without the host's name"),

@@ -9,12 +9,10 @@ use crate::html;
 use crate::print::{console, markdown};
 use crate::views::comparison::comparison;
 
-/// A format of comparisons.
 #[derive(Debug)]
 pub struct ComparisonFormat {
     /// What `--format` calls it.
     pub name: &'static str,
-    /// What it is good for.
     pub description: Text,
     /// How it is written; the text ends with a line break.
     pub render: fn(&Comparison, &RenderOptions) -> String,

@@ -8,7 +8,6 @@ use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Reason, Run};
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For tables elsewhere.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "csv",
     description: term!("a row for each case and quantity, in base units"),

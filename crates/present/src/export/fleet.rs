@@ -14,12 +14,10 @@ use crate::print::{console, markdown};
 use crate::views;
 use crate::views::fleet::fleet as document;
 
-/// A format of fleets.
 #[derive(Debug)]
 pub struct FleetFormat {
     /// What `--format` calls it.
     pub name: &'static str,
-    /// What it is good for.
     pub description: Text,
     /// Writes it piece by piece, each of whole lines: of ten thousand hosts no text is kept whole that need not be.
     pub write: Written,
@@ -78,7 +76,6 @@ fn json(fleet: &Fleet) -> String {
     escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
 }
 
-/// A line of the tidy form.
 #[derive(Serialize)]
 struct FleetLine<'a> {
     host: &'a str,

@@ -11,7 +11,6 @@ use serde_json::ser::Formatter;
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For programs.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "json",
     description: term!("the run file itself, with every sample"),
@@ -40,7 +39,6 @@ struct Layout {
     is_in_list: bool,
 }
 
-/// What was written last.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     Opened,

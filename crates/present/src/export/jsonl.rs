@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For pipelines.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "jsonl",
     description: term!("a line of JSON for each case, in base units"),

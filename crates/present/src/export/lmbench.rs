@@ -145,7 +145,6 @@ struct Note {
     run: String,
     columns: Vec<String>,
     text: String,
-    /// What would measure them.
     filters: Vec<String>,
 }
 

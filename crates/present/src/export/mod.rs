@@ -33,9 +33,7 @@ use crate::tables;
 pub struct ExportFormat {
     /// What `--format` calls it.
     pub name: &'static str,
-    /// What it is good for.
     pub description: Text,
-    /// How it is written.
     pub render: Render,
 }
 
@@ -71,7 +69,6 @@ impl ExportFormat {
         tables::table_named(name).filter(|table| !table.is_in(runs)).map(|table| table.name)
     }
 
-    /// One run in this format.
     pub fn render_one(&self, run: &Run, options: &RenderOptions) -> String {
         match self.render {
             Render::One(render) => render(run, options),

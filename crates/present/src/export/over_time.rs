@@ -13,12 +13,10 @@ use crate::views::over_time::over_time as document;
 
 pub use crate::views::over_time::Shades;
 
-/// A format of series.
 #[derive(Debug)]
 pub struct SeriesFormat {
     /// What `--format` calls it.
     pub name: &'static str,
-    /// What it is good for.
     pub description: Text,
     /// How it is written; the text ends with a line break.
     pub render: fn(&OverTime, &RenderOptions, Shades) -> String,

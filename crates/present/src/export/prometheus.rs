@@ -52,7 +52,6 @@ const SHORT: [(&str, &str); 14] = [
 struct MetricFamily {
     name: String,
     help: String,
-    /// Labels, and the value.
     lines: Vec<(String, f64)>,
 }
 
@@ -60,7 +59,6 @@ struct MetricFamily {
 #[derive(Default)]
 struct Families {
     all: Vec<MetricFamily>,
-    /// Where each name stands.
     places: HashMap<String, usize>,
     seen: HashSet<(String, String)>,
 }

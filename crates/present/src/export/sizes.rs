@@ -3,7 +3,6 @@
 use super::{ExportFormat, Render};
 use crate::tables;
 
-/// Memory by block.
 pub(super) const MEMORY_BANDWIDTH: ExportFormat = ExportFormat {
     name: tables::MEMORY_BANDWIDTH.name,
     description: term!("read, write and copy bandwidth by block size, and bytes per core cycle"),

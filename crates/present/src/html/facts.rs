@@ -14,7 +14,6 @@ use crate::views::{self, host};
 
 const MEANS: Text = term!("What this host's settings mean for its values");
 
-/// Between facts of a row.
 const APART: Text = Text::name(" · ");
 
 /// The facts of all runs, those of each environment once, and what they mean for the values.

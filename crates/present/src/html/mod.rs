@@ -31,7 +31,6 @@ struct Frame<'a> {
     nav: &'a str,
     main: &'a str,
     method: &'a str,
-    /// What the script needs.
     data: &'a str,
     style: &'a str,
     script: &'a str,
@@ -70,7 +69,6 @@ pub(crate) fn over_time(document: &[Block], options: &RenderOptions) -> String {
     Frame { title: "hostmark over time", heading: &heading, main: &main, ..Frame::default() }.write(options)
 }
 
-/// A fixed text as markup.
 fn say(text: Text) -> String {
     markup(&text.into())
 }

@@ -37,7 +37,6 @@ fn standing(reference: &Reference, (value, found): &AgainstRow, run: &Run) -> St
     }
 }
 
-/// A row for programs.
 #[derive(Debug, Serialize)]
 struct ReferenceRow<'a> {
     id: &'a str,
@@ -56,7 +55,6 @@ struct ReferenceRow<'a> {
     method: &'a Text<String>,
 }
 
-/// The whole for programs.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     schema: &'static str,

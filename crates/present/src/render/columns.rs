@@ -9,10 +9,8 @@ const GAP: usize = 2;
 /// The last column wraps where it has this much room, and else stands in lines of its own.
 const LEAST_LAST: usize = 16;
 
-/// A column.
 #[derive(Debug, Clone, Default)]
 pub struct TextColumn {
-    /// What stands over it.
     pub head: String,
     /// Whether its cells end under each other, as numbers do.
     pub is_number: bool,

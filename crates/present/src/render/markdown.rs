@@ -39,7 +39,6 @@ const OTHER: Text = term!("Other");
 const SKIPPED: Text = term!("skipped: ");
 const FAILED: Text = term!("**FAILED**: ");
 const NO_CASES: Text = term!("No case was measured.");
-/// Constants in a line.
 const MOST_IN_LINE: usize = 5;
 const NO_INTERVAL: Text = term!("none");
 

@@ -6,7 +6,6 @@ use super::RenderOptions;
 use crate::texts::render::terms as texts;
 use crate::wrap::hanging;
 
-/// The widest line.
 const WIDEST: usize = 100;
 
 /// What a report says, by what it is called in either language, and what that means.

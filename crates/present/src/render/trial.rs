@@ -146,11 +146,8 @@ fn range(test: &Test) -> Message {
 /// A setting as the list shows it.
 #[derive(Debug, Clone)]
 pub struct Listed<'a> {
-    /// What a person types.
     pub name: &'a str,
-    /// What it does.
     pub what: Text,
-    /// Findings that it cures.
     pub findings: &'a [&'a str],
     /// Why it cannot be tried here, if it cannot.
     pub possible: Result<(), Text<String>>,

@@ -14,7 +14,6 @@ const fn of_memory(title: Text, probe: &'static str, kib: &'static [u64], form: 
     Section { title, probe, along: "size", sizes: Sizes::Kib(kib), at: &[], each: None, form }
 }
 
-/// Memory by block.
 pub(crate) static MEMORY_BANDWIDTH: Layout = Layout {
     name: "memory-bandwidth",
     title: term!("Bandwidth of Memory"),

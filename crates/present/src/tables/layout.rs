@@ -22,16 +22,13 @@ use crate::wrap;
 pub(crate) struct Layout {
     /// What `--table` and `--format` call it.
     pub(crate) name: &'static str,
-    /// What stands over it.
     pub(crate) title: Text,
-    /// Its parts.
     pub(crate) sections: &'static [Section],
     /// What a reader has to know.
     pub(crate) reading: &'static [Text],
 }
 
 impl Layout {
-    /// The table of a run.
     pub(crate) fn render(&self, run: &Run, options: &RenderOptions) -> String {
         let lang = options.lang;
         let parts: Vec<(&Section, Option<String>, Vec<CaseRow>)> = (self.sections.iter())
@@ -121,7 +118,6 @@ fn set(run: &Run, lang: Lang) -> Option<String> {
 
 /// Why cells have no value, or are to be taken with care; rows refer to them by number.
 struct Notes {
-    /// The table.
     name: &'static str,
     texts: Vec<String>,
 }

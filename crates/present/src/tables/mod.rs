@@ -52,7 +52,6 @@ impl NamedTable {
 /// The table of the constants, which the first screen shows.
 pub const CONSTANTS: &str = "answer";
 
-/// Every table.
 pub static TABLES: &[NamedTable] = &[
     NamedTable { name: MEMORY_BANDWIDTH.name, cells: |host, cpu| MEMORY_BANDWIDTH.cells(host, cpu) },
     NamedTable { name: SIZE_STRIDE.name, cells: |host, cpu| SIZE_STRIDE.cells(host, cpu) },

@@ -36,7 +36,6 @@ impl Note {
     }
 }
 
-/// The unit of rates.
 const MB_PER_S: f64 = 1e6;
 /// What stands in the place of a value.
 const NOTHING: &str = "-";
@@ -67,7 +66,6 @@ impl<'a> CaseRow<'a> {
         Some(TablePoint { bytes: self.bytes, ns: stated.value, low, high })
     }
 
-    /// The number alone.
     pub(super) fn value(&self) -> String {
         let Some(measured) = self.measured() else { return NOTHING.to_owned() };
         let value = measured.estimate.value();

@@ -11,17 +11,14 @@ pub(crate) struct Section {
     pub(crate) probe: &'static str,
     /// The axis along which it goes.
     pub(crate) along: &'static str,
-    /// Its points there.
     pub(crate) sizes: Sizes,
     /// Where it stands on other axes.
     pub(crate) at: &'static [(&'static str, &'static str)],
     /// The axis of which every point gets such a section.
     pub(crate) each: Option<&'static str>,
-    /// What a row tells.
     pub(crate) form: Form,
 }
 
-/// The sizes of a section.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sizes {
     /// The same on every machine, KiB.
@@ -30,7 +27,6 @@ pub(crate) enum Sizes {
     AroundCache(usize),
 }
 
-/// What a row tells.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
     /// A rate in units of 10^6 bytes/s, under this name.
@@ -57,7 +53,6 @@ impl Section {
         sizes.into_iter().filter(|&size| size >= least).map(|size| size.to_string()).collect()
     }
 
-    /// The same of a run.
     pub(super) fn sizes_of(&self, run: &Run) -> Vec<String> {
         self.sizes(&run.host, run.settings.cpu)
     }

@@ -9,7 +9,6 @@ use super::fleet::change;
 use crate::document::{Align, Block, Cell, Column, Document, Row, RowKind, Style, Table};
 use crate::texts::views::compared_series as texts;
 
-/// The whole comparison.
 pub(crate) fn compared(all: &SeriesComparison) -> Document {
     let count = |verdict| all.subjects.iter().filter(|one| one.verdict == verdict).count();
     let [slower, faster, equal, open] =

@@ -39,7 +39,6 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
     all.map(judged).collect()
 }
 
-/// One in short.
 pub(crate) fn short(runs: &Runs, finding: &Finding) -> Judged {
     let (text, command) = (finding.short.clone(), finding.command.clone());
     Judged { text: text.into(), command, anchor: explained(runs, finding), ..Judged::default() }

@@ -15,7 +15,6 @@ const FEW_REASONS: usize = 4;
 const FEW_CASES: usize = 3;
 const FEW_FILES: usize = 10;
 
-/// The whole report.
 pub(crate) fn fleet(fleet: &Fleet) -> Document {
     let [first, last] = around(fleet);
     first.into_iter().chain(fleet.kinds.iter().flat_map(kind)).chain(last).collect()

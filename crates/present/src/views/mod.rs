@@ -19,7 +19,6 @@ pub(crate) mod scaling;
 
 use hostmark_model::{Profile, Text};
 
-/// The word for a profile.
 pub(crate) const fn profile(profile: Profile) -> Text {
     match profile {
         Profile::Glance => term!("glance"),

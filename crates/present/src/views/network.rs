@@ -44,7 +44,6 @@ pub(crate) fn network(run: &Run, findings: &[Finding], first: usize, letter: &st
     Some(std::iter::once(heading).chain(tables).chain([Block::Remarks(remarks)]).collect())
 }
 
-/// All hosts against all.
 fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     let cell = |estimate: &Option<&Estimate>| match estimate {
         Some(estimate) => both(estimate, unit).into(),

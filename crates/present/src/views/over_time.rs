@@ -34,7 +34,6 @@ pub enum Shades {
     Ascii,
 }
 
-/// The whole series.
 pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
     let mut document = vec![
         Block::Title("hostmark over time".into()),
@@ -135,7 +134,6 @@ fn lasting(one: &LastingChange) -> Vec<Remark> {
     std::iter::once(Remark::new(text, style)).chain(facts).collect()
 }
 
-/// A line below another.
 fn below(text: Message) -> Remark {
     Remark::new(Message::joined([" ".into(), text], " "), Style::Dim)
 }

@@ -23,7 +23,6 @@ const NOTABLE: f64 = 0.01;
 /// How far the clock's rate may move: the calibration itself is no better than this.
 const CLOCK_DRIFT: f64 = 1e-4;
 
-/// What measured.
 pub(crate) fn tool(run: &Run) -> String {
     match &run.imported {
         Some(_) => run.tool.version.clone(),

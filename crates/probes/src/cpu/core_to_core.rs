@@ -94,9 +94,7 @@ struct Most {
     matrix: usize,
     /// Of one CPU of each last-level cache.
     caches: usize,
-    /// Within one cache.
     inside: usize,
-    /// Of threads of one core.
     siblings: usize,
 }
 

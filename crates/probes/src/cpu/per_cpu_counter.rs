@@ -29,7 +29,6 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::cpu::PER_CPU_COUNTER
 };
 
-/// How a thread adds.
 enum Adder {
     Restartable(Restartable),
     Shared(&'static atomic::AtomicMethod),

@@ -106,7 +106,6 @@ struct Slices {
     now_ns: f64,
 }
 
-/// How the rate went.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Course {
     first: f64,

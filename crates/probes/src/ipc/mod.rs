@@ -19,7 +19,6 @@ const PLACEMENT: Axis = Axis::placements(
     Points::Listed { quick: &["same_cpu"], standard: &["same_cache"], thorough: APART },
 );
 
-/// The other placements.
 const APART: &[&str] = &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"];
 
 /// The CPUs of the child; this process is on the first of the case's.

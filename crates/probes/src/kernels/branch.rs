@@ -112,7 +112,6 @@ fn branch(directions: &[u8], first: [u8; AHEAD], at: usize, n: u64) -> u64 {
     count
 }
 
-/// Places at most.
 pub const MOST_TARGETS: usize = 256;
 
 /// Targets of a jump, one a byte, gone through over and over.

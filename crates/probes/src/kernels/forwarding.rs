@@ -137,12 +137,10 @@ pub const PLACES: usize = 4;
 /// Bytes of an access.
 const WORD_BYTES: usize = 8;
 
-/// What is done there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Loads that do not wait for each other.
     Load,
-    /// Stores.
     Store,
     /// Loads of which each gives the address of the next.
     DependentLoad,

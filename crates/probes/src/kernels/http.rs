@@ -47,7 +47,6 @@ pub fn get(name: &str, keep: bool) -> Vec<u8> {
     format!("GET /{name} HTTP/1.1\r\nHost: localhost\r\n{close}\r\n").into_bytes()
 }
 
-/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The name of a file, without the slash: never a path.

@@ -28,7 +28,6 @@ use hostmark_engine::prelude::{Message, say};
 pub enum Refused {
     /// The memory's length is zero or no multiple of what the kernel takes at once.
     Length {
-        /// Length that was given.
         bytes: usize,
         /// Length of which it must be a multiple.
         multiple_bytes: usize,
@@ -42,31 +41,16 @@ pub enum Refused {
     Unequal {
         /// Length of the destination.
         destination_bytes: usize,
-        /// Length of the source.
         source_bytes: usize,
     },
     /// A line, page, window or stride that no chain can be built with.
-    Step {
-        /// The step that was given.
-        bytes: usize,
-    },
+    Step { bytes: usize },
     /// More nodes than an index of 32 bits can number.
-    Nodes {
-        /// How many there would be.
-        nodes: usize,
-    },
+    Nodes { nodes: usize },
     /// There is no loop of so many chains.
-    Chains {
-        /// How many were asked for.
-        chains: usize,
-        /// Of how many there are.
-        built: &'static [usize],
-    },
+    Chains { chains: usize, built: &'static [usize] },
     /// The CPU lacks the instructions.
-    Unavailable {
-        /// Name of the kernel.
-        kernel: &'static str,
-    },
+    Unavailable { kernel: &'static str },
 }
 
 impl From<Refused> for Message {

@@ -14,9 +14,7 @@ const FACTOR: u64 = 6_364_136_223_846_793_005;
 /// What is done at a random place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A load.
     Read,
-    /// A store.
     Write,
 }
 
@@ -27,7 +25,6 @@ struct Places {
     factor: u64,
     /// Bytes of a block less one word: the mask of an offset in it.
     mask: u64,
-    /// The block that is next.
     at: *mut u8,
     end: *mut u8,
     start: *mut u8,
@@ -109,7 +106,6 @@ global_asm!(
 unsafe extern "C" {
     /// Loads from `blocks` blocks, one after another.
     fn hm_places_read(places: &mut Places, blocks: u64);
-    /// Stores to them.
     fn hm_places_write(places: &mut Places, blocks: u64);
 }
 

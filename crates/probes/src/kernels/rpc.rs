@@ -116,7 +116,6 @@ impl RpcReply {
         RpcReply(bytes, 4 * N)
     }
 
-    /// The message.
     pub fn bytes(&self) -> &[u8] {
         &self.0[..self.1]
     }

@@ -28,19 +28,16 @@ impl<'a> VolatileWords<'a> {
         self.0.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Writes a word.
     #[inline(always)]
     pub fn write(&mut self, index: usize, value: u64) {
         // SAFETY: the reference is valid and aligned.
         unsafe { ptr::write_volatile(&raw mut self.0[index], value) }
     }
 
-    /// Reads a word.
     #[inline(always)]
     pub fn read(&self, index: usize) -> u64 {
         // SAFETY: the reference is valid and aligned.

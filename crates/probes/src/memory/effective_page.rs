@@ -8,7 +8,6 @@ use crate::kernels::chase::{fastest_ns, shuffled};
 /// no entry that covers neighbours in one saves a walk.
 const LINES: [usize; 3] = [1024, 2048, 4096];
 const PAGES_A_LINE: usize = 4;
-/// Walks of a point.
 const TIMES: usize = 4;
 /// More memory than this of each kind is not filled: kernels of large base pages have huge ones of 512 MiB.
 const MOST_BYTES: usize = 256 << 20;
@@ -98,7 +97,6 @@ pub struct Costs {
     pub huge_ns: f64,
 }
 
-/// What a curve tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurveVerdict {
     /// The costs at the point where base pages are dearest.

@@ -117,7 +117,6 @@ pub const READ: Quantity = bandwidth("read", term!("read"));
 pub const WRITE: Quantity = bandwidth("write", term!("write"));
 /// See [`READ`].
 pub const COPY: Quantity = bandwidth("copy", term!("copy"));
-/// Cache line.
 pub const LINE: Quantity = Quantity::given("line", Unit::Bytes, Better::Neither, term!("cache line"));
 pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, term!("ways"));
 /// Base pages that the TLB of the same rank reaches.

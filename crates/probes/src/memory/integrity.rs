@@ -130,9 +130,7 @@ fn sound(faults: &Faults, from: usize) -> Result<()> {
 trait WordMemory {
     /// How many words there are.
     fn words(&self) -> usize;
-    /// Writes a word.
     fn write(&mut self, index: usize, value: u64);
-    /// Reads a word.
     fn read(&mut self, index: usize) -> u64;
     /// Sends what is cached to the cells, so that the next reading is theirs.
     fn flush(&mut self);
@@ -168,7 +166,6 @@ impl Faults {
     }
 }
 
-/// A way to walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalkPattern {
     /// Every word holds its own address, then the complement, then the address again.

@@ -23,7 +23,6 @@ const LEAST_STEP: f64 = 1.25;
 
 /// The largest L1d known, where the host does not tell its own.
 const LARGEST_L1D_BYTES: u64 = 128 << 10;
-/// Walks of a distance.
 const WALKS: usize = 6;
 
 pub static PROBE: Probe = Probe {
@@ -110,7 +109,6 @@ struct LineWords([AtomicU64; 128]);
 #[repr(align(4096))]
 struct Alone(AtomicU64);
 
-/// What both CPUs see.
 struct Shared {
     words: LineWords,
     /// Which word the other CPU is to add to.

@@ -145,7 +145,6 @@ fn short(elements: u64, caches_bytes: u64) -> Option<String> {
     (elements < TIMES_CACHES * caches / 8).then(|| format!("{times:.2}"))
 }
 
-/// The scalar of STREAM.
 const SCALAR: f64 = 3.0;
 /// Elements are equal when they differ by no more than this share, as in STREAM.
 const ERROR_BOUND: f64 = 1e-13;

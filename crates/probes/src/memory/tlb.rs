@@ -120,7 +120,6 @@ pub struct Curve {
     pub most: usize,
 }
 
-/// The end of a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
     /// Pages from which on the cost rises.

@@ -41,7 +41,6 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::net::OPEN_LOOP
 };
 
-/// Sends back what comes.
 static ECHO: Service = Service { name: "echo", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
@@ -66,14 +65,12 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(Quantity::REQUESTS_DUE.name, [rate])
 }
 
-/// How requests are sent.
 #[derive(Debug, Clone, Copy)]
 struct RequestPlan {
     /// So many are under way at most.
     pub outstanding: usize,
     /// The share of what the connection can do.
     pub load: f64,
-    /// Or so many a second.
     pub fixed: Option<f64>,
     /// The round's time, ns.
     pub grant_ns: f64,
@@ -98,18 +95,15 @@ struct PendingRequest {
     sent: Ticks,
 }
 
-/// Which requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Due {
     /// One as soon as there is room.
     AtOnce,
-    /// None any more.
     Never,
     /// One at this moment, and then one after so many ticks each.
     From(Ticks, u64),
 }
 
-/// The requests of a round.
 struct Requests<C> {
     carrier: C,
     outstanding: usize,
@@ -293,7 +287,6 @@ trait Carrier: Sized {
     /// The way to a far end, for so many requests at once.
     fn to(far: &FarEnd, outstanding: usize) -> Result<Self>;
 
-    /// Sends a request.
     fn send(&mut self, number: u64) -> io::Result<()>;
 
     /// The next answer: the low bits of its number; none where there is none yet.

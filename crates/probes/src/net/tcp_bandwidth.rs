@@ -240,7 +240,6 @@ const LONGEST_SAMPLE_NS: f64 = 1e9;
 /// A packet of the usual Ethernet. Over loopback, where they are larger, no sample has few of them.
 const PACKET_BYTES: u64 = 1500;
 
-/// The pace of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkPace {
     rtt_ns: f64,
@@ -254,7 +253,6 @@ impl LinkPace {
         LinkPace { rtt_ns, segment: info.segment_bytes.unwrap_or(PACKET_BYTES).min(PACKET_BYTES) }
     }
 
-    /// The slower of two.
     #[must_use]
     fn or_slower(self, other: LinkPace) -> LinkPace {
         LinkPace { rtt_ns: self.rtt_ns.max(other.rtt_ns), segment: self.segment.max(other.segment) }
@@ -277,7 +275,6 @@ impl LinkPace {
     }
 }
 
-/// The warm-up of a stream.
 #[derive(Debug)]
 struct Settling {
     windows: u32,
@@ -286,7 +283,6 @@ struct Settling {
 }
 
 impl Settling {
-    /// One that has just begun.
     pub fn new() -> Settling {
         Settling { windows: 0, highest: 0.0, calm: 0 }
     }

@@ -85,7 +85,6 @@ pub trait Question {
     /// That of the question that is asked after so many others.
     fn numbered(count: u64) -> Self::Number;
 
-    /// The datagram that asks.
     fn write(number: Self::Number) -> impl AsRef<[u8]>;
 
     /// Which question a datagram answers.

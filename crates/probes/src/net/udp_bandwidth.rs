@@ -134,7 +134,6 @@ const RECEIVER_NS: Quantity =
 /// A sender that waits for less of its time is not held back, but was put off now and then.
 const BLOCKED_FROM: f64 = 0.01;
 
-/// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Received {
     pub datagrams: u64,

@@ -170,7 +170,6 @@ fn returned(case: &mut Case) -> Result<()> {
 /// Bytes of a pass.
 const MAJOR_BYTES: usize = 1 << 20;
 
-/// Measures them.
 fn major(case: &mut Case) -> Result<()> {
     let page = Pages::Base.bytes();
     let file = crate::place::on_device(case, MAJOR_BYTES as u64)?;
@@ -214,7 +213,6 @@ fn passes(case: &mut Case, pages: Option<usize>, mut pass: impl FnMut(&Clock) ->
 
 /// A timed pass over a mapping.
 struct Pass {
-    /// Its time.
     pub took: Ticks,
     /// The faults that the kernel counted.
     pub faults: u64,

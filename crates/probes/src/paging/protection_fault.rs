@@ -19,7 +19,6 @@ pub static PROBE: Probe = Probe {
 
 /// From the store to the instruction behind it.
 const RAW: Quantity = Quantity::given("raw", Unit::Nanoseconds, Better::Lower, term!("with its handler"));
-/// What was subtracted.
 const HANDLER: Quantity = Quantity::given("handler", Unit::Nanoseconds, Better::Lower, term!("handling a signal"));
 
 /// Of each kind in a sample.

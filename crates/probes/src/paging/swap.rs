@@ -24,7 +24,6 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::paging::SWAP
 };
 
-/// A page put into swap.
 const OUT: Quantity = Quantity::given("out", Unit::Nanoseconds, Better::Lower, term!("to swap"));
 
 /// The most that goes to swap at a time, and the least that tells something.

@@ -31,7 +31,6 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::process::FORK_RESIDENT
 };
 
-/// The call alone.
 const STANDSTILL: Quantity =
     Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("the call alone: the parent stands still"));
 

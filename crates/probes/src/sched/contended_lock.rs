@@ -97,7 +97,6 @@ fn contend(case: &mut Case, held: impl Fn(&mut dyn FnMut()) -> io::Result<()> + 
     case.also(IN_A_ROW.name, [total as f64 / guarded.changes.into_inner().max(1) as f64])
 }
 
-/// The least over the most.
 fn fairness(done: &[u64]) -> Option<f64> {
     let (least, most) = (done.iter().min()?, done.iter().max().filter(|&&most| most > 0)?);
     Some(*least as f64 / *most as f64)

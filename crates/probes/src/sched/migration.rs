@@ -85,7 +85,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(REFILL.name, refill.into_iter().filter(|_| footprint > 0))
 }
 
-/// A CPU to go to.
 #[derive(Debug)]
 struct Destination {
     cpu: Cpu,

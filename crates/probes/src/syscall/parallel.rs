@@ -72,7 +72,6 @@ enum Operation {
     Byte(OwnedFd, OwnedFd),
     Unlink(FileNames),
     Null,
-    /// Who accepts, and where.
     Connect(TcpListener, SocketAddr),
     Allocate(Heap),
 }

@@ -26,11 +26,9 @@ use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, 
 /// A rule over a host. Effect and cure are one line each, also on a terminal of 80 columns.
 #[derive(Debug)]
 pub struct HostRule {
-    /// Its stable name.
     pub id: &'static str,
     /// What it means for a measurement.
     pub weight: HostWeight,
-    /// What to do about it.
     pub cure: Text,
     /// What was seen and its effect; None when all is well or the host does not say.
     pub see: fn(&HostFacts, &Disturbed) -> Option<Text<String>>,

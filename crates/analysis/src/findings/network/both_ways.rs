@@ -23,7 +23,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).chunks_exact(Direction::BOTH.len()).filter_map(|ways| conclusion(run, ways)).collect()
 }
 
-/// Of both ways to a peer.
 fn conclusion(run: &Run, ways: &[LinkDirection]) -> Option<Conclusion> {
     let [first, ..] = ways else { return None };
     let is_both = |case: &&CaseRecord| case.params.get("direction") == Some("both");

@@ -17,7 +17,6 @@ use super::{Environment, over};
 use crate::propagated::{Propagated, joined, propagated_ratio};
 use crate::typography::{COLON, SEMICOLON};
 
-/// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimVerdict {
     /// All intervals lie on the side that the claim names.
@@ -49,7 +48,6 @@ pub struct LayerConclusion {
     pub text: Message,
     /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
     pub(crate) short: Option<Message>,
-    /// The cases it stands on.
     pub(crate) cases: Vec<String>,
     /// The share of its time that a program loses by it.
     pub(crate) cost: f64,

@@ -31,11 +31,8 @@ pub struct TwoSides<'a> {
     pub names: [&'a str; 2],
     /// The command that is measured in the place of probes, as it was typed.
     pub command: Option<&'a str>,
-    /// What of it is the value.
     pub sampled: &'a SampledArguments,
-    /// How often each.
     pub rounds: Rounds,
-    /// In how much time.
     pub profile: ProfileName,
     /// Of the order, and of each round's runs.
     pub seed: Option<u64>,
@@ -104,7 +101,6 @@ impl TwoSides<'_> {
 pub struct Interleaved<'a> {
     asked: &'a TwoSides<'a>,
     sides: [TypedSide; 2],
-    /// What is left to measure.
     filters: Vec<String>,
     /// What is the same within this fraction needs no more runs.
     same_within: f64,
@@ -194,7 +190,6 @@ fn is_hostmark(word: &str) -> bool {
 pub struct PrintedRun<'a> {
     /// The side as it was typed.
     pub name: &'a str,
-    /// How long it may take.
     pub limit: Duration,
     /// The person's request.
     pub stop: &'a StopRequest,

@@ -148,7 +148,6 @@ pub(super) fn time(typed: &str) -> Result<Duration, String> {
     if (1..=MOST_SECONDS).contains(&all) { Ok(Duration::from_secs(all)) } else { Err(wanted()) }
 }
 
-/// A week.
 const MOST_SECONDS: u64 = 7 * 24 * 3600;
 
 fn no_percentage() -> String {
@@ -257,9 +256,7 @@ const MOST_EARLIER: usize = 60;
 
 /// One side: what it is called, and its runs.
 pub struct NamedRuns {
-    /// As it was typed.
     pub name: String,
-    /// At least one.
     pub runs: Vec<Run>,
 }
 

@@ -23,7 +23,6 @@ use crate::{output, store};
 
 /// What a run is held against.
 pub enum Expected {
-    /// Runs.
     Runs(NamedRuns),
     /// What is usual for servers of the same design.
     Usual,

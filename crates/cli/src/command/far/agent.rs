@@ -259,7 +259,6 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
 /// Where answers of the run's peers go.
 pub type Relays = Sender<Result<PeerAnswer, Message>>;
 
-/// Begins to hear.
 pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
     let link = Arc::clone(link);
     // It sleeps until something comes.
@@ -277,10 +276,8 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relay
     Ok(())
 }
 
-/// How the hearing ended.
 #[derive(Debug, PartialEq, Eq)]
 enum WatchEnd {
-    /// By a word.
     Bye,
     /// The other end is gone, or makes no sense.
     Gone,
@@ -325,14 +322,11 @@ const PART: usize = 1 << 16;
 /// Bytes in all at most: those of the longest journal, and acknowledgements for a week.
 const MOST_BYTES: u64 = 512 << 20;
 
-/// What comes next.
 #[derive(Debug, PartialEq)]
 pub enum Next {
-    /// A request.
     Request(AgentRequest),
     /// Nothing in the time given.
     Silence,
-    /// Nothing any more.
     End,
 }
 
@@ -349,12 +343,10 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Of this process.
     fn of_standard_input() -> io::Result<Inbox> {
         Ok(Inbox::of(rustix::io::dup(io::stdin())?))
     }
 
-    /// Of a file.
     pub fn of(from: OwnedFd) -> Inbox {
         Inbox { from, unread: Vec::new(), searched: 0, taken: 0, longest: LONGEST_AGENT_LINE }
     }
@@ -427,13 +419,9 @@ impl AsFd for Inbox {
 /// The time between two looks at whether somebody asked to stop.
 const TURN: Duration = Duration::from_millis(200);
 
-/// The way to them.
 pub struct Relayed<'a, 'b> {
-    /// Says what is wanted.
     shared_outbox: OutboxWriter<'a, 'b>,
-    /// What comes back.
     pub answers: Receiver<Result<PeerAnswer, Message>>,
-    /// What they are called.
     pub names: Vec<String>,
     /// Whether the run is to stop.
     pub stop: &'a StopRequest,

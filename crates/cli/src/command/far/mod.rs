@@ -33,7 +33,6 @@ pub struct RunningAgent {
 }
 
 impl RunningAgent {
-    /// Starts one at a place.
     pub fn open(place: &Target, stop: &StopRequest) -> Result<RunningAgent> {
         let janitor = machine::janitor()?;
         let programs = programs()?;
@@ -54,12 +53,10 @@ impl RunningAgent {
         }
     }
 
-    /// Asks it for something.
     pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
         self.link.as_mut().map_or(Err(AgentError::Stopped), |link| link.ask(request))
     }
 
-    /// What it says next.
     pub fn receive(&mut self) -> Result<AgentAnswer, AgentError> {
         self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::receive)
     }
@@ -84,7 +81,6 @@ impl RunningAgent {
         }
     }
 
-    /// Ends it in peace.
     pub fn finish(mut self) {
         let is_gone = self.link.take().is_none_or(AgentLink::finish);
         self.is_over(is_gone);

@@ -68,7 +68,6 @@ pub trait Keeper {
     /// It begins: what is planned, and where it is measured. May name the run.
     fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()>;
 
-    /// A round has ended.
     fn round(&mut self, line: &RoundLine) -> io::Result<()>;
 }
 
@@ -161,12 +160,10 @@ struct RemoteRun<'a> {
     keeper: &'a mut dyn Keeper,
     wanted: Wanted,
     planned: Option<Planned>,
-    /// Which rounds are there.
     rounds: HashSet<(String, u32)>,
     sink_lost: Option<io::Error>,
 }
 
-/// What is to come.
 struct Planned {
     id: String,
     name: String,
@@ -231,7 +228,6 @@ fn readable(run: Run, place: &Target) -> Result<Run> {
     }
 }
 
-/// What came fits nowhere.
 fn astray(place: &Target) -> anyhow::Error {
     lost(said!("'{shown}' said what was not asked for; look at what runs there", shown = place.shown()))
 }

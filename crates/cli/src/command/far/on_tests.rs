@@ -14,7 +14,6 @@ use crate::command::measure::ready::Ready;
 use crate::command::mutated::{Mutator, trials};
 use crate::progress::constants_of;
 
-/// Keeps nothing.
 #[derive(Default)]
 struct Nowhere(usize);
 

@@ -54,7 +54,6 @@ pub trait PeerLink {
 /// A peer as a run knows it.
 #[derive(Debug, Default)]
 pub struct KnownPeer {
-    /// What the run calls it.
     pub name: String,
     /// The addresses at which it answered, the best first: one of each version of the Internet Protocol at most.
     pub addresses: Vec<IpAddr>,
@@ -64,7 +63,6 @@ pub struct KnownPeer {
     lost: RefCell<Option<Message>>,
 }
 
-/// All of them.
 pub struct FarPeers<L> {
     link: L,
     known: Vec<KnownPeer>,
@@ -304,7 +302,6 @@ impl<'a> Direct<'a> {
         Ok(Direct { fars: RefCell::new(opened.collect::<Result<_>>()?), stop })
     }
 
-    /// Ends them in peace.
     pub fn finish(self) {
         self.fars.into_inner().into_iter().for_each(far::RunningAgent::finish);
     }
@@ -380,7 +377,6 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
 /// What is measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
     ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
-/// Runs between two hosts.
 pub struct Pairs<'a> {
     runs: OwnRuns,
     seed: Option<u64>,

@@ -12,11 +12,9 @@ use hostmark_model::{Elsewhere, HERE, PathBytes, Run};
 use crate::language::refuse;
 use crate::words;
 
-/// Where a command leads.
 pub struct Target {
     place: transport::Transport,
     words: Vec<OsString>,
-    /// As a person reads it.
     shown: String,
     /// The program that has to run there, where a run goes on.
     digest: Option<String>,
@@ -96,12 +94,10 @@ impl Target {
         Target { place, words: Vec::new(), shown: shown.to_owned(), digest: None }
     }
 
-    /// Where it leads.
     pub fn leads_to(&self) -> &transport::Transport {
         &self.place
     }
 
-    /// As a person reads it.
     pub fn shown(&self) -> &str {
         &self.shown
     }

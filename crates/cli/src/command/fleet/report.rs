@@ -170,7 +170,6 @@ const DEEPEST: usize = 8;
 /// Entries that are looked at: a directory may be without end for all practical purposes.
 const MOST_ENTRIES: usize = 2_000_000;
 
-/// What was found.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
     /// Run files by their names, in order.

@@ -34,13 +34,10 @@ struct Agent {
     /// None once it is told no more.
     input: Option<File>,
     output: File,
-    /// Not told yet.
     waiting: Vec<u8>,
-    /// Since when it is to end.
     ending: Option<SinceStart>,
 }
 
-/// Who serves.
 struct Server {
     channel: File,
     /// Where agents put their files.
@@ -168,7 +165,6 @@ impl Server {
         Ok(())
     }
 
-    /// Tells the agent a part.
     fn write_channel(&mut self) {
         let Some(agent) = &mut self.agent else { return };
         let Some(input) = &mut agent.input else { return };

@@ -26,18 +26,14 @@ use crate::isolate::{self, Layer, Outside};
 use crate::signals::StopRequest;
 use crate::world::{MockMachine, SinceStart, context};
 
-/// What a run measures.
 pub enum MeasuredMachine<'a> {
-    /// This machine.
     Local {
         /// The file from which workers and the janitor are started, where it is not this process's own.
         program: Option<PathBuf>,
         /// What is outside of the run's layers.
         outside: Outside,
-        /// How busy its CPUs are.
         look: CpuWatch,
     },
-    /// A mock.
     Mock(&'a mut MockMachine),
 }
 
@@ -48,7 +44,6 @@ impl MeasuredMachine<'_> {
         Ok(MeasuredMachine::Local { program, outside, look: CpuWatch::begin(&Root::here()) })
     }
 
-    /// Its facts.
     pub fn facts(&self, inputs: &Inputs) -> HostFacts {
         match self {
             MeasuredMachine::Local { outside, .. } => {
@@ -164,7 +159,6 @@ fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) ->
 pub struct CpuWatch(Option<CpuTimes>);
 
 impl CpuWatch {
-    /// Begins it.
     pub fn begin(root: &Root) -> CpuWatch {
         CpuWatch(CpuTimes::read(root))
     }

@@ -42,19 +42,14 @@ pub const MEMORY_FILES: &str = "/dev/shm";
 
 /// What a run is measured by.
 pub struct Means<'a> {
-    /// What is measured.
     pub machine: MeasuredMachine<'a>,
-    /// Asks it to end.
     pub stop: &'a StopRequest,
-    /// Its time.
     pub wall: &'a dyn Wall,
     /// The other machines that take part.
     pub peers: &'a dyn Peers,
 }
 
-/// What a run came to.
 pub struct Measured {
-    /// The whole run.
     pub run: Run,
     /// Why its rounds could not be kept as they ended, where that was so.
     pub sink_lost: Option<io::Error>,
@@ -187,16 +182,13 @@ const MOST_BYTES: usize = 64 << 20;
 /// Characters of a reason at most.
 const LONGEST_REASON: usize = 500;
 
-/// What starts them.
 pub struct OwnRuns {
     program: PathBuf,
-    /// Where they are stored.
     data: OsString,
     pub janitor: Janitor,
 }
 
 impl OwnRuns {
-    /// Of this program.
     pub fn of(program: &Path) -> Result<OwnRuns> {
         let (janitor, data) = janitor_of_runs(program)?;
         Ok(OwnRuns { program: program.to_owned(), data, janitor })

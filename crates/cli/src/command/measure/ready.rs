@@ -33,17 +33,13 @@ const MOST_BYTES: u64 = 1 << 50;
 
 /// What a run needs before its first round.
 pub struct Ready {
-    /// The plan.
     pub plan: Plan,
-    /// The run, without a case.
     pub run: Run,
     /// The host as it is now, which may have less memory than when the run was planned.
     pub host: HostFacts,
-    /// Its clock.
     pub calibration: Calibration,
     /// What was measured before it was cut short.
     pub past: Vec<PastRound>,
-    /// Where its files go.
     pub scratch: PathBuf,
 }
 
@@ -174,7 +170,6 @@ pub fn binary() -> String {
 const STREAM: [plan::TableCell; 3] =
     [stream(&[("kernel", "scale")]), stream(&[("kernel", "add")]), stream(&[("kernel", "triad")])];
 
-/// Bandwidth by size.
 const CURVES: [plan::TableCell; 4] =
     [curve("memory.read"), curve("memory.write"), curve("memory.copy"), curve("memory.fill")];
 
@@ -227,11 +222,8 @@ pub fn is_machine(host: &HostFacts) -> bool {
 
 /// A journal that a run goes on with.
 pub struct Begun {
-    /// Where the run goes.
     pub kept: RunDestination,
-    /// What it says of the run.
     pub header: Header<Run>,
-    /// What was measured.
     pub past: Vec<PastRound>,
     /// The journal as it was named, for sentences.
     shown: String,

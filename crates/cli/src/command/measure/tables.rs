@@ -7,7 +7,6 @@ use hostmark_present::tables::{self, NamedTable};
 
 use crate::language::refuse;
 
-/// The table of this name.
 fn named(name: &str) -> Result<&'static NamedTable> {
     match tables::table_named(name) {
         Some(table) => Ok(table),
@@ -28,7 +27,6 @@ fn names() -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-/// Its cells on this host.
 pub fn cells(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
     table.cells(host, hostmark_host::single(host).unwrap_or_default())
 }

@@ -73,7 +73,6 @@ pub fn alone(program: &Path, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
     Ok(Box::new(worker.map_err(spawned)?))
 }
 
-/// What starts them.
 pub struct Processes {
     program: PathBuf,
     stop: Option<Rc<OwnedFd>>,

@@ -28,7 +28,6 @@ const SHORTEST_PERIOD_NS: u64 = 5_000_000;
 pub enum Work {
     /// Spins, and yields to every other thread.
     Spin,
-    /// Reads memory.
     Read,
     /// Computes for this percentage of the time.
     Duty(u8),

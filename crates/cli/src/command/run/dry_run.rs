@@ -31,7 +31,6 @@ struct Count {
 /// Columns of a count and of a time, with what parts them from what stands before.
 const COUNTED: usize = 9;
 
-/// Prints the plan.
 pub fn show((plan, host): &(Plan, HostFacts), of_table: Option<&str>, format: &str, lang: Lang) -> Result<Exit> {
     let look = host.memory_look.as_ref();
     let text = match format {

@@ -110,9 +110,7 @@ impl Keeper for Here<'_> {
 const EXPECTED: Duration = Duration::from_secs(6);
 /// The hosts of a run, this one first.
 pub struct Hosts<'a> {
-    /// Where its peers are.
     pub places: &'a [Target],
-    /// What they are called.
     pub names: &'a [String],
     /// What lets us in at servers among them.
     pub token_file: Option<&'a Path>,

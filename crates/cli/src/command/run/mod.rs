@@ -439,9 +439,7 @@ pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
 pub enum ShownAmount {
     /// One screen, or one table of it.
     Part,
-    /// Every case.
     Cases,
-    /// Everything.
     All,
 }
 

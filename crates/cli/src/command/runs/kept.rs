@@ -28,9 +28,7 @@ use crate::{output, words, writable};
 /// Where a run goes: nowhere where it cannot be kept.
 #[derive(Default)]
 pub struct RunDestination {
-    /// Its file.
     pub place: Option<RunFiles>,
-    /// Its journal.
     pub journal: Option<Journal>,
     /// The command line that goes on with it, where one can.
     pub resume: Option<String>,
@@ -40,7 +38,6 @@ pub struct RunDestination {
 pub struct Author {
     /// What tells the program from any other.
     pub binary: String,
-    /// Where else it measures.
     pub elsewhere: Option<Elsewhere>,
 }
 

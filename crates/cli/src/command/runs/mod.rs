@@ -72,9 +72,7 @@ pub struct RunsArguments {
     dry_run: bool,
 }
 
-/// How far a run came.
 enum RunState {
-    /// To its end.
     Finished,
     /// It was stopped, and says why; whether it can go on.
     Interrupted(String, bool),
@@ -243,14 +241,12 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
     columns(&heads, &rows, output::options(lang, false).width)
 }
 
-/// Which runs go.
 #[derive(Debug, Clone, Copy)]
 pub struct Unwanted {
     /// All but so many of the newest.
     pub keep: Option<u32>,
     /// Those that began so many days ago or earlier.
     older_than: Option<i64>,
-    /// Whether it is only said.
     is_dry: bool,
 }
 

@@ -102,7 +102,6 @@ impl Bench {
         Some(Bench { stretch: stretch(), ..bench })
     }
 
-    /// One of these parts.
     pub fn of(
         host: HostFacts,
         cpu: usize,
@@ -238,7 +237,6 @@ pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 /// A sleep of `known.sleep`, ns.
 pub static SLEEP_NS: AtomicU64 = AtomicU64::new(SHORTEST_SLEEP_NS);
-/// The usual one.
 pub const SHORTEST_SLEEP_NS: u64 = 5_000_000;
 /// The delay of `known.changed` without a change, ns, and of the one that is never changed and shorter.
 pub const UNCHANGED_NS: u64 = 20_000;
@@ -250,7 +248,6 @@ const MOST_STRETCH: u64 = 100;
 
 const TITLE: Text = term!("known");
 
-/// A probe without texts.
 pub const fn known(measure: fn(&mut Case) -> prelude::Result<()>) -> Probe {
     Probe { title: TITLE, section: TITLE, measure: prelude::Measure::Run(measure), ..Probe::PLAIN }
 }
@@ -296,7 +293,6 @@ static GROUP: Group = Group {
 /// Probes whose values are known.
 pub static KNOWN: Catalogue = &[&GROUP];
 
-/// A delay of a copy.
 fn stretched(ns: u64) {
     delay(STRETCH.load(Ordering::Relaxed) * ns);
 }

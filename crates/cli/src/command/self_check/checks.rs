@@ -27,7 +27,6 @@ use crate::command::measure::machine::emulated;
 use crate::command::measure::ready;
 use crate::world;
 
-/// Rounds of a look.
 const DURATION_ROUNDS: u32 = 8;
 /// A sleep takes long: fewer rounds do.
 const SLEEP_ROUNDS: u32 = 3;
@@ -247,7 +246,6 @@ pub fn judged_contention(
 
 /// Rounds of a case in a run.
 const COPY_ROUNDS: u32 = 2;
-/// Runs of each copy.
 const PAIRS: u32 = 5;
 /// Where a change of so much would not have been seen, a look tells nothing.
 const WIDEST: f64 = 0.04;

@@ -154,7 +154,6 @@ fn measured<'a>(run: &'a Run, probe: &str) -> Option<&'a Measured> {
     run.cases.iter().find(|case| case.probe == probe)?.measured()
 }
 
-/// Why a run has no value.
 fn without_value(run: &Run) -> Unseen {
     let reason = run.cases.iter().find_map(|case| match &case.outcome {
         Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
@@ -167,7 +166,6 @@ fn without_value(run: &Run) -> Unseen {
 /// A run in them that takes longer is given up.
 const LONGEST_RUN: Duration = Duration::from_secs(15);
 
-/// What is known of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Surroundings {
     /// A link to a second host of so many megabits a second.
@@ -335,7 +333,6 @@ impl Drop for Networks {
 /// The word that starts it; no command for people.
 pub const NAME: &str = "relay";
 
-/// The port of VXLAN.
 const PORT: u16 = 4789;
 /// The two hosts, and the one between them, as the bridge knows them.
 const ENDS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
@@ -343,7 +340,6 @@ const BETWEEN: &str = "192.0.2.3";
 /// The two hosts as the relayed way knows them: kept for documentation (RFC 5737).
 pub const OVER_THERE: &str = "198.51.100.2";
 
-/// The relay under way.
 pub struct Relay(Child);
 
 impl Relay {

@@ -170,7 +170,6 @@ fn run(
     done.collect()
 }
 
-/// Passed where all have.
 fn outcome_of(checks: &[Line]) -> Outcome {
     let has = |outcome: Outcome| checks.iter().any(|line| line.outcome == outcome);
     [Outcome::Failed, Outcome::Error, Outcome::NotPossible]
@@ -234,7 +233,6 @@ pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, 
 /// Looks of one check at most.
 const MOST_LOOKS: usize = 30;
 
-/// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -271,9 +269,7 @@ impl<T: Copy> Known<T> {
     }
 }
 
-/// What one look saw.
 pub struct Attempt {
-    /// What came back.
     pub back: Message,
     /// Whether that lies within the bound, or why the look cannot tell.
     pub is_within: Result<bool, Message>,
@@ -282,17 +278,14 @@ pub struct Attempt {
 /// A check, and how it ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Line {
-    /// Its name for programs.
     pub id: String,
     pub outcome: Outcome,
-    /// What was put in.
     put_in: Text<String>,
     /// What came back; none where nothing did.
     came_back: Option<Text<String>>,
     pub bound: Text<String>,
     /// Why it is not possible, or what went wrong.
     pub reason: Option<Text<String>>,
-    /// How often it was looked.
     pub looks: usize,
     pub seconds: f64,
 }
@@ -373,12 +366,10 @@ impl Check {
     }
 }
 
-/// Why a look saw nothing.
 #[derive(Debug)]
 pub enum Unseen {
     /// This machine lacks something, or others had it.
     Impossible(Message),
-    /// What looks went wrong.
     Error(Message),
 }
 

@@ -28,7 +28,6 @@ use crate::{store, writable};
 /// What a trial does in a turn. Whatever it prepares is put back: at the turn's end by [`TakesTurns::put_back`], else by whoever holds
 /// it.
 pub trait TakesTurns {
-    /// What a turn yields.
     type Run;
 
     /// Makes the machine what this side is to be measured on.
@@ -50,7 +49,6 @@ pub trait TakesTurns {
     }
 }
 
-/// What takes turns.
 pub struct Side {
     /// What its files are called.
     pub label: String,
@@ -61,21 +59,19 @@ pub struct Side {
 /// How often each side is measured.
 #[derive(Debug, Clone, Copy)]
 pub enum Rounds {
-    /// So often.
     Fixed(u32),
     /// Until everything is resolved at one of these numbers of rounds, or at the last; no round begins that would end later than this.
-    Until { looks: &'static [usize], at_most: Duration },
+    Until {
+        looks: &'static [usize],
+        at_most: Duration,
+    },
 }
 
-/// Which turn it is.
 pub struct Turn {
-    /// Whose, as an index.
     pub side: usize,
     /// In which round; the first is 0.
     pub round: u32,
-    /// How many are planned.
     pub rounds: u32,
-    /// Turns that are over.
     pub done: usize,
     /// Of the run: that of the others in this round, so that all have their cases in the same order.
     pub seed: u32,
@@ -83,7 +79,6 @@ pub struct Turn {
     pub stem: String,
 }
 
-/// What was measured.
 pub struct Taken<R> {
     /// Of each side, in the order of rounds.
     pub runs: Vec<Vec<R>>,
@@ -93,9 +88,7 @@ pub struct Taken<R> {
 
 /// Who takes turns, how often and in what time.
 pub struct Trial<'a> {
-    /// Who takes turns.
     pub sides: Vec<Side>,
-    /// How often.
     pub rounds: Rounds,
     /// Of the order, and of each round's runs.
     pub seed: Option<u64>,
@@ -154,7 +147,6 @@ impl Trial<'_> {
     }
 }
 
-/// One turn.
 fn take<T: TakesTurns>(party: &mut T, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, T::Run)>> {
     let measured = party.prepare(turn).map(|()| party.measure(turn, observer));
     let is_back = party.put_back();
@@ -186,7 +178,6 @@ impl Rounds {
 /// A turn within the progress of all.
 struct Progress<'a> {
     observer: &'a mut dyn Observer,
-    /// Whose turn it is.
     shown: String,
     done: usize,
     all: usize,
@@ -277,7 +268,6 @@ fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -
     Ok(())
 }
 
-/// Keeps a run there.
 pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
     let file = directory.join(format!("{stem}.json"));
     store::write(&file, text).map_err(|error| {

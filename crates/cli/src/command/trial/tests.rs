@@ -10,7 +10,6 @@ use anyhow::Error;
 
 use super::*;
 
-/// What every turn takes.
 const TAKES: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -45,7 +44,6 @@ enum Trouble {
 #[derive(Default)]
 struct Mock {
     clock: Rc<Clock>,
-    /// What was done, in order.
     done: Vec<String>,
     /// Sides and seeds, in order.
     taken: Vec<(usize, u32)>,

@@ -8,7 +8,6 @@ use crate::texts::tuning as texts;
 /// A setting that can be tried.
 #[derive(Debug)]
 pub struct Tuning {
-    /// What a person types.
     pub name: &'static str,
     /// The texts of its page, `<name>.md`.
     pub texts: TuningTexts,
@@ -16,14 +15,11 @@ pub struct Tuning {
     pub findings: &'static [&'static str],
     /// What it concerns, the first before all.
     pub cases: &'static [Concerned],
-    /// How it is turned.
     pub turn: Mechanism,
 }
 
-/// Texts of a setting.
 #[derive(Debug)]
 pub struct TuningTexts {
-    /// Effect of the setting.
     pub what: Text,
     /// Cause of a change: the start of a sentence that goes on with the value, and its negation.
     pub makes: [Text; 2],
@@ -42,7 +38,6 @@ pub struct Concerned {
     pub name: Text,
 }
 
-/// How a setting is turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
     /// For the processes that measure: prctl(PR_SET_THP_DISABLE).

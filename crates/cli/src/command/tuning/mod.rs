@@ -157,7 +157,6 @@ fn list(host: &HostFacts, options: &RenderOptions) -> String {
     trial::list(&listed.collect::<Vec<_>>(), options)
 }
 
-/// Every setting.
 pub fn settings() -> impl Iterator<Item = &'static Tuning> {
     TUNINGS.iter()
 }

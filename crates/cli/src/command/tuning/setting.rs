@@ -148,7 +148,6 @@ const ROOT: &str = "/";
 /// What holds while a side measures.
 #[derive(Debug, Clone)]
 pub enum During {
-    /// Nothing is different.
     Usual,
     /// No process of it gets huge pages.
     WithoutHugePages,
@@ -158,13 +157,11 @@ pub enum During {
     Settings(Vec<(Setting, String)>),
 }
 
-/// A side.
 pub struct TuningSide {
     /// What it measures; none where that is a command.
     pub filters: Vec<String>,
     /// What its runs say of the trial.
     pub tried: String,
-    /// What holds meanwhile.
     pub during: During,
 }
 

@@ -36,12 +36,10 @@ pub struct Made {
 /// QEMU, as the janitor knows it.
 struct Charge {
     janitor: Janitor,
-    /// Once there is one.
     process: Option<u32>,
 }
 
 impl Made {
-    /// Makes and boots it.
     pub fn boot(arguments: &GuestArguments, stop: &StopRequest) -> Result<Made> {
         Made::start(arguments, stop, |spec, programs, stop, started| Booted::boot(spec, programs, stop, started))
     }
@@ -67,7 +65,6 @@ impl Made {
         Ok(Made { booted: booted.map_err(|error| failed(&error, stop))?, _charge: charge })
     }
 
-    /// Where it is measured.
     pub fn place(&self, name: &str) -> Target {
         Target::in_guest(self.booted.place(), name)
     }
@@ -147,10 +144,8 @@ fn failed(error: &GuestError, stop: &StopRequest) -> anyhow::Error {
     EndsWith(exit, error.into()).into()
 }
 
-/// How large a guest is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Size {
-    /// Its CPUs.
     pub cpus: usize,
     /// The host's CPUs that they are pinned to; empty where they are not.
     pub pinned: Vec<usize>,
@@ -268,7 +263,6 @@ impl Watch {
         Watch { root, process, described, idle: (0, Duration::ZERO), begun: None }
     }
 
-    /// A turn begins.
     pub fn begins(&mut self) {
         let (cpu_ns, exits) = (cpu_time_ns(&self.root, self.process), exits(&self.root, self.process));
         self.begun = Some(Begun { cpu_ns, exits, clock: SinceStart::now() });

@@ -137,7 +137,6 @@ fn existing(typed: &str, stop: &StopRequest) -> Result<(Target, HostFacts)> {
     Ok((place, there))
 }
 
-/// Where the runs go.
 fn directory(arguments: &VmRunArguments, host: &HostFacts) -> Result<PathBuf> {
     match &arguments.out {
         Some(directory) => Ok(directory.clone()),

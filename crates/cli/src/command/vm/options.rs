@@ -262,7 +262,6 @@ pub fn size(typed: &str) -> Result<u64, String> {
     bytes.filter(|bytes| (1..=1 << 50).contains(bytes)).ok_or_else(|| said!("it is no size; give one as 512M or 1G"))
 }
 
-/// A disk as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disk {
     pub size: u64,

@@ -46,13 +46,10 @@ const EMULATED_STREAM_SHARE: u64 = 256;
 /// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
 const STREAM: &str = "memory.stream";
 
-/// One side.
 pub struct VmSide {
     /// What its runs are called.
     pub name: String,
-    /// Where it measures.
     pub place: Target,
-    /// What it measures with.
     pub inputs: Inputs,
 }
 
@@ -179,13 +176,11 @@ pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
 
 /// The sides and what they have in common.
 pub struct VmTurns<'a> {
-    /// Who takes turns.
     pub sides: Vec<VmSide>,
     /// What each is asked for, but for its own inputs and the seed.
     pub request: RunRequest,
     /// Where the other ends of the network are, which all sides measure to.
     pub peers: Vec<Target>,
-    /// Where the runs are kept.
     pub directory: PathBuf,
     /// The person's request.
     pub stop: &'a StopRequest,

@@ -40,7 +40,6 @@ pub struct TurnFiles<'a> {
     pub jsonl: Option<&'a Path>,
 }
 
-/// What all turns share.
 pub struct Turns<'a> {
     pub filters: &'a [String],
     pub series: SeriesTurn,

@@ -108,7 +108,6 @@ fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
 /// A case by probe, id and rounds: the median of each, and the share of its looks at a shared core.
 type InStates<'a> = (&'static Probe, &'a str, &'a [(f64, f64)]);
 
-/// The same of such cases.
 fn said_in_states(run: &[InStates]) -> Vec<Option<String>> {
     let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
     let record = |&(_, id, rounds): &InStates| {

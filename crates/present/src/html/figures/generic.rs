@@ -18,7 +18,6 @@ const LINE_POINTS: usize = 3;
 const LEAST_ROWS: usize = 3;
 const MOST_ROWS: usize = 40;
 
-/// Which lines are wanted.
 pub(super) struct Along<'a> {
     /// The axis that they run along.
     pub(super) axis: &'a str,

@@ -23,7 +23,6 @@ pub(super) use samples::{MOST_SAMPLES, of_samples};
 
 /// A picture with its title.
 pub(super) struct Figure {
-    /// What it shows.
     pub(super) title: Message,
     /// What else a reader must know of it.
     pub(super) note: Option<Message>,
@@ -35,7 +34,6 @@ pub(super) struct Figure {
 /// A kind of figure over probes that it knows by name.
 #[derive(Debug)]
 pub struct FigureKind {
-    /// A stable name.
     pub id: &'static str,
     /// The probes that it reads; the command line's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
@@ -47,7 +45,6 @@ pub struct FigureKind {
 pub static FIGURES: &[&FigureKind] =
     &[&latency::KIND, &bandwidth::KIND, &pairs::CORES, &pairs::NODES, &roofline::KIND, &loaded::KIND, &switch::KIND];
 
-/// The figures of all runs.
 pub(super) struct Figures {
     /// What stands beside the constants.
     pub(super) leading: Vec<Figure>,

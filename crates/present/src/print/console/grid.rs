@@ -32,7 +32,6 @@ pub(crate) enum GridRow {
     Lines(String),
 }
 
-/// A table without lines.
 pub(crate) struct Grid {
     columns: Vec<(Piece, Align)>,
     rows: Vec<GridRow>,
@@ -49,7 +48,6 @@ struct GridLayout {
 }
 
 impl Grid {
-    /// A grid without a row.
     pub(crate) fn new() -> Grid {
         Grid { columns: Vec::new(), rows: Vec::new(), needed: None }
     }

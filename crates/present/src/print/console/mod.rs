@@ -170,12 +170,10 @@ impl Printer<'_> {
         self.more(list.lines.len().saturating_sub(most));
     }
 
-    /// How many are shown.
     fn most(&self, few: usize) -> usize {
         if self.verbose { usize::MAX } else { few }
     }
 
-    /// How many are not shown.
     fn more(&mut self, count: usize) {
         if count > 0 {
             let text = spoken(&say!("{count} more; show them by --verbose"), self.lang);

@@ -16,7 +16,6 @@ use hostmark_analysis::typography::typeset_columns;
 pub(crate) struct Piece {
     /// What is written, escaped.
     pub(crate) text: String,
-    /// How.
     pub(crate) style: Style,
 }
 
@@ -34,7 +33,6 @@ impl Piece {
     }
 }
 
-/// Spaces.
 pub(crate) fn gap(columns: usize) -> Piece {
     Piece { text: " ".repeat(columns), style: Style::Plain }
 }
@@ -54,7 +52,6 @@ pub(crate) struct Page {
     pub(crate) options: RenderOptions,
     /// Columns that a line may fill.
     pub(crate) width: usize,
-    /// Marks used so far.
     pub(crate) marks: BTreeSet<Mark>,
     out: String,
 }

@@ -15,7 +15,6 @@ use hostmark_analysis::typography::{typeset, typeset_columns};
 /// What stands between two columns, and before the first.
 const GAP: &str = "  ";
 
-/// A title and its rule.
 fn heading(title: &str, options: &RenderOptions) -> String {
     let title = visible(title);
     let width = options.width.max(40);

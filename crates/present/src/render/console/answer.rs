@@ -193,7 +193,6 @@ fn fact(view: &View, constant: &ConstantValue) -> String {
 /// What stands below the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FindingText {
-    /// What to do, in full.
     Cure,
     /// The first thing to do, of so many findings.
     ToDo(usize),

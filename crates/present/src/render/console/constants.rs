@@ -73,7 +73,6 @@ const EXTRAS: [Extras; 3] = [
     Extras { cycles: false, other: false },
 ];
 
-/// The row of constants.
 fn row(
     label: Text,
     constants: &[&ConstantValue],

@@ -16,7 +16,6 @@ use crate::views;
 use crate::views::run::{self, Reasons, whole_seconds};
 use crate::words;
 
-/// Writes the head.
 pub(super) fn write(view: &View, page: &mut Page) {
     page.flow(0, &machine(view));
     page.flow(0, &settings(view));
@@ -78,7 +77,6 @@ fn grade(line: &Text<String>, trust: &Trust, reasons: usize, page: &mut Page) {
     trust.doubts.iter().take(reasons).for_each(|doubt| page.paragraph("  ", trust::doubted(doubt).get(lang), style));
 }
 
-/// What was measured.
 fn machine(view: &View) -> Vec<Piece> {
     let names = [run::tool(view.run), view.run.host.hostname.clone()];
     let names = names.into_iter().map(|name| Piece::new(name, Style::Heading));
@@ -101,7 +99,6 @@ fn origin(view: &View, imported: &Imported) -> Vec<Piece> {
     facts.into_iter().map(Piece::plain).collect()
 }
 
-/// How it was measured.
 fn settings(view: &View) -> Vec<Piece> {
     if let Some(imported) = &view.run.imported {
         return origin(view, imported);

@@ -18,7 +18,6 @@ pub(super) const BANDWIDTHS: [(&str, Text); 3] =
 /// The probe that stands under them in the block by size, and in no column of the hierarchy.
 const FILL: (&str, Text) = ("memory.fill", words::FILL);
 
-/// The probe of latency.
 pub(super) const LATENCY: &str = "memory.latency";
 
 /// Fewer sizes than this are no sweep: they are listed with the rest.

@@ -111,7 +111,6 @@ fn short_name(name: &str) -> String {
     }
 }
 
-/// The remarks on a value.
 pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let mut texts: Vec<String> = Vec::new();
     for flag in &measured.flags {

@@ -32,9 +32,7 @@ const SERIES_WITH_INTERVALS: usize = 4;
 /// A point of the swept axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SweepPoint {
-    /// Its value in a case id.
     pub(super) value: String,
-    /// Its name in the table.
     pub(super) label: String,
     /// The group that it belongs to: a level of the memory hierarchy.
     pub(super) group: Option<&'static str>,

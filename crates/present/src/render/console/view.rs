@@ -24,7 +24,6 @@ pub(crate) struct View<'a> {
     pub(crate) target: f64,
     /// Flags that are not told beside each value: those that say something about the run, unless all is to be shown.
     pub(crate) shown_once: HashSet<FlagKind>,
-    /// Cases with a value.
     pub(crate) measured: usize,
     labels: Labels<'a>,
 }

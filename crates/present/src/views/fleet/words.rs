@@ -98,7 +98,6 @@ pub(super) fn by_chance(p: f64) -> Message {
     }
 }
 
-/// A fact of an odd host.
 pub(super) fn reason(reason: &RareFact) -> Message {
     let RareFact { label, value, usual, others, of, .. } = reason;
     say!("{label}: {value}, usually {usual}; {others} of {of} others have it")
@@ -166,7 +165,6 @@ pub(super) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
     ))
 }
 
-/// The fixed texts.
 pub(super) const TITLE: Text = term!("Fleet");
 pub(super) const ODD: Text = term!("Hosts that are not like the others");
 pub(super) const CAUSES: Text = term!("What odd hosts share and others lack");
@@ -186,7 +184,6 @@ pub(super) const NO_FACTS: Text =
     term!("no recorded fact sets it apart; compare its run with another host's: hostmark compare");
 pub(super) const SAME_NAME: Text = term!("another host has the same name");
 
-/// How verdicts are made.
 pub(super) const METHOD: Text = term!(
     "Hosts are held against others of their kind by robust distances; where no host is odd, at most 5 % of fleets name one (Benjamini-Hochberg over hosts, Benjamini-Bogomolov within them)."
 );

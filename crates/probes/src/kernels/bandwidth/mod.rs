@@ -170,7 +170,6 @@ pub enum Reach {
     FirstCache,
     /// It fits some other cache.
     Caches,
-    /// It fits none.
     Memory,
 }
 

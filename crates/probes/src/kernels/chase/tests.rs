@@ -33,7 +33,6 @@ fn settled<'a>(chain: Result<Built<'a>, Refused>, caches: u64, line: u64) -> Cha
     chain.unwrap().settled(caches, line, &Steady::default())
 }
 
-/// At its first node.
 fn built(chain: Result<Built<'_>, Refused>) -> Chain<'_> {
     settled(chain, 1, 64)
 }

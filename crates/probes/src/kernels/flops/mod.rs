@@ -48,7 +48,6 @@ pub struct Variant<T: 'static> {
     run: unsafe fn(u64, *mut T),
     /// Operations on one lane in a turn: a fused multiply-add is two.
     lane_flops: u64,
-    /// Lanes of a vector.
     lanes: fn() -> u64,
     /// What every lane holds after so many turns.
     #[cfg(test)]

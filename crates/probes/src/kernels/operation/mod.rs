@@ -8,7 +8,6 @@ use super::assembly::UNROLL;
 /// so many that the loop's own instructions are under half a percent of them.
 pub const INDEPENDENT: u64 = 240;
 
-/// What is computed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
     /// 32-bit signed integers.
@@ -27,17 +26,13 @@ pub enum Type {
 pub enum Op {
     /// Exclusive or; of floating-point values too, as compilers flip a sign.
     Bit,
-    /// Addition.
     Add,
-    /// Multiplication.
     Mul,
     /// Division: 62 bits by 31, 30 bits by 15, or by a full mantissa.
     Div,
     /// Division: 12 bits by 6 or 7, or by 1.
     DivSmall,
-    /// Remainder of the same.
     Mod,
-    /// Remainder of the same.
     ModSmall,
 }
 

@@ -21,7 +21,6 @@ pub struct Chains<'a> {
     walk: Walk,
     /// Where the walk over all lines stands.
     one: usize,
-    /// Where the chains stand.
     each: Vec<usize>,
     lines: u64,
     /// The memory stays borrowed, so that nothing can change a link.

@@ -8,12 +8,10 @@ use super::CpuCounters;
 pub enum Restartable {}
 
 impl Restartable {
-    /// An error.
     pub fn of_this_thread() -> io::Result<Restartable> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Never called.
     pub fn add(&self, _: &CpuCounters, _: u64) -> u64 {
         match *self {}
     }

@@ -26,12 +26,10 @@ impl Default for CpuCounters {
 }
 
 impl CpuCounters {
-    /// That of a CPU.
     pub fn of(&self, cpu: usize) -> &AtomicU64 {
         &self.0[cpu % SLOTS].0
     }
 
-    /// All of them together.
     pub fn sum(&self) -> u64 {
         self.0.iter().map(|slot| slot.0.load(Ordering::Relaxed)).sum()
     }

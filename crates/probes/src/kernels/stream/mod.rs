@@ -106,7 +106,6 @@ pub enum StreamOperation {
     Fill,
     /// d = d + q x.
     Daxpy,
-    /// The sum of all d.
     Sum,
 }
 
@@ -151,7 +150,6 @@ impl StreamOperation {
 pub struct Kernel {
     /// How it is asked for, and recorded.
     pub name: &'static str,
-    /// What it does.
     pub operation: StreamOperation,
     /// Whether this CPU has the instructions.
     pub is_available: fn() -> bool,

@@ -9,7 +9,6 @@ pub const LATENCY: &str = "memory.latency";
 /// A level that the curve shows.
 #[derive(Debug, Clone)]
 pub struct MeasuredLevel {
-    /// What it is.
     pub name: Name,
     /// Between which sizes the curve proves that it ends, bytes; nothing for memory.
     pub bracket: Bracket,
@@ -230,7 +229,6 @@ const TOLERANCE: f64 = 1.5;
 /// No first cache of a server is smaller, bytes.
 const SMALLEST_FIRST: f64 = 16384.0;
 
-/// What a plateau is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     /// l1d, l2 or l3: a cache that the host tells of, and the first level of all, which needs no telling.
@@ -301,7 +299,6 @@ pub enum Last {
     /// Memory, and how that is known.
     Memory(&'static str),
     Cache,
-    /// One of the two.
     Unknown,
 }
 
@@ -333,7 +330,6 @@ pub fn last(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> La
     if is_inside && !reported.is_claim { Last::Cache } else { Last::Unknown }
 }
 
-/// A name for each plateau.
 pub fn names(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> Vec<Name> {
     let mut names: Vec<Name> = (1..=plateaus.len()).map(Name::Unnamed).collect();
     let last = last(plateaus, reported, largest);
@@ -416,7 +412,6 @@ const BEYOND_SECOND: f64 = 1.5;
 
 /// Where the last cache is looked at: the point of the curve, and the largest size that it is seen to hold, bytes.
 pub struct SharedCache {
-    /// Size of the point.
     pub size: f64,
     /// The largest size that is not memory for the most part; none where all beyond the second cache are as slow as memory.
     pub holds: Option<f64>,

@@ -26,7 +26,6 @@ fn serve(serving: &mut Serving) -> Result<()> {
     }
 }
 
-/// A far end of streams.
 pub struct StreamsFarEnd<'a> {
     terms: &'a StreamOptions,
     block: Vec<u8>,
@@ -56,7 +55,6 @@ impl StreamsFarEnd<'_> {
         Ok(if sends { Some(Sender::new(self.terms.method, message.bytes())?) } else { None })
     }
 
-    /// Opens the door to it.
     pub fn open(&self, serving: &mut Serving) -> Result<AuthenticatedListener> {
         AuthenticatedListener::open_with(serving, |listener| self.terms.set_listener(listener))
     }

@@ -45,7 +45,6 @@ pub struct Flows<'scope> {
     pace: LinkPace,
 }
 
-/// What streams came to.
 #[derive(Debug)]
 pub struct Ended {
     /// Bytes that this side received, and those that the far side says it received.
@@ -54,7 +53,6 @@ pub struct Ended {
     pub sent: Vec<TcpInfo>,
     /// Whether MSG_ZEROCOPY copied after all.
     pub copied: Option<bool>,
-    /// What the far ends tell.
     pub reports: Vec<FarReport>,
 }
 
@@ -313,7 +311,6 @@ impl Look {
     }
 }
 
-/// The end that reads.
 #[derive(Debug)]
 pub struct Receiver {
     stream: TcpStream,

@@ -13,11 +13,9 @@ use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 /// How streams are to be carried.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
-    /// Who sends.
     pub direction: Direction,
     /// Bytes of a message.
     pub message: u64,
-    /// How it is sent.
     pub method: SendMethod,
     /// The buffers of both ends.
     pub window: Window,
@@ -93,12 +91,9 @@ pub const DIRECTION: Axis = Axis::choice(
 )
 .of_links();
 
-/// Who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The far end.
     Receive,
-    /// The case.
     Send,
     /// Each over a connection of its own, at once.
     Both,
@@ -123,7 +118,6 @@ impl Direction {
         self != Direction::Send
     }
 
-    /// Whether the case sends.
     pub fn sends(self) -> bool {
         self != Direction::Receive
     }
@@ -248,7 +242,6 @@ pub const METHOD: Axis = Axis::choice(
     Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
 );
 
-/// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMethod {
     /// send(2).
@@ -278,7 +271,6 @@ impl FromStr for SendMethod {
 /// The pipe's capacity that a splice asks for: what any user may have on most hosts.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// The end that writes.
 pub struct Sender<'a> {
     method: SendMethod,
     message: &'a [u8],

@@ -210,7 +210,6 @@ fn is_over(passed_ns: u64, count: u64) -> bool {
     passed_ns >= FLOW_NS && (count >= MANY || (passed_ns >= 10 * FLOW_NS && count >= FEW))
 }
 
-/// Has the far end begin.
 fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -> Result<()> {
     socket.set_read_timeout(Some(REPORT_INTERVAL)).call("setsockopt")?;
     for _ in 0..PATIENCE.div_duration_f64(REPORT_INTERVAL) as u32 {
@@ -282,17 +281,13 @@ fn uncut(error: io::Error) -> RoundError {
 /// Bytes of each.
 pub const MESSAGE_BYTES: usize = 8 * WORDS;
 const WORDS: usize = 10;
-/// Words of an account.
 pub const NUMBERS: usize = WORDS - 2;
 
-/// A message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Message {
-    /// The far end is to send.
     Begin,
     /// It is to send no more, and to tell what became of this flow.
     Ask(u64),
-    /// What became of a flow.
     Account(u64, [u64; NUMBERS]),
 }
 
@@ -302,7 +297,6 @@ const ACCOUNT: u64 = 3 << 56;
 const KINDS: u64 = 0xff << 56;
 
 impl Message {
-    /// As a datagram.
     pub fn bytes(self) -> [u8; MESSAGE_BYTES] {
         let (kind, numbers) = match self {
             Message::Begin => (BEGIN, [0; NUMBERS]),
@@ -344,7 +338,6 @@ impl Message {
     }
 }
 
-/// What a receiver told.
 pub fn received_of(numbers: [u64; NUMBERS]) -> Received {
     let [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted] = numbers;
     Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted }

@@ -165,7 +165,6 @@ fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
 pub enum SocketKind {
     /// Bytes in their order.
     Stream,
-    /// Messages.
     Datagram,
     /// Messages of a connection.
     SeqPacket,

@@ -39,7 +39,6 @@ impl Turns {
         Ok(())
     }
 
-    /// Turns counted so far.
     pub(crate) fn taken(&self) -> u64 {
         self.0.0.load(Ordering::Acquire)
     }

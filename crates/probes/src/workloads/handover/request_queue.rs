@@ -203,16 +203,12 @@ fn work(queue: &Queue) -> io::Result<()> {
     }
 }
 
-/// By what it is woken.
 #[derive(Debug)]
 enum Bell {
-    /// A word that it waits on.
     Futex,
-    /// A counter that it reads.
     Eventfd(OwnedFd),
 }
 
-/// What both share.
 #[derive(Debug, Default)]
 struct FutexWords {
     /// Calls so far: the word of the futex.

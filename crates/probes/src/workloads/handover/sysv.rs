@@ -18,7 +18,6 @@ fn semaphores() -> io::Result<Guarded> {
     Guarded::new(Object::set()?)
 }
 
-/// A message queue.
 fn queue() -> io::Result<Guarded> {
     Guarded::new(Object::messages()?)
 }
@@ -158,7 +157,6 @@ impl Guarded {
         Err(error)
     }
 
-    /// The guard.
     #[cfg(test)]
     pub fn guard(&self) -> &ChildId {
         self.guard.as_ref().unwrap()

@@ -19,10 +19,8 @@ use crate::workloads::storage::files;
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// What members are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member {
-    /// A process of its own.
     Process,
     /// A thread of this process.
     Thread,
@@ -36,7 +34,6 @@ pub struct Ring {
     back: OwnedFd,
     /// The token's value, to which every other member adds one.
     token: Cell<u8>,
-    /// What a tour adds to it.
     others: u8,
     _processes: Vec<Peer>,
     threads: RefCell<Vec<JoinHandle<io::Result<()>>>>,
@@ -150,7 +147,6 @@ fn hand_on(from: &OwnedFd, to: &OwnedFd, mut work: impl FnMut()) -> io::Result<(
 pub struct Pipes(Vec<(OwnedFd, OwnedFd)>);
 
 impl Pipes {
-    /// Makes them.
     pub fn new(count: usize) -> io::Result<Pipes> {
         Ok(Pipes((0..count).map(|_| pipe()).collect::<io::Result<_>>()?))
     }
@@ -167,7 +163,6 @@ impl Pipes {
     }
 }
 
-/// By what messages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageChannel {
     /// A Unix stream socket for each receiver.
@@ -187,12 +182,10 @@ pub struct Crowd {
     pub messages: usize,
     /// Bytes of a message.
     pub bytes: usize,
-    /// By what they go.
     pub channel: MessageChannel,
 }
 
 impl Crowd {
-    /// Messages of a burst.
     pub fn total(&self) -> u64 {
         (self.groups * self.senders * self.senders * self.messages) as u64
     }

@@ -84,17 +84,14 @@ pub(crate) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     bottom
 }
 
-/// There is no cpuid.
 #[inline(always)]
 pub(crate) fn cpuid() -> Option<u32> {
     None
 }
 
-/// There are no ports.
 pub(crate) fn permit_port() -> std::io::Result<()> {
     Err(fault(ReasonCode::Architecture, say!("this architecture has no I/O ports")))
 }
 
-/// Has no port to write to.
 #[inline(always)]
 pub(crate) fn write_port() {}

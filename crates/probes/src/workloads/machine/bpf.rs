@@ -27,11 +27,9 @@ const ADDITIONS: u32 = 1000;
 /// What a program does each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Returns.
     Nothing,
     /// As many additions as [`ADDITIONS`] says, each of a register to the sum of those before.
     Add,
-    /// Asks for the time.
     Time,
     /// Looks an entry up in an array, and adds to it.
     Array,
@@ -39,7 +37,6 @@ pub enum Work {
     Hash,
 }
 
-/// bpf_insn.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct Instruction {

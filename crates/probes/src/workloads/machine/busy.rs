@@ -19,7 +19,6 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// A stretch begins.
     #[inline]
     pub fn begin(&mut self) -> io::Result<()> {
         self.begun = usage::cpu_ns_of_process()?;
@@ -27,7 +26,6 @@ impl Busy {
         Ok(())
     }
 
-    /// The stretch is over.
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
         self.passed += clock::monotonic_ns() - self.begun_at;

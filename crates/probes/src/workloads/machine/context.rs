@@ -115,7 +115,6 @@ pub mod by_libc {
     }
 }
 
-/// Signals handled.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn count(_: libc::c_int) {
@@ -172,7 +171,6 @@ pub struct Handled {
 }
 
 impl Handled {
-    /// Installs the handler.
     pub fn install() -> io::Result<Handled> {
         // SAFETY: an action of zeros is valid: default action, empty mask, no flags.
         let (mut action, mut former): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };

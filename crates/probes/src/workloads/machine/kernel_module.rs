@@ -31,25 +31,14 @@ pub enum KernelOperation<'a> {
     /// A prime sieve to 10^6.
     Sieve,
     /// Loads of words at random places of so many bytes.
-    RandomRead {
-        /// A power of two.
-        bytes: u64,
-        /// Of the places.
-        seed: u64,
-    },
+    RandomRead { bytes: u64, seed: u64 },
     /// Stores of words at random places of so many bytes.
-    RandomWrite {
-        /// A power of two.
-        bytes: u64,
-        /// Of the places.
-        seed: u64,
-    },
+    RandomWrite { bytes: u64, seed: u64 },
 }
 
 /// Whether the CPU that does it takes interrupts meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupts {
-    /// As ever.
     On,
     /// None, for 10 ms at most.
     Off,
@@ -115,7 +104,6 @@ pub struct KernelModule {
 }
 
 impl KernelModule {
-    /// Opens the device.
     pub fn open() -> io::Result<KernelModule> {
         KernelModule::at(Path::new(DEVICE))
     }

@@ -85,7 +85,6 @@ pub struct Beat {
 }
 
 impl Beat {
-    /// From now on.
     pub fn every(period_ns: u64) -> Beat {
         Beat { last_ns: clock::monotonic_ns(), period_ns }
     }
@@ -114,7 +113,6 @@ fn next_due(last: u64, now: u64, period: u64) -> u64 {
 pub struct WithoutSlack(());
 
 impl WithoutSlack {
-    /// From now on.
     pub fn begin() -> io::Result<WithoutSlack> {
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).call("prctl").map(WithoutSlack)
     }
@@ -132,7 +130,6 @@ impl Drop for WithoutSlack {
 pub struct Alarm(OwnedFd);
 
 impl Alarm {
-    /// One that is not set.
     pub fn new() -> io::Result<Alarm> {
         rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).call("timerfd_create").map(Alarm)
     }

@@ -18,7 +18,6 @@ use crate::workloads::memory::Pages;
 /// What writes to a file's mapping become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Writes to the file.
     Shared,
     /// Copies of its pages, of this process alone.
     Private,
@@ -238,7 +237,6 @@ impl Drop for Mapping {
 // SAFETY: the mapping is nobody else's; what several threads do by it are atomic accesses and system calls.
 unsafe impl Sync for Mapping {}
 
-/// One number per page.
 const ENTRY_BYTES: usize = 8;
 /// Set where the process maps no page but a place in swap, whatever the swap cache holds.
 const IS_SWAPPED: u64 = 1 << 62;

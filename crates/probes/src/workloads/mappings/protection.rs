@@ -16,7 +16,6 @@ use crate::workloads::mappings::mapping::Mapping;
 use crate::workloads::memory::Pages;
 use crate::workloads::{checked, clock};
 
-/// Signals handled.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 /// The protected page; 0 when there is none.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
@@ -158,7 +157,6 @@ const MESSAGE_WORDS: usize = 4;
 pub enum Becomes {
     /// A copy of a page of the server's.
     Copy,
-    /// Zeros.
     Zeros,
 }
 

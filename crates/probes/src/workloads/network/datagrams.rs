@@ -29,7 +29,6 @@ const MOST_SLEPT_NS: f64 = 10e6;
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
 
-/// How datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DatagramPlan {
     /// Bytes of each.
@@ -40,7 +39,6 @@ pub struct DatagramPlan {
     pub is_cut: bool,
 }
 
-/// What a sender did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Datagrams that the kernel took.
@@ -53,7 +51,6 @@ pub struct Sent {
     pub cpu_ns: u64,
 }
 
-/// Who sends.
 #[derive(Debug)]
 pub struct Sender<'a> {
     socket: &'a UdpSocket,
@@ -130,12 +127,10 @@ impl<'a> Sender<'a> {
 /// The bits of a number that say which flow it is of: what is late of the one before is none of the next one.
 pub const FLOW_SHIFT: u32 = 40;
 
-/// What came of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Arrivals {
     /// Which of several flows: the latest of which anything came.
     pub flow: u64,
-    /// Datagrams.
     pub received: u64,
     /// Those that came after one with a higher number.
     pub reordered: u64,
@@ -205,7 +200,6 @@ impl Arrivals {
     }
 }
 
-/// Who receives.
 #[derive(Debug)]
 pub struct Receiver<'a> {
     socket: &'a UdpSocket,

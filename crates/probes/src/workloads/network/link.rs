@@ -34,7 +34,6 @@ impl Feature {
 /// How large the packets are that TCP gives an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packets {
-    /// One segment each.
     Single,
     /// Of so many bytes of IPv4 at most: over 64 KiB it is BIG TCP.
     Large(u32),
@@ -71,7 +70,6 @@ fn control(call: &'static str, number: u64, request: &mut libc::ifreq) -> io::Re
     returned(call, unsafe { libc::ioctl(socket.as_raw_fd(), number as _, std::ptr::from_mut(request)) }).map(drop)
 }
 
-/// Lets an interface work.
 pub fn bring_up(name: &CStr) -> io::Result<()> {
     let mut request = request(name);
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
@@ -105,7 +103,6 @@ pub fn set_address(name: &CStr, address: Ipv4Addr) -> io::Result<()> {
     control("SIOCSIFADDR", libc::SIOCSIFADDR, &mut request)
 }
 
-/// An ethtool_value.
 #[repr(C)]
 struct Asked {
     command: u32,

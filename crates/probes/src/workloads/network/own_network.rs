@@ -34,7 +34,6 @@ pub enum Device {
 /// How the connection's packets are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// What carries them.
     pub device: Device,
     /// Bytes of a packet on the wire at most.
     pub mtu: u32,
@@ -54,7 +53,6 @@ pub struct OwnConnection {
     device: Device,
 }
 
-/// What passed so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Packets with data that the interface brought.
@@ -105,7 +103,6 @@ impl OwnConnection {
         self.peer.pid()
     }
 
-    /// The end that receives.
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }

@@ -319,7 +319,6 @@ mod tests {
 
     use super::*;
 
-    /// Sends the whole message.
     type Way<'a> = &'a dyn Fn(&TcpStream) -> io::Result<()>;
 
     fn pair() -> (TcpStream, TcpStream) {

@@ -33,7 +33,6 @@ pub struct TcpInfo {
     pub receiver_limited_ns: Option<u64>,
     /// How long of that the send buffer was too small, ns.
     pub buffer_limited_ns: Option<u64>,
-    /// Segments that were sent.
     pub segments_out: Option<u64>,
     /// Bytes of data that have come, whether somebody has read them or not.
     pub received_bytes: Option<u64>,

@@ -41,15 +41,12 @@ const BEHIND_ALL: u64 = u64::MAX;
 /// The step that is not made by a plain call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Messages are sent.
     Send,
     /// The sockets are asked whether a message has come.
     Poll,
-    /// Messages are received.
     Receive,
 }
 
-/// How that step is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// By a call for each message, or one to ask for all.
@@ -334,7 +331,6 @@ struct Provided {
     ring: Buffer,
     /// What it has room for, a power of two, less one.
     mask: u16,
-    /// Buffers given so far.
     given: u16,
     first: u64,
 }

@@ -43,7 +43,6 @@ pub struct Pipeline {
 /// What a pipeline moves, and by whom.
 #[derive(Debug)]
 pub struct PipelinePlan<'a> {
-    /// Its processes.
     pub path: &'a Path,
     /// What a path that begins at a file reads: `amount` bytes at least.
     pub file: Option<&'a OwnedFd>,
@@ -180,7 +179,6 @@ pub struct TransferAccount {
     pub passed: u64,
     /// CPU time in user code, as the kernel tells it by its ticks.
     pub user: u64,
-    /// CPU time in all.
     pub cpu: u64,
     /// In the call that reads without running.
     pub read_wait: u64,
@@ -220,7 +218,6 @@ impl TransferAccount {
         TransferAccount { passed, read_wait, write_wait, run_delay: self.run_delay.min(passed), ..self }
     }
 
-    /// Both together.
     #[must_use]
     pub fn with(self, other: TransferAccount) -> TransferAccount {
         let [one, two] = [self, other].map(TransferAccount::numbers);
@@ -272,7 +269,6 @@ struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A transfer begins now.
     fn begin(slot: &Slot, counters: &'a ThreadCounters, clock_cost: u64) -> io::Result<Meter<'a>> {
         let (usage, user) = (Usage::so_far()?, usage::user_ns_of_process()?);
         let run_delay = counters.read().run_delay_ns;

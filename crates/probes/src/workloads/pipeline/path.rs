@@ -16,7 +16,6 @@ use crate::workloads::storage::files;
 /// Something that a process reads from or writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
-    /// /dev/zero.
     Zero,
     /// A file that the page cache holds.
     File,
@@ -28,7 +27,6 @@ pub enum Endpoint {
     Pipe,
     /// A TCP connection over loopback to the next process.
     Socket,
-    /// /dev/null.
     Null,
 }
 
@@ -87,11 +85,8 @@ pub enum Pace {
 /// A process: where it reads, how it moves, where it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
-    /// Where it reads.
     pub from: Endpoint,
-    /// How it moves.
     pub by: Method,
-    /// Where it writes.
     pub to: Endpoint,
 }
 

@@ -45,7 +45,6 @@ pub struct Command {
 pub struct Used {
     /// CPU time in user space, of it and of all descendants that were waited for, ns.
     pub user_ns: f64,
-    /// The same in the kernel.
     pub system_ns: f64,
     /// The largest resident memory of one of these processes, bytes. The kernel carries the peak of the process that started
     /// a program over to it: what is not above [`own_peak_bytes`] tells nothing.
@@ -185,7 +184,6 @@ const WORKER_ENDED: Signal = Signal::TERM;
 
 /// What a keeper knows that those it starts need.
 pub(crate) struct Keeper {
-    /// Its own number.
     pub(crate) id: u32,
     /// The worker's number, and its process group.
     worker: u32,

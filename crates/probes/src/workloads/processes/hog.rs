@@ -37,7 +37,6 @@ pub fn percent(name: &str) -> u64 {
     name.parse().unwrap_or(0)
 }
 
-/// What both sides see.
 #[derive(Debug, Default)]
 struct HogWords {
     /// 1 while it is to be busy.
@@ -103,7 +102,6 @@ impl Hog {
         }
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.peer.pid()
     }
@@ -136,7 +134,6 @@ impl HogWords {
         self.is_on.0.load(Ordering::Acquire) == 1
     }
 
-    /// Is busy for a moment.
     fn work(&self) {
         std::hint::black_box(arith::add_chain(ADDITIONS, 1, std::hint::black_box(1)));
         self.has_run.0.store(1, Ordering::Release);

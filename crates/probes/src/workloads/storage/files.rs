@@ -15,10 +15,8 @@ use crate::workloads::machine::arch;
 use crate::workloads::{by_function, checked};
 
 pub use rustix::fd::OwnedFd;
-/// How a file will be read.
 pub use rustix::fs::Advice as Expected;
 
-/// Opens an existing file.
 pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
     let access = if write { OFlags::WRONLY } else { OFlags::RDONLY };
     rustix::fs::open(path, access | OFlags::CLOEXEC, Mode::empty()).call("openat")

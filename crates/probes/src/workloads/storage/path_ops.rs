@@ -157,7 +157,6 @@ impl FileNames {
         Ok(FileNames { directory, names })
     }
 
-    /// How many.
     pub fn count(&self) -> usize {
         self.names.len()
     }
@@ -241,7 +240,6 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens it.
     pub fn open(path: &Path) -> io::Result<Directory> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty()).call("openat")?;

@@ -19,9 +19,7 @@ const OP_WRITE: u8 = 23;
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
-    /// From the file.
     Read,
-    /// To the file.
     Write,
 }
 
@@ -142,7 +140,6 @@ const ENTRY_FIXED_FILE: u8 = 1 << 0;
 pub enum Asked {
     /// pread64(2) or pwrite64(2), a call for each.
     Call,
-    /// Entries of a ring.
     Ring,
     /// The same, of memory and a file that were registered once.
     Registered,

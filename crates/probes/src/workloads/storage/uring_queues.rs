@@ -76,11 +76,9 @@ pub(crate) struct Submission {
     pub rest: [u64; 3],
 }
 
-/// io_uring_cqe.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completion {
-    /// That of the submission.
     pub name: u64,
     /// What the operation came to; negative is an error.
     pub result: i32,

@@ -90,7 +90,6 @@ impl Link {
     }
 }
 
-/// Standard output.
 pub struct Outbox {
     output: File,
     link: Arc<Link>,
@@ -117,7 +116,6 @@ impl Outbox {
         Outbox::of(output)
     }
 
-    /// Of a file.
     pub fn of(output: File) -> io::Result<Outbox> {
         Outbox::of_patience(output, timing().silence())
     }
@@ -133,7 +131,6 @@ impl Outbox {
         Ok(Outbox { output, link, woken, counts, batch, watched, is_fresh, is_lost, patience })
     }
 
-    /// What both threads know.
     pub fn link(&self) -> &Arc<Link> {
         &self.link
     }

@@ -154,7 +154,6 @@ impl Serving {
         if self.far.is_some() { self.silent } else { idle }
     }
 
-    /// Does what is asked for.
     pub fn answer(&mut self, request: PeerRequest) -> Result<PeerAnswer> {
         match request {
             PeerRequest::Addresses => {

@@ -96,7 +96,6 @@ impl Directory {
         rows
     }
 
-    /// What became of a host.
     pub fn row(&mut self, row: usize, state: HostState, reason: Option<String>, elapsed_s: Option<f64>) {
         let host = &mut self.fleet.hosts[row];
         (host.state, host.reason, host.elapsed_s) = (state, reason, elapsed_s);
@@ -176,7 +175,6 @@ impl Directory {
         self.missing().is_empty()
     }
 
-    /// The hosts without a run.
     pub fn missing(&self) -> Vec<String> {
         let missing = self.fleet.hosts.iter().filter(|host| host.state != HostState::Measured);
         missing.map(|host| host.host.clone()).collect()

@@ -16,14 +16,12 @@ const HOST: &str = "{host}";
 /// Bytes of a list at most: a hundred thousand long names.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// The hosts of a list.
 pub struct Listed {
     hosts: Vec<Registered>,
     each: Vec<String>,
 }
 
 impl Listed {
-    /// Reads the list.
     pub fn read(file: &Path, each: &str) -> Result<Listed> {
         let each = words_of(each)?;
         Ok(Listed { hosts: names(file)?.into_iter().map(Registered::named).collect(), each })
@@ -127,7 +125,6 @@ impl Registered {
 pub enum HostAccess {
     /// The words of a command that gives a shell there with one more word, `sh`.
     Open(Vec<String>),
-    /// It is being made.
     NotYet,
     /// There is none, and why.
     Closed(String),

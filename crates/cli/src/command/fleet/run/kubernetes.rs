@@ -45,7 +45,6 @@ pub struct Pods {
     remover: Option<Supervised>,
 }
 
-/// How far a pod is.
 enum PodState {
     None,
     Starting(SinceStart),
@@ -263,7 +262,6 @@ pub fn usable(cluster: &Cluster, stop: &StopRequest) -> Result<(usize, Value)> {
     Ok((nodes.len(), given.unwrap_or(least)))
 }
 
-/// Why a node gets no pod.
 fn unusable(node: &Value) -> Option<String> {
     let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready");

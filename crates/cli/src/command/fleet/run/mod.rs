@@ -207,7 +207,6 @@ pub struct RunArguments {
 pub struct Request(pub FleetRequest);
 
 impl Request {
-    /// As a run is asked for.
     fn as_run(&self) -> RunRequest {
         let FleetRequest { profile, filters, set, seed } = self.0.clone();
         let (inputs, table, via, begun) = (Inputs::default(), None, Vec::new(), None);
@@ -218,14 +217,16 @@ impl Request {
 /// Where the hosts come from.
 pub enum Engine {
     /// A list of names, and the command that leads to each.
-    Hosts { file: PathBuf, each: String },
-    /// An allocation.
-    Slurm { arguments: String },
-    /// The nodes of a cluster.
+    Hosts {
+        file: PathBuf,
+        each: String,
+    },
+    Slurm {
+        arguments: String,
+    },
     Kubernetes(Cluster),
 }
 
-/// How pods are made.
 pub struct Cluster {
     pub selector: String,
     pub image: String,
@@ -382,7 +383,6 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
 /// What stands for a host in what xargs starts.
 const ONE: &str = "{}";
 
-/// The script or manifest.
 pub fn printed_text(engine: &Engine, arguments: &RunArguments) -> Result<String> {
     let request = arguments.request().0;
     let limit = arguments.timeout.map(|limit| format!("timeout -s INT {} ", limit.as_secs())).unwrap_or_default();

@@ -29,7 +29,6 @@ use crate::{output, words};
 /// The time between two looks at those under way.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// How the turns are taken.
 pub struct WaveOptions<'a> {
     pub program: &'a Path,
     pub request: FleetRequest,
@@ -40,7 +39,6 @@ pub struct WaveOptions<'a> {
     pub keeps_ways: bool,
 }
 
-/// A host whose turn it is.
 struct HostTurn {
     host: usize,
     row: usize,
@@ -108,7 +106,6 @@ fn allow_many_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// What every turn needs.
 struct Taking<'a> {
     directory: &'a mut Directory,
     places: &'a mut dyn Places,
@@ -207,14 +204,11 @@ impl HostTurn {
 /// What this program begins its sentences with.
 const NAME: &str = "hostmark: ";
 
-/// A run under way.
 pub struct Measuring {
     process: Supervised,
-    /// Where it writes.
     file: PathBuf,
 }
 
-/// How one ended.
 pub enum Ended {
     /// It says that there is a run.
     WithRun,

@@ -13,17 +13,14 @@ use crate::workloads::call::fault;
 pub enum TinyGuest {}
 
 impl TinyGuest {
-    /// Says that there is none.
     pub fn new(_: ExitCause) -> io::Result<TinyGuest> {
         Err(fault(ReasonCode::Architecture, say!("the guest's instructions are those of x86_64")))
     }
 
-    /// Has nobody to let run.
     pub fn pass(&mut self, _: Pass) -> io::Result<()> {
         match *self {}
     }
 
-    /// The same.
     pub fn is_nested(&self) -> bool {
         match *self {}
     }

@@ -23,13 +23,10 @@ pub enum ExitCause {
     Cpuid,
     /// It reads a model-specific register that KVM keeps for it.
     Msr,
-    /// It calls the hypervisor.
     Hypercall,
-    /// It writes to a port.
     Port,
     /// It writes to an address behind which there is no memory.
     Mmio,
-    /// It has nothing to do.
     Halt,
 }
 
