@@ -116,8 +116,7 @@ mod tests {
     fn only_lists_of_plain_values_are_joined() {
         let value = serde_json::json!({"a": [1, 2.5, "x]", "y["], "b": [[1], []], "c": [{"d": [true]}], "e": []});
         let text = written(&value).unwrap();
-        assert!(text.contains("\"a\": [1,2.5,\"x]\",\"y[\"],\n"), "{text}");
-        assert!(text.contains("\"b\": [\n    [1],\n    []\n  ],\n") && text.ends_with("\"e\": []\n}\n"), "{text}");
+        assert!(text.contains("\"a\": [1,2.5,\"x]\",\"y[\"],\n  \"b\": [\n    [1],\n    []\n  ],\n"), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }
