@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     draw,
 };
 
-/// What others used of the marked cases' CPUs, on average over their rounds.
+/// Share of the marked cases' CPUs that others used, on average over their rounds.
 fn share(measured: &Measured) -> Option<f64> {
     let is_marked = measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended);
     measured.noise.others_share.filter(|share| is_marked && share.is_finite())
