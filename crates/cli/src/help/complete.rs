@@ -1,5 +1,5 @@
-//! What the shell offers behind Tab: filters with their axes and values, stored runs, tables. Nothing is measured, and of
-//! stored runs only the names are read.
+//! Shell completion: filters with their axes and values, stored runs, tables. Nothing is measured, and of stored runs only the names are
+//! read.
 
 use std::ffi::OsStr;
 
@@ -32,7 +32,7 @@ pub fn attached(command: Command, path: &str, lang: Lang) -> Command {
     })
 }
 
-/// What is said of an argument's values, in this language.
+/// Adds the help of an argument's values, in this language.
 fn with_values_in(argument: Arg, path: &str, lang: Lang) -> Arg {
     let said = |value: &PossibleValue| {
         let help = value.get_help().map(ToString::to_string);
