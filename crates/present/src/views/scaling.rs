@@ -1,4 +1,4 @@
-//! By which law work grows with the number of CPUs, and from where on more of them do less.
+//! Scaling laws with the number of CPUs, and the number from which on throughput falls.
 
 use hostmark_analysis::scaling::of_run;
 use hostmark_analysis::typography::SEMICOLON;
