@@ -32,7 +32,7 @@ const TRAP: &str = "int3: 0000 [#";
 /// Reason why a guest no longer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// Restarted itself, as a kernel does that has panicked.
+    /// Restart by the guest, as a kernel does that has panicked.
     Reset,
     PoweredOff,
     /// QEMU stopped it: its processor met what it cannot carry out.

@@ -53,9 +53,9 @@ pub enum Membership {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errors {
     Dropped,
-    /// Kept for the last word. A process that writes more than is read meanwhile blocks.
+    /// Source of the last word. A process that writes more than is read meanwhile blocks.
     Captured,
-    /// Kept for the last word. A process that writes more than is read meanwhile does not block: the rest is lost.
+    /// Source of the last word. A process that writes more than is read meanwhile does not block: the rest is lost.
     CapturedAtLeisure,
 }
 
@@ -83,7 +83,7 @@ pub enum ReadOutcome {
 /// Outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// Taken, as far as a pipe can tell.
+    /// Bytes were all taken, as far as a pipe can tell.
     All,
     /// Process has ended, or reads no more.
     Closed,

@@ -19,9 +19,9 @@ pub enum TransportError {
         #[source]
         error: io::Error,
     },
-    /// Too much output before its shell answers.
+    /// Output is too much before its shell answers.
     Banner { place: Name },
-    /// No shell there.
+    /// Place has no shell.
     NoShell {
         place: Name,
         /// Exit of the command, and its last word.
@@ -36,7 +36,7 @@ pub enum TransportError {
         /// Last word, or nothing.
         word: Message,
     },
-    /// Ended without a reason in our terms.
+    /// Command ended without a reason in our terms.
     Ended {
         place: Name,
         step: Message,
@@ -58,7 +58,7 @@ pub enum TransportError {
     },
     /// File in the program's place is none.
     WrongFile { file: String, machine: &'static str },
-    /// Missing something that the copying takes.
+    /// Place lacks something that the copying takes.
     Lacks { place: Name, what: String },
     /// No directory takes a program that can be executed.
     Nowhere {
@@ -74,7 +74,7 @@ pub enum TransportError {
         /// Reason in the system's words, or nothing.
         why: String,
     },
-    /// Arrived data differs from what was sent.
+    /// Digest of the arrived data differs from ours.
     DigestDiffers { place: Name, here: String, there: String },
     /// Answer that our script does not give.
     Strange { place: Name, step: Message, answer: String },

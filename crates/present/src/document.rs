@@ -47,7 +47,7 @@ pub(crate) enum Style {
     Dim,
     Warning,
     Bad,
-    /// Better than usual.
+    /// Value better than usual.
     Good,
     Run,
 }

@@ -213,7 +213,7 @@ pub enum ReasonKind {
     Revision,
     Unit,
     Failed,
-    /// Skipped on a side.
+    /// Case skipped on a side.
     Skipped,
     /// Trials on one machine chose another kernel.
     OtherKernel,
@@ -229,7 +229,7 @@ pub enum ReasonKind {
     Implausible,
     /// A side has one value and no rounds, as another tool's results do.
     OneValue,
-    /// Computed from other cases, which have their own verdicts.
+    /// Case computed from others, which have their own verdicts.
     Derived,
     /// A side has fewer than two rounds.
     TooFewRounds,
@@ -358,11 +358,11 @@ pub struct Aspect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// Seen in every round, or in four of five runs or pairs of them, without disturbance.
+    /// Change in every round, or in four of five runs or pairs of them, without disturbance.
     Repeats,
     /// Something disturbed a side.
     Disturbed,
-    /// Not seen each time.
+    /// Change that is not seen each time.
     Once,
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Because {
     /// Works in the kernel for this share of the time.
     Kernel(f64),
     User(f64),
-    /// Could run and has no CPU.
+    /// Waits for a CPU.
     NoCpu(f64),
     /// Waits for its source, which is no process: a disk.
     Source(f64),

@@ -50,7 +50,7 @@ pub(super) struct SlimCase {
 #[serde(rename_all = "snake_case")]
 pub(super) enum SlimOutcome {
     Measured(Box<SlimMeasured>),
-    /// Not measurable there.
+    /// Case that could not be measured there.
     Skipped {},
     Failed {},
 }

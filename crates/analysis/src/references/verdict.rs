@@ -19,19 +19,19 @@ const MARK: &str = " !";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Within the reference's interval.
+    /// Value within the reference's interval.
     Within,
-    /// Better than both intervals explain.
+    /// Value better than both intervals explain.
     Better,
-    /// Worse than both intervals explain.
+    /// Value worse than both intervals explain.
     Worse,
-    /// Better, by less than its interval.
+    /// Value better by less than its interval.
     PerhapsBetter,
-    /// Worse, by less than its interval.
+    /// Value worse by less than its interval.
     PerhapsWorse,
     /// Rounds reach from within to far beyond.
     Unsteady,
-    /// Worse, and flagged as disturbed.
+    /// Value worse, and flagged as disturbed.
     Disturbed,
     /// One of them has no interval.
     NoInterval,

@@ -462,7 +462,7 @@ pub enum GuestError {
         /// The likely cause, and what to do.
         remedy: Message,
     },
-    /// Ended while it booted.
+    /// Guest ended while it booted.
     Ended {
         how: Message,
         lines: Vec<String>,
@@ -470,7 +470,7 @@ pub enum GuestError {
     },
     /// Emulator ran instructions of the kernel that another of its CPUs had changed by then, as QEMU does now and then with several CPUs.
     Misemulated(Vec<String>),
-    /// Too much output where its agent should answer.
+    /// Output is too much where the guest's agent should answer.
     Floods(Vec<String>),
     /// The person asked to stop.
     Stopped,

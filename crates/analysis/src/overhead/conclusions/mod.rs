@@ -25,7 +25,7 @@ pub enum ClaimVerdict {
     NotSo,
     /// An interval reaches over both, or there is none that proves anything.
     Unknown,
-    /// Undecided: needs further runs or cases.
+    /// Claim that needs further runs or cases.
     Needs,
 }
 

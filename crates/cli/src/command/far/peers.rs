@@ -41,7 +41,7 @@ const LONGEST_REASON: usize = 500;
 pub enum NoAnswer {
     /// The person asked to stop.
     Stopped,
-    /// Unreachable, or answers nonsense. A sentence.
+    /// Peer is unreachable, or answers nonsense. A sentence.
     Lost(Message),
 }
 

@@ -74,7 +74,7 @@ pub struct RunsArguments {
 
 enum RunState {
     Finished,
-    /// Stopped, with the reason; true if it can be resumed.
+    /// Run that was stopped, with the reason; true if it can be resumed.
     Interrupted(String, bool),
     /// Cut short: its journal is there, and it can go on.
     Partial,

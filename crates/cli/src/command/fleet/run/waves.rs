@@ -210,9 +210,9 @@ pub struct Measuring {
 }
 
 pub enum Ended {
-    /// Ended with a run.
+    /// End with a run.
     WithRun,
-    /// Ended without one, with the reason.
+    /// End without one, with the reason.
     Without(HostState, String),
 }
 
