@@ -15,7 +15,7 @@ use crate::format::{amount, unit_name};
 /// Largest relative difference between two computations of one number; relative to the largest term, as files hold every digit.
 const ROUNDING: f64 = 1e-9;
 
-/// Something in a run file that cannot be true.
+/// Statement of a run file that cannot be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// The case; none where the run itself contradicts itself.

@@ -130,7 +130,7 @@ pub fn last_cache_size(run: &Run) -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     In(&'static Level),
-    /// Between two levels, in a plateau without a name, or in what only a hypervisor tells of.
+    /// Place between two levels, in a plateau without a name, or in a cache that only a hypervisor reports.
     Uncertain,
 }
 

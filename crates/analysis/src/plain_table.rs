@@ -17,7 +17,7 @@ pub struct Table {
     pub remarks: Vec<RowsRemark>,
 }
 
-/// Something to know of some rows of a table.
+/// Remark on some rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRemark {
     what: Message,

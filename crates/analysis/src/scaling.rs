@@ -167,7 +167,7 @@ impl Scaling {
 }
 
 impl Scaling {
-    /// Up to which number each does the same.
+    /// Describes the number of CPUs up to which each does the same.
     fn linear(&self, linear: Linear) -> Message {
         let Linear { from, to, each } = linear;
         let times = self.points.iter().find(|point| point.parties == to).map_or(0.0, |point| point.throughput);

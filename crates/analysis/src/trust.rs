@@ -121,7 +121,7 @@ enum DoubtSource {
     Run,
     /// This system: its processes, its quotas, its settings.
     System,
-    /// Whoever else the hardware serves.
+    /// Other users of the same hardware.
     Neighbours,
     /// Values that disagree, whatever the cause.
     Unknown,

@@ -48,7 +48,7 @@ fn wishes() -> Wishes {
     WISHES.get()
 }
 
-/// Nothing was asked for yet, and nothing is lost.
+/// Resets the options and the record of lost output.
 pub fn begin() {
     WISHES.take();
     LOST.take();

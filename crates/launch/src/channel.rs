@@ -51,7 +51,7 @@ pub enum TokenError {
     OfAnother {
         file: String,
     },
-    /// Others may read or write it.
+    /// File that others may read or write.
     Open {
         file: String,
         mode: u32,

@@ -102,7 +102,7 @@ impl GroupLeader {
     }
 }
 
-/// Nothing to read, and nobody who reads. The library opens the same, and its error does not say that this file is missing and
+/// Null device, for reading and writing. The library opens the same, and its error does not say that this file is missing and
 /// not the program's. An error without the system's number says what to do.
 pub fn null() -> io::Result<Stdio> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");

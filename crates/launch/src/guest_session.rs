@@ -102,7 +102,7 @@ struct Session {
     sieve: Sieve,
     /// Bytes that came before the answer.
     before: usize,
-    /// Not sent yet, not passed on yet.
+    /// Data not sent yet, and data not passed on yet.
     unsent: Vec<u8>,
     unwritten: Vec<u8>,
     /// True where the last data sent has ended a line.
@@ -273,7 +273,7 @@ impl Session {
         self.phase = Phase::Ending { since: now() };
     }
 
-    /// Nobody waits for this session any more.
+    /// Ends the session, for which nobody waits any more.
     fn has_been_left(&mut self) {
         (self.phase, self.how) = (Phase::Over, FINE.to_owned());
         self.unwritten.clear();

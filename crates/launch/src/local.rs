@@ -45,7 +45,7 @@ pub enum Received {
     Ended(Message),
     /// The same of one that somebody else killed.
     Killed(Message),
-    /// Nothing came in the time given.
+    /// Silence for the time given.
     TimedOut,
     /// The person asked to stop.
     Interrupted,

@@ -66,7 +66,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// At the other end of this socket.
+    /// Monitor at the other end of this socket.
     pub fn of(socket: OwnedFd) -> Monitor {
         Monitor { socket, unread: Vec::new(), asked: 0, stopped: None, console: String::new() }
     }

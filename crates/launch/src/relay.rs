@@ -254,7 +254,7 @@ const LONGEST_GREETING: usize = 1 << 10;
 /// Reason why nothing is carried, or no more. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// Nobody listens there, or the name means no address.
+    /// Address where nobody listens, or a name without one.
     Unreached {
         address: String,
         error: io::Error,

@@ -80,7 +80,7 @@ struct Server<'a> {
     listener: &'a TcpListener,
     door: Admission,
     accepts: RateLimiter,
-    /// Until when nothing is accepted.
+    /// End of the pause in accepting.
     paused: Option<Instant>,
     sessions: Vec<Session>,
     leftovers: Vec<Leftover>,

@@ -30,10 +30,10 @@ const DESCRIPTOR: i32 = 9;
 pub enum Transport {
     /// Process of this machine, from its own file.
     Here,
-    /// Behind these words, which lead to a shell when `sh` stands after them, and give it pipes: `ssh host`, `docker exec -i
+    /// Place behind these words, which lead to a shell when `sh` stands after them, and give it pipes: `ssh host`, `docker exec -i
     /// name`, `ip netns exec name`.
     Command(Vec<OsString>),
-    /// Behind a server, which starts an agent of its own program.
+    /// Place behind a server, which starts an agent of its own program.
     Tcp(Tcp),
     /// Guest that this program has booted, where an agent is started, whatever the arguments are.
     Guest(GuestPlace),

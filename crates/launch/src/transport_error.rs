@@ -66,7 +66,7 @@ pub enum TransportError {
         /// Each directory that was tried, and why it does not do.
         tried: Vec<String>,
     },
-    /// Only a part of the program arrived.
+    /// Part of the program alone arrived.
     Short {
         place: Name,
         taken: String,

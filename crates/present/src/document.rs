@@ -141,9 +141,9 @@ pub(crate) enum Align {
     #[default]
     Left,
     Right,
-    /// At their decimal point, the units and the `±` under each other too.
+    /// Alignment at the decimal point, the units and the `±` under each other too.
     Point,
-    /// At their `…`.
+    /// Alignment at the `…`.
     Ellipsis,
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Chart {
 }
 
 pub(crate) enum Drawing {
-    /// Only where lines can be drawn.
+    /// Rows that show only where lines can be drawn.
     Rows(Rows),
     Bars(Bars),
     Picture(Picture),

@@ -207,7 +207,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonKind {
-    /// Only one side has the case.
+    /// Case that only one side has.
     OneSide,
     /// The probe's revisions differ: the numbers do not mean the same.
     Revision,
@@ -360,7 +360,7 @@ pub struct Aspect {
 pub enum Evidence {
     /// Change in every round, or in four of five runs or pairs of them, without disturbance.
     Repeats,
-    /// Something disturbed a side.
+    /// Disturbance of a side.
     Disturbed,
     /// Change that is not seen each time.
     Once,

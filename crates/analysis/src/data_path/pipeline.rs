@@ -201,7 +201,7 @@ fn sum(parts: &[Propagated]) -> Option<Propagated> {
     crate::propagated::joined(&values, |values| Some(values.iter().sum()))
 }
 
-/// Others had its CPUs, or a quota stopped it: what [`remark`] leaves to the marks of the console.
+/// Remark on disturbances by others or a quota, which [`remark`] leaves to the marks of the console.
 fn disturbed(measured: &Measured) -> Option<Message> {
     let flag = measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Contended | FlagKind::Throttled))?;
     let what: Text = match flag.kind {

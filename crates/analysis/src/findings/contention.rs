@@ -11,7 +11,7 @@ use crate::format::percent;
 use crate::texts::findings::contention as texts;
 use crate::words;
 
-/// Under this share of the rounds it was a moment, of which the cases' own marks tell.
+/// Least share of the rounds that is worth a finding: less was a moment, which the cases' own marks show.
 const NOTABLE: f64 = 0.02;
 /// The cases that are named, those that lost most first.
 const MOST_CASES: usize = 5;

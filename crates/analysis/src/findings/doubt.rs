@@ -8,11 +8,11 @@ use hostmark_model::{Estimate, FlagKind, Leading, Measured, Outcome, ReasonCode,
 use super::host::obstacles;
 use super::{Conclusion, Rule};
 
-/// Nothing spoils what stands on the host's facts, or on the flags themselves.
+/// No flags: findings from the host's facts, or from the flags themselves, are never spoiled.
 pub(super) const NOTHING: &[FlagKind] = &[];
 /// A value that was got in the way that its case says, whoever else was there.
 pub(super) const WRONG: &[FlagKind] = &[FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache];
-/// Others took the CPU, or a quota did: what was seen is partly theirs.
+/// Flags of values that are partly due to other programs, or to a quota.
 pub(super) const DISTURBED: &[FlagKind] = &[
     FlagKind::Implausible,
     FlagKind::UnderResolution,

@@ -60,7 +60,7 @@ impl LoopbackFinding {
         self.cases.push(case.id.clone());
     }
 
-    /// Something that makes `by` times the rate.
+    /// Adds a choice that makes `by` times the rate.
     fn compare(&mut self, by: f64, choice: Message) {
         let rank = |by: f64| (by > 1.0, by.ln().abs());
         if self.most.as_ref().is_none_or(|(most, _)| rank(by) > rank(*most)) {

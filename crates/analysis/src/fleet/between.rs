@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(super) const LEAST_MET: usize = 3;
 /// A way is told where it delivers this much less than both hosts' other ways let one expect, on logarithms: a fifth.
 const LEAST_APART: f64 = 0.223;
-/// And where it is off by so many times what ways scatter by.
+/// Least deviation of such a pair, in multiples of the scatter of ways.
 const LEAST_SCALES: f64 = 4.0;
 /// Quantity measured between a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -82,7 +82,7 @@ pub enum WithinBy {
 pub struct GroupSpread {
     pub name: String,
     pub cases: usize,
-    /// Between hosts, as a fraction; none where fewer than five have it.
+    /// Spread between hosts, as a fraction; none where fewer than five have it.
     pub between: Option<f64>,
     /// Within a host, as a fraction; none where nothing tells.
     pub within: Option<f64>,
@@ -146,7 +146,7 @@ pub struct HostResult {
     pub failed: u32,
     /// Cases that most hosts of the kind have, and this one has not.
     pub missing: usize,
-    /// Beside each case of the kind, as a logarithm, worse being negative.
+    /// Distance from each case of the kind, as a logarithm, worse being negative.
     #[serde(skip)]
     pub places: Vec<Option<f32>>,
     /// Value of the other estimator by number of the case, where it differs.
@@ -168,7 +168,7 @@ pub struct OtherEstimate {
     pub estimator: Leading,
     /// The host's value by it.
     pub value: f64,
-    /// Beside the median of the kind's values by it, as a fraction less or more of what is delivered.
+    /// Change from the median of the kind's values by it, as a fraction less or more of what is delivered.
     pub change: f64,
 }
 
@@ -181,7 +181,7 @@ pub struct OddCase {
     pub estimator: Leading,
     /// The host's value.
     pub value: f64,
-    /// Beside the median of the kind, as a fraction less or more of what is delivered.
+    /// Change from the median of the kind, as a fraction less or more of what is delivered.
     pub change: f64,
     /// Distance in deviations of the other hosts.
     pub distance: f64,
@@ -198,9 +198,9 @@ pub struct RareFact {
     pub label: Text<String>,
     pub value: Text<String>,
     pub usual: Text<String>,
-    /// Others of the kind that have the same.
+    /// Number of others of the kind that have the same.
     pub others: usize,
-    /// Others of the kind that are not odd.
+    /// Number of others of the kind that are no outliers.
     pub of: usize,
 }
 
@@ -215,7 +215,7 @@ pub struct SharedFact {
     pub along: Vec<Text<String>>,
     /// Odd hosts that have it, and all of them.
     pub odd: (usize, usize),
-    /// Others that have it, and all of them.
+    /// Number of others that have it, and of all of them.
     pub others: (usize, usize),
     /// Probability that one of all facts goes as much with outliers by chance; none below five outliers, which are too few to tell.
     pub p: Option<f64>,

@@ -115,7 +115,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Nothing yet. Of the runs that come, those cases count that a filter names: a group, a probe or a case; all where there is none.
+    /// Gathers nothing yet. Cases of later runs count if a filter names them: a group, a probe or a case; all where there is none.
     pub fn new(filters: &[String]) -> Gathering {
         Gathering { filters: filters.to_vec(), ..Gathering::default() }
     }

@@ -16,13 +16,13 @@ pub(super) const LEAST_SCATTER: f64 = 0.005;
 /// A value counts in the mean of its probe as no farther from the host's others than so many deviations, and a probe in that of its
 /// group: a host that is off in all of them is so without a bound.
 const FARTHEST: f64 = 4.0;
-/// Once some hosts are found, the tails of the others are told anew, so often at most: odd hosts hide each other by looking like tails.
+/// Number of times that tails are estimated anew without the outliers found: outliers hide each other by looking like tails.
 const PASSES: usize = 3;
 /// Largest weight, in values, of the scatter of other cases, probes or groups, as they are not independent.
 const MOST_PRIOR: f64 = 4.0;
 /// Tails are taken for heavy until the hosts show otherwise: degrees of freedom of few hosts, and hosts for each further one.
 const TAILS: (f64, f64) = (4.0, 8.0);
-/// Between which quantiles tails are told, of few hosts and of more: the farther out the better, but for a few odd hosts, which are no
+/// Quantiles between which tails are estimated, of few hosts and of more: the farther out the better, but for a few outliers, which are no
 /// large part of many.
 const FEW: (f64, f64) = (0.5, 0.9);
 const SOME: (f64, f64) = (0.8, 0.975);

@@ -23,7 +23,7 @@ pub enum Cause {
     Waited,
 }
 
-/// Something that was more than at other times.
+/// Cause that was higher than at other times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Together {
     pub cause: Cause,
@@ -47,7 +47,7 @@ const CAUSES: [Read; 7] = [
     (Cause::Temperature, |company| company.celsius, 10.0),
     (Cause::Waited, |company| company.waited, 0.05),
 ];
-/// At other times it is mostly less: nine of ten turns.
+/// Share of the other turns in which the cause must be lower.
 const MOSTLY: f64 = 0.9;
 
 /// Causes that are higher in these turns than in the others.

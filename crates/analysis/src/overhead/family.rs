@@ -37,7 +37,7 @@ pub(super) struct OperationCases {
     pub(super) at: &'static [(&'static str, &'static str)],
 }
 
-/// Something that is done over and over.
+/// Operation that is repeated.
 #[derive(Debug)]
 pub(super) struct FamilyOperation {
     pub(super) name: Text,

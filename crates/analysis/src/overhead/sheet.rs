@@ -44,7 +44,7 @@ pub(super) struct Sheet<'a> {
 type Placed<'a> = (usize, &'a CaseRecord, (usize, Space, Params));
 
 impl<'a> Sheet<'a> {
-    /// Over the side and point of `named`, where that is a case of the family.
+    /// Sheet over the side and point of `named`, where that is a case of the family.
     pub(super) fn of(
         family: &'static OperationFamily,
         environments: &'a [Environment<'a>],

@@ -93,10 +93,10 @@ pub struct ReferenceValue {
     pub quantity: String,
     /// Value in the base unit of the probe; of its `cycles` in cycles.
     pub value: f64,
-    /// Between what it lies; a published number has none.
+    /// Range of the value; a published number has none.
     #[serde(default)]
     pub interval: Option<[f64; 2]>,
-    /// Between what half of several machines lie.
+    /// Range of half of several machines.
     #[serde(default)]
     pub half: Option<[f64; 2]>,
     /// Difference from hostmark's method; none where there is none.

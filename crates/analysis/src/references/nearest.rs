@@ -122,7 +122,7 @@ impl<'a> NearestReference<'a> {
         Counterpart::of_constant(constant, &self.value_of(constant)?.quantity)
     }
 
-    /// Beside what the constants stand, and where its values come from.
+    /// Machines beside which the constants stand, and the source of their values.
     pub fn source(&self) -> Message {
         let name = visible(&self.reference.name);
         match self.is_usual() {

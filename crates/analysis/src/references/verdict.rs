@@ -35,7 +35,7 @@ pub enum Standing {
     Disturbed,
     /// One of them has no interval.
     NoInterval,
-    /// They were not measured alike.
+    /// Methods of measurement differ.
     OtherMethod,
     /// The last cache may hold part of what was to be memory.
     SmallBuffer,
@@ -137,7 +137,7 @@ fn amount(beyond: f64, side: Side) -> Option<Text<String>> {
     })
 }
 
-/// Nothing real is off by more; a file may say anything.
+/// Largest percentage in words: no real value is off by more, but a file may say anything.
 const MOST_PERCENT: f64 = 9999.0;
 
 /// The side of an end on which a value lies.
@@ -147,7 +147,7 @@ enum Side {
     Faster,
 }
 
-/// Between what a value lies for certain: its interval, and what its rounds came to where they disagree or are too few.
+/// Range that certainly holds a value: its interval, and that of its rounds where they disagree or are too few.
 fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
     match (estimate.interval(), estimate.shown_range()) {
         (Some((low, high)), Some([least, most])) => Some((low.min(least), high.max(most))),
@@ -164,7 +164,7 @@ impl ReferenceVerdict {
 }
 
 impl ReferenceValue {
-    /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
+    /// Range of the value: `12.7 … 15.1 ns`; none of a published number.
     pub fn range(&self, unit: Unit) -> Option<Message> {
         let [low, high] = self.interval?;
         Some(scale_for(self.value, unit).with_suffix(between((low, high), self.value, unit)))

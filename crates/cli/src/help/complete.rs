@@ -14,7 +14,7 @@ use super::join;
 use super::page::value_help;
 use crate::store;
 
-/// At most so many stored runs are offered, the newest first.
+/// Largest number of stored runs offered, the newest first.
 const MOST_RUNS: usize = 50;
 /// Sizes as people type them.
 const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];

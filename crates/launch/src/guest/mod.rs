@@ -455,7 +455,7 @@ pub enum GuestError {
         how: Message,
         remedy: Message,
     },
-    /// Nobody in the guest answers.
+    /// Silence of the guest.
     Silent {
         seconds: u64,
         lines: Vec<String>,

@@ -223,7 +223,7 @@ impl Knocker {
         Ok(None)
     }
 
-    /// Nothing of it counts any more.
+    /// Reads and drops a client's further input.
     fn drop_what_comes(&mut self) -> Result<Option<Vec<u8>>, Look> {
         match self.socket.read(&mut [0; DROPPED_AT_ONCE]) {
             Err(error) if is_later(&error) => Ok(None),

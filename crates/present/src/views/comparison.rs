@@ -12,7 +12,7 @@ use crate::document::{
     Tally, TallyReason,
 };
 
-/// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
+/// Number of cases up to which all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
 
 const DIFFERS: Text = term!("Differs");

@@ -14,7 +14,7 @@ use hostmark_say::say;
 use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table, TableLayout};
 use crate::words;
 
-/// Not the bare word: so the section of the probes is called.
+/// Title; the bare word is that of the probes' section.
 const TITLE: Text = term!("Network between hosts");
 
 /// The section of a run; none where all was measured on one machine. Its findings stand in a list of which the first has the

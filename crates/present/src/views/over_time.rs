@@ -250,7 +250,7 @@ fn name(cause: Cause) -> Text {
     }
 }
 
-/// On which side of a time others took something of the machine.
+/// Side of a time on which others took more of the machine.
 #[derive(Clone, Copy)]
 enum When {
     Then,

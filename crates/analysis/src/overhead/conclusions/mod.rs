@@ -106,7 +106,7 @@ struct Claims<'a> {
 /// Number of runs from which on they show how much a value varies.
 const TELLING_RUNS: usize = 3;
 
-/// Something that is above zero where a claim holds.
+/// Figure that is above zero where a claim holds.
 struct LabelledFigure {
     /// Name of the two compared values.
     label: Message,

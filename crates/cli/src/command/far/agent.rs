@@ -46,7 +46,7 @@ pub use served::MOST_PLANNING;
 pub const NAME: &str = hostmark_launch::agent::AGENT;
 /// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
 const MOST_PAST: usize = 1 << 20;
-/// Nobody may be silent for longer, whatever was asked for: twice the longest run.
+/// Longest silence that a request may ask for: twice the longest run.
 const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
 /// Bytes of a line at most of who came by a server: none of its requests has rounds with it.
 const LONGEST_SERVED_LINE: usize = 128 << 10;
@@ -325,7 +325,7 @@ const MOST_BYTES: u64 = 512 << 20;
 #[derive(Debug, PartialEq)]
 pub enum Next {
     Request(AgentRequest),
-    /// Nothing in the time given.
+    /// Silence for the time given.
     Silence,
     End,
 }

@@ -46,7 +46,7 @@ struct Server {
     root: Option<PathBuf>,
     agent: Option<Agent>,
     sieve: Sieve,
-    /// Not sent yet; how much of it still stands in the agent's pipe.
+    /// Output not sent yet; `standing` counts the bytes still in the agent's pipe.
     unsent: Vec<u8>,
     standing: usize,
     /// True where the agent's last output has no end of line.

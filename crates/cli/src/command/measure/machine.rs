@@ -190,7 +190,7 @@ pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
-/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
+/// Least share of the time of the run's CPUs by which others disturb it: ticks resolve a second's use to a few percent.
 const OTHERS_SHARE: f64 = 0.05;
 
 /// Remark that QEMU was measured, and no hardware.

@@ -220,7 +220,7 @@ pub fn of(host: &HostFacts, digest: Option<&str>) -> Option<SelfChecked> {
 
 /// Number of the latest runs that suffice.
 const MOST_RUNS: usize = 20;
-/// They are read for no longer than this: the person waits for the table.
+/// Longest time of reading them: the person waits for the table.
 const MOST_TIME: Duration = Duration::from_millis(500);
 
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.

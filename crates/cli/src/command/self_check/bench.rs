@@ -27,7 +27,7 @@ const BUDGET_NS: u64 = 60_000_000;
 const LONGEST_ROUND: Duration = Duration::from_secs(5);
 /// All rounds of a bench end within this time, so that the command ends within its 60 s.
 const ALL: Duration = Duration::from_secs(54);
-/// Others that took less than this share of the CPU disturbed nothing.
+/// Least share of the CPU that others must take to disturb.
 const DISTURBS: f64 = 0.05;
 
 /// Measures one job within a time, or says why it cannot.

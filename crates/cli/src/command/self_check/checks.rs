@@ -188,7 +188,7 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
 const CONTENTION_ROUNDS: u32 = 16;
 /// Largest error of the share.
 const CONTENTION_OFF: f64 = 0.1;
-/// Others that used more than this without it make the look useless.
+/// Largest share of others without it; with more the attempt is useless.
 const QUIET: f64 = 0.05;
 
 /// Starts a process that uses this percentage of a CPU until what is returned is dropped.

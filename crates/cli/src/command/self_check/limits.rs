@@ -343,8 +343,8 @@ pub const OVER_THERE: &str = "198.51.100.2";
 pub struct Relay(Child);
 
 impl Relay {
-    /// Between hosts 1 and 2 of three: each frame takes so long, and every `loses`th is lost (0: none). `program` is this one's file. An
-    /// error says what this machine lacks.
+    /// Starts a relay between hosts 1 and 2 of three: each frame takes `delay`, and every `loses`th is lost (0: none). `program` is ours.
+    /// An error says what this machine lacks.
     pub fn begin(networks: &Networks, program: &Path, delay: Duration, loses: u32) -> Result<Relay, String> {
         for host in 1..=3 {
             // Room for the frames in datagrams.

@@ -59,7 +59,7 @@ pub struct Side {
 #[derive(Debug, Clone, Copy)]
 pub enum Rounds {
     Fixed(u32),
-    /// Until everything is resolved at one of these numbers of rounds, or at the last; no round begins that would end later than this.
+    /// Rounds until everything is resolved at one of these numbers, or at the last; no round begins that would end later than this.
     Until {
         looks: &'static [usize],
         at_most: Duration,

@@ -124,7 +124,7 @@ fn spec(arguments: &GuestArguments) -> Result<GuestSpec, GuestError> {
     })
 }
 
-/// Beside the files of native runs, so that one device is behind both.
+/// Describes a disk beside the files of native runs, so that one device is behind both.
 fn disk_spec(Disk { size, is_qcow2, cache, iothread }: Disk) -> DiskSpec {
     let format = if is_qcow2 { DiskFormat::Qcow2 } else { DiskFormat::Raw };
     DiskSpec { directory: scratch(&Inputs::default()), size, format, cache, iothread }

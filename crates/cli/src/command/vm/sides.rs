@@ -23,7 +23,7 @@ use crate::{store, words};
 
 /// Default filters.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
-/// And this where a kernel has the module: what runs inside it, and the same in user space, bound alike.
+/// Cases added where a kernel has the module: inside it, and the same in user space, bound alike.
 const IN_KERNEL: [&str; 11] = [
     "cpu.kernel_sieve",
     "cpu.sieve@threads=1,copies=1,bind=none",
@@ -41,7 +41,7 @@ const IN_KERNEL: [&str; 11] = [
 const LEAST_TURN: Duration = Duration::from_secs(10);
 /// STREAM's three arrays take a part of this size of the smallest side's memory at most, half of what a run may fill.
 const STREAM_SHARE: u64 = 64;
-/// And of this size where the guest is emulated, which fills memory slowly.
+/// Share where the guest is emulated, which fills memory slowly.
 const EMULATED_STREAM_SHARE: u64 = 256;
 /// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
 const STREAM: &str = "memory.stream";

@@ -15,7 +15,7 @@ use super::view::View;
 /// Columns between two columns.
 const BETWEEN: usize = 2;
 const HERE: Text = term!("here");
-/// Between what stands in one row.
+/// Separator of the parts of a row.
 const AND: &str = " · ";
 
 /// A row: one constant, or two that belong together.

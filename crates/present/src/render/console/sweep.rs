@@ -26,7 +26,7 @@ const ONE_SCALE: f64 = 1e4;
 /// Mark under a point without a value.
 const NOTHING: &str = "–";
 
-/// Up to so many series have a row of intervals each.
+/// Largest number of series that have a row of intervals each.
 const SERIES_WITH_INTERVALS: usize = 4;
 
 /// A point of the swept axis.

@@ -52,7 +52,7 @@ fn unclear_under(visible: f64) -> Message {
     }
 }
 
-/// Nobody looks for a change by more than so many times.
+/// Largest factor that is shown: nobody looks for a greater change.
 const MOST_TIMES: f64 = 100.0;
 
 /// `same within 5 %`.

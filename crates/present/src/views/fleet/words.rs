@@ -196,7 +196,7 @@ pub(super) const NOT_KNOWN: Text = term!("not known", "fleet");
 /// Hosts that are named in a row.
 const FEW_NAMES: usize = 3;
 
-/// Beside which servers hosts stand.
+/// Description of the servers that hosts are compared with.
 pub(super) fn beside_usual(cases: &[CaseBesideUsual]) -> Message {
     let machine = cases.first().map(|case| case.machine.clone()).unwrap_or_default();
     say!("Beside {machine}; usual is from their 10th to their 90th percentile:")

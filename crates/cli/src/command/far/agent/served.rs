@@ -110,7 +110,7 @@ fn of_run(request: &RunRequest) -> Option<Message> {
 /// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
 /// one for each CPU of this one.
 const MOST_PARTIES: usize = 1 << 12;
-/// Nobody may be silent for longer, whatever was asked for.
+/// Longest silence that a request may ask for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
 /// Services of a peer under way.

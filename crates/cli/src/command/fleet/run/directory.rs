@@ -180,7 +180,7 @@ impl Directory {
     }
 }
 
-/// Nothing is under way any more; what was is no run.
+/// Removes the unfinished runs.
 impl Drop for Directory {
     fn drop(&mut self) {
         let _ = self.held.remove_below(UNDER_WAY);
