@@ -6,7 +6,7 @@ use hostmark_model::Message;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
     pub title: Message,
-    /// What the bars of every group are called, in their order.
+    /// Labels of the bars of every group, in order.
     pub names: Vec<String>,
     pub groups: Vec<BarGroup>,
     pub scale: Scale,

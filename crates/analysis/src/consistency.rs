@@ -1,7 +1,7 @@
-//! What in a run file cannot be true together: every number that the file's own samples and rounds let a reader recompute.
+//! Contradictions in a run file: every number that a reader can recompute from the file's own samples and rounds is checked.
 //!
-//! Derived cases and other tools' values do not keep what they were made of, nor do histograms and further quantities: of
-//! those only the bounds are checked.
+//! Derived cases and other tools' values do not keep their inputs, nor do histograms and further quantities: of those only the bounds are
+//! checked.
 
 mod samples;
 
@@ -12,19 +12,19 @@ use hostmark_stats::histogram::Percentile;
 
 use crate::format::{amount, unit_name};
 
-/// By how much two ways to the same number may differ, relative to the largest number of its sum: files hold every digit.
+/// Largest relative difference between two computations of one number; relative to the largest term, as files hold every digit.
 const ROUNDING: f64 = 1e-9;
 
-/// Something in a run file that cannot be true.
+/// Statement of a run file that cannot be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// The case; none where the run itself contradicts itself.
     pub case: Option<String>,
-    /// What does not fit what, a fragment.
+    /// Description of the contradiction, a fragment.
     pub what: Message,
 }
 
-/// What does not fit in a run: of the run itself, then the first thing of each case, in the file's order.
+/// Lists a run's contradictions: first of the run itself, then the first one of each case, in the file's order.
 pub fn contradictions(run: &Run) -> Vec<Contradiction> {
     let of_run = finished_early(run).map(|what| Contradiction { case: None, what });
     let of_cases = run.cases.iter().filter_map(|case| {
@@ -48,7 +48,7 @@ pub fn sentence(run: &Run) -> Option<Message> {
     })
 }
 
-/// What whoever is handed a report of the run must know of its file; none when everything fits.
+/// Warning for readers of a report that the run's file contradicts itself; none if it is consistent.
 pub fn warning(run: &Run) -> Option<Message> {
     let what = sentence(run)?;
     Some(say!("the file of this run contradicts itself: {what}; measure again, or restore the file"))
@@ -71,12 +71,12 @@ fn fault(what: Message) -> Option<Message> {
     Some(what)
 }
 
-/// Whether two numbers are one but for rounding; `scale` is the largest that either was made of.
+/// Tells whether two numbers are equal but for rounding; `scale` is the largest that either was made of.
 pub(crate) fn is_near(one: f64, other: f64, scale: f64) -> bool {
     (one - other).abs() <= ROUNDING * scale.abs().max(one.abs()).max(other.abs())
 }
 
-/// Whether a number lies between two others, but for rounding.
+/// Tells whether a number lies between two others, but for rounding.
 fn is_within(low: f64, number: f64, high: f64) -> bool {
     let scale = low.abs().max(high.abs());
     (low <= number || is_near(low, number, scale)) && (number <= high || is_near(number, high, scale))
@@ -113,7 +113,7 @@ fn finished_early(run: &Run) -> Option<Message> {
     fault(say!("it finished ({finished}) before it started ({started})"))
 }
 
-/// What no estimate can be, whatever its samples are.
+/// Checks an estimate for values that no samples can give.
 fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Message> {
     let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
@@ -162,7 +162,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Message> {
     fault(say!("it has {rounds} rounds and {n} samples"))
 }
 
-/// What a quiet value, a range and an interval of repetition cannot be.
+/// Checks the undisturbed value, the range and the interval of repetition of an estimate.
 fn of_leading(estimate: &Estimate) -> Option<Message> {
     let Estimate { typical, range, quiet, repetition, .. } = *estimate;
     if range.is_some_and(|[least, most]| !is_within(least, typical, most)) {

@@ -18,9 +18,9 @@ pub const MOST_FINDINGS: usize = 3;
 #[derive(Debug)]
 pub struct Constant {
     pub(crate) name: Text,
-    /// What its row of the first screen is called.
+    /// Label in its row of the first screen.
     pub row: Text,
-    /// Where it lies: the first of these that was measured.
+    /// Cases that hold the constant; the first that was measured counts.
     places: &'static [ConstantCase],
 }
 
@@ -36,10 +36,10 @@ struct ConstantCase {
 pub struct ConstantGroup {
     pub name: Text,
     pub constants: &'static [Constant],
-    /// What the rows of the first screen are called that hold two of them, the first two, the next two, and so on; none where each
-    /// always has its own.
+    /// Labels of rows of the first screen that hold two constants each (the first two, the next two, …); none where each always has its own
+    /// row.
     pub pairs: &'static [Text],
-    /// How scarce lines must be for that.
+    /// Scarcity of lines from which on two constants share a row.
     pub paired_from: Scarcity,
 }
 
@@ -198,7 +198,7 @@ pub static LINES: &[ConstantGroup] = &[
 /// A case in which a constant may lie.
 #[derive(Debug, Clone, Copy)]
 pub struct OfConstant {
-    /// What the constant is called by itself; none of a further quantity of the case.
+    /// Name of the constant; none for a further quantity of the case.
     pub name: Option<Text>,
     /// The case's probe.
     pub probe: &'static str,
@@ -217,7 +217,7 @@ pub fn cases() -> impl Iterator<Item = OfConstant> {
     constants.flat_map(move |constant| constant.places.iter().map(move |place| of_place(constant, place)))
 }
 
-/// What the constant is called that a case's value is; none where it is none.
+/// Name of the constant whose value is this case's; none if the case is no constant.
 pub fn name_of(id: &str) -> Option<Text> {
     let id: CaseId = id.parse().ok()?;
     let is_there = |place: &&ConstantCase| {
@@ -249,7 +249,7 @@ pub fn probes_of(name: &str) -> Vec<&'static str> {
 /// A constant that a run has.
 #[derive(Debug)]
 pub struct ConstantValue<'a> {
-    /// What it is called: of a percentile which one it is.
+    /// Name, of a percentile with the percentile.
     pub name: Text,
     pub row: Text,
     pub estimate: &'a Estimate,
@@ -265,20 +265,20 @@ impl ConstantValue<'_> {
         self.place.quantity
     }
 
-    /// Its case on any machine: the probe and the axes on which it is not at its default.
+    /// Id of the case on any machine: the probe and the axes that are not at their default.
     pub(crate) fn key(&self) -> String {
         let axes: Vec<String> = self.place.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         if axes.is_empty() { self.place.probe.to_owned() } else { format!("{}@{}", self.place.probe, axes.join(",")) }
     }
 
-    /// Whether an id means it on any machine.
+    /// Tells whether a case id means this constant on any machine.
     pub(crate) fn is_at(&self, id: &str) -> bool {
         let Some(id) = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok()) else { return false };
         let is_there = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
         id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
     }
 
-    /// Its value with its unit; of what the core does by itself the cycles before it.
+    /// Value with its unit; for what the core does by itself the cycles before it.
     pub fn value(&self) -> Message {
         Message::joined(self.cycles().into_iter().chain([self.plain_value()]), " · ")
     }
@@ -287,26 +287,26 @@ impl ConstantValue<'_> {
         amount(self.estimate.value(), self.unit)
     }
 
-    /// Its value in cycles of the core, by whichever estimator leads; none where the clock was not known.
+    /// Estimate in core cycles, by whichever estimator leads; none where the clock was not known.
     pub(crate) fn in_core_cycles(&self) -> Option<Cow<'_, Estimate>> {
         self.case.measured().filter(|_| self.quantity().is_empty())?.companion(Measured::CYCLES)
     }
 
-    /// Its cycles, of what the core does by itself.
+    /// Value in core cycles, where the core alone decides.
     pub fn cycles(&self) -> Option<Message> {
         let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles)?;
         Some(amount(cycles.value(), Unit::CoreCycles))
     }
 
-    /// Its value in a row, and how sure it is; of a percentile which one it is. That rounds disagree is left to a word, and what the other
-    /// estimator says to whoever has room for it.
+    /// Value in a row and its uncertainty, of a percentile with the percentile. Disagreement of rounds is only a word; the other estimator
+    /// is named if `with_other`.
     pub fn in_row(&self, run: &Run, with_other: bool) -> Message {
         let which = Percentile::of_name(self.place.quantity).map_or("", |_| self.place.quantity);
         followed(Message::joined([which.into(), self.plain_value()], " "), self.sureness(run, with_other, false))
     }
 
-    /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
-    /// that do not agree; and what the other estimator says, where that is something else.
+    /// Uncertainty, where it is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds that
+    /// do not agree; and the other estimator's value, where it differs.
     pub fn how_sure(&self, run: &Run) -> Option<Message> {
         self.sureness(run, true, true)
     }
@@ -337,21 +337,21 @@ pub fn followed(value: Message, sure: Option<Message>) -> Message {
     }
 }
 
-/// What stands beside a value of which nothing else tells how sure it is.
+/// Mark of a value of one round, which has no other sign of its uncertainty.
 const ONE_ROUND: Text = term!("(one round)");
 
 /// A constant that a run was to have and does not, and why.
 #[derive(Debug)]
 pub(crate) struct NotMeasured<'a> {
     pub(crate) name: Text,
-    /// As the run's file has it.
+    /// Reason in the run's file.
     pub(crate) reason: &'a Reason,
 }
 
 /// A constant of several runs.
 #[derive(Debug)]
 pub struct ConstantOfRuns<'a> {
-    /// What it is called in the first run that has it.
+    /// Name in the first run that has it.
     pub name: Text,
     pub values: Vec<Option<ConstantValue<'a>>>,
 }
@@ -367,14 +367,14 @@ impl ConstantOfRuns<'_> {
 }
 
 impl Constant {
-    /// What each of several runs has of it; none where none has any.
+    /// Values of the constant in several runs; none where no run has it.
     pub fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<ConstantOfRuns<'a>> {
         let values: Vec<Option<ConstantValue>> = runs.iter().map(|run| self.value_in(run)).collect();
         let name = values.iter().flatten().map(|constant| constant.name).next()?;
         Some(ConstantOfRuns { name, values })
     }
 
-    /// Why a run does not have it, where it was planned; none where it was measured or nobody asked for it.
+    /// Reason why a run lacks the constant although it was planned; none where it was measured or nobody asked for it.
     fn missing_in<'a>(&'static self, run: &'a Run) -> Option<NotMeasured<'a>> {
         if self.value_in(run).is_some() {
             return None;
@@ -385,7 +385,7 @@ impl Constant {
         })
     }
 
-    /// Where a run has it; none where it was not measured.
+    /// Value of the constant in a run; none where it was not measured.
     pub(crate) fn value_in<'a>(&'static self, run: &'a Run) -> Option<ConstantValue<'a>> {
         self.places.iter().find_map(|place| {
             let case = case_at(run, place.probe, place.at)?;
@@ -415,7 +415,7 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
     LINES.iter().filter_map(of_line).collect()
 }
 
-/// What is absent from them, and why: a sentence for each reason.
+/// Sentences that list the constants that are missing, one for each reason.
 pub fn not_measured(run: &Run) -> Vec<Text<String>> {
     let mut by_reason: Vec<(&Reason, Vec<[Text; 2]>)> = Vec::new();
     let of_line = |line: &'static ConstantGroup| line.constants.iter().map(move |constant| (line.name, constant));

@@ -5,7 +5,7 @@ use hostmark_model::{CaseRecord, Estimate, Params, Run};
 /// A measured point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint<'a> {
-    /// Where it stands on the axis.
+    /// Position on the axis.
     pub at: u64,
     /// The case that measured it.
     pub case: &'a CaseRecord,
@@ -13,8 +13,7 @@ pub struct CurvePoint<'a> {
 }
 
 impl CurvePoint<'_> {
-    /// Whether this value is over `by` times another, and no part of their intervals says otherwise. Values without an
-    /// interval prove nothing.
+    /// Tells whether this value is over `by` times another and their intervals do not overlap. Values without an interval prove nothing.
     pub fn is_above(&self, other: &CurvePoint, by: f64) -> bool {
         let is_apart = matches!((self.estimate.interval(), other.estimate.interval()), (Some((low, _)), Some((_, high))) if low > high);
         is_apart && self.estimate.value() > by * other.estimate.value()

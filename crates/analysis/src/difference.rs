@@ -1,4 +1,4 @@
-//! How far two sides' runs of a case lie apart, and how far that may be off: what comparisons and overhead have in common.
+//! Difference between two sides' runs of a case, and its error: shared by comparisons and overhead.
 
 use hostmark_model::{CaseRecord, Measured};
 use hostmark_stats::compare::Difference;
@@ -25,15 +25,15 @@ pub(crate) fn between(base: &[f64], new: &[f64], variance: f64, freedom: f64) ->
     Some(Difference { logarithm, error: (variance * sides).sqrt(), freedom })
 }
 
-/// What groups of runs tell of how much runs differ, each group about its own mean and drawn towards `prior`; none where they are too
-/// few.
+/// Standard deviation between runs, estimated from groups of runs, each about its own mean, and drawn towards `prior`; none where there are
+/// too few.
 pub(crate) fn estimated_deviation<Group: AsRef<[f64]>>(groups: &[Group], prior: Deviation) -> Option<Deviation> {
     let freedom: usize = groups.iter().map(|group| group.as_ref().len().saturating_sub(1)).sum();
     Deviation::drawn(groups, prior).filter(|_| freedom >= LEAST_FREEDOM)
 }
 
-/// What the values of some runs of a case are assumed to differ by, as a standard deviation of their logarithms, and the variance of one
-/// run's as its own rounds tell it. `assumed` is of a case, `least` and `own_error` are of a run. `None` where none of them measured it.
+/// Assumed standard deviation between runs of a case, on logarithms, and the variance of one run by its own rounds. `assumed` is of a case,
+/// `least` and `own_error` are of a run. `None` where no run measured the case.
 pub(crate) fn scatter<'a>(
     records: impl Iterator<Item = &'a CaseRecord>,
     assumed: impl Fn(&CaseRecord) -> f64,

@@ -1,4 +1,4 @@
-//! How long a run took.
+//! Duration of a run, as text.
 
 use hostmark_model::Run;
 use hostmark_model::timestamp::Timestamp;

@@ -13,7 +13,7 @@ const DIGITS: usize = 12;
 /// Facts of a kind that are shown at most: a file may have any number.
 const MOST: usize = 12;
 
-/// What is shown of it: a label and what it says. `all` adds command lines and whole digests.
+/// Facts about a guest, each a label and its value. `all` adds command lines and whole digests.
 pub fn facts(guest: &Guest, all: bool) -> Vec<(Text, Message)> {
     let mut facts: Vec<(Text, Message)> = Vec::new();
     let mut add = |label: Text, says: Message| {
@@ -45,13 +45,13 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Text, Message)> {
     facts
 }
 
-/// What a reader must know before any figure of the run.
+/// Warning that readers need before any figure of the run.
 pub fn warning(run: &Run) -> Option<Text> {
     const EMULATED: Text = term!("measured under QEMU's software emulation: the figures tell nothing about KVM");
     run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then_some(EMULATED)
 }
 
-/// How often a guest left guest mode, the most frequent reasons first, with each one's share.
+/// Number of VM exits, and the reasons with their shares, the most frequent first.
 pub(crate) fn exits(all: &BTreeMap<String, u64>) -> (u64, Vec<(&str, u64)>) {
     // KVM counts all of them too, and among its reasons other events.
     const ALL: &str = "exits";

@@ -1,5 +1,4 @@
-//! What a run's cases are called: probes by their titles, points by their axes. For the
-//! console, the page and comparisons.
+//! Labels of a run's cases: titles of probes, and points by their axes. For the console, the page and comparisons.
 
 use std::collections::HashMap;
 
@@ -38,7 +37,7 @@ impl<'a> Labels<'a> {
         Labels { probes }
     }
 
-    /// Those of a probe, which the run need not know.
+    /// Labels of a probe, which the run need not know.
     pub fn probe<'b>(&self, id: &'b str) -> ProbeLabels<'b>
     where
         'a: 'b,
@@ -62,7 +61,7 @@ pub struct ProbeLabels<'a> {
 }
 
 impl<'a> ProbeLabels<'a> {
-    /// Those of a probe of which several runs tell.
+    /// Labels of a probe that is in several runs.
     pub fn new(id: &'a str, info: Option<&'a ProbeInfo>, first: Option<&'a Params>) -> ProbeLabels<'a> {
         ProbeLabels { id, info, first }
     }
@@ -71,7 +70,7 @@ impl<'a> ProbeLabels<'a> {
         ProbeLabels { id, info: None, first: None }
     }
 
-    /// What the run says of it; a file may lack it.
+    /// Description of the probe in the run; a file may lack it.
     pub fn info(&self) -> Option<&'a ProbeInfo> {
         self.info
     }
@@ -84,7 +83,7 @@ impl<'a> ProbeLabels<'a> {
         self.axis(axis).map_or(AxisKind::Choice, |axis| axis.kind)
     }
 
-    /// Whether the values of an axis are numbers, and so have an order of their own.
+    /// Tells whether the values of an axis are numbers, and so have an order.
     pub fn is_numeric(&self, axis: &str) -> bool {
         matches!(self.kind(axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
     }
@@ -101,7 +100,7 @@ impl<'a> ProbeLabels<'a> {
         points.filter(|(axis, at)| self.default_of(axis) != Some(at)).collect()
     }
 
-    /// Its title, with points behind it: `memory read, kernel nt`.
+    /// Title, with points behind it: `memory read, kernel nt`.
     pub fn title(&self, points: &[Point]) -> Message {
         let title = self.info.map_or_else(|| self.id.into(), |info| Message::from(&info.title));
         Message::joined([title, self.points(points)], COMMA)
@@ -133,7 +132,7 @@ impl<'a> ProbeLabels<'a> {
     }
 }
 
-/// What an axis is called: in English as in case ids.
+/// Name of an axis: in English as in case ids.
 pub fn axis_name(axis: &str) -> Message {
     let chinese = AXES.iter().find(|(name, _)| *name == axis).map_or(axis, |(_, chinese)| chinese);
     Text { en: axis, zh: chinese }.into()

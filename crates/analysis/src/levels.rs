@@ -12,7 +12,7 @@ pub const HIERARCHY: &str = "memory.hierarchy";
 /// A level of the memory hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
-    /// Its value on the axis `level`.
+    /// Value of the axis `level`.
     pub key: &'static str,
     pub name: &'static str,
     /// The kernel's number of the cache; none for memory.
@@ -44,7 +44,7 @@ impl Level {
         run.cases.iter().find(|case| case.probe == HIERARCHY && case.params.get("level") == Some(self.key))
     }
 
-    /// What was proven about its size, bytes; none where nothing was.
+    /// Bounds of the level's size that were proven, bytes; none where nothing was.
     pub fn bracket(self, run: &Run) -> Option<Bracket> {
         bracket_of(self.case(run)?)
     }
@@ -53,7 +53,7 @@ impl Level {
         self.case(run).is_some_and(|case| case.measured().is_some())
     }
 
-    /// Whether the cache may hold less, and whether it may hold more, than the host reports of it; `is_last` of those reported.
+    /// Tells whether the cache may hold less, and whether it may hold more, than the host reports; `is_last` of the reported caches.
     fn may_differ(self, run: &Run, is_last: bool) -> (bool, bool) {
         let Some(reported) = self.reported(run).map(|cache| cache.size_bytes as f64) else { return (true, true) };
         if self.is_found(run) {
@@ -81,7 +81,7 @@ impl Level {
     }
 }
 
-/// What was proven about the size of the level of a case, bytes; none where nothing was.
+/// Bounds of the size of a case's level that were proven, bytes; none where nothing was.
 pub fn bracket_of(case: &CaseRecord) -> Option<Bracket> {
     let also = &case.measured()?.also;
     let bytes = |name| also.get(name).map(|also| also.estimate.value()).filter(|bytes| *bytes > 0.0);
@@ -89,7 +89,7 @@ pub fn bracket_of(case: &CaseRecord) -> Option<Bracket> {
     (bracket != Bracket::default()).then_some(bracket)
 }
 
-/// What a plateau is called that nothing tells the name of.
+/// Name of a plateau that could not be identified.
 pub const UNNAMED: Text = term!("unnamed");
 
 /// The plateaus of the curve that have no name, fastest first.
@@ -99,7 +99,7 @@ pub fn unnamed(run: &Run) -> impl Iterator<Item = &CaseRecord> {
     })
 }
 
-/// Whether a value of the axis `level` is that of a plateau without a name.
+/// Tells whether a value of the axis `level` is a plateau without a name.
 pub fn is_unnamed(key: &str) -> bool {
     key.starts_with("plateau")
 }
@@ -130,7 +130,7 @@ pub fn last_cache_size(run: &Run) -> Option<f64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     In(&'static Level),
-    /// Between two levels, in a plateau without a name, or in what only a hypervisor tells of.
+    /// Place between two levels, in a plateau without a name, or in a cache that only a hypervisor reports.
     Uncertain,
 }
 
@@ -147,8 +147,8 @@ impl Location {
     }
 }
 
-/// Where a buffer of `bytes` lies, by the levels that were found, and where none was looked for by what the host reports; none
-/// where it reports no cache either.
+/// Level that holds a buffer of `bytes`: by the levels that were found, or if none was searched by the host's report; none where that has
+/// no cache either.
 pub fn place_of_size(run: &Run, bytes: f64) -> Option<Location> {
     let is_searched = LEVELS.iter().any(|level| level.is_found(run));
     let reported: Vec<(&Level, f64)> =
@@ -208,8 +208,8 @@ pub fn level_of_lines(run: &Run, bytes: u64, stride: u64) -> Option<&'static Lev
     if known.is_empty() { None } else { LEVELS.last().filter(|_| !may_lie_before) }
 }
 
-/// Whether a cache holds every line of the walk. Of a cache whose ways are not told nothing is known; a stride that is no
-/// whole number of lines has no period that this could count by.
+/// Tells whether a cache holds every line of the walk; none if its associativity is unknown, or if the stride is no whole number of lines
+/// and has no period to count by.
 fn holds(cache: &CacheFact, bytes: u64, stride: u64) -> Option<bool> {
     let line = cache.line_bytes.filter(|line| *line > 0)?;
     let ways = cache.ways.map(u64::from).filter(|ways| *ways > 0)?;

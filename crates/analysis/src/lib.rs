@@ -1,7 +1,7 @@
-//! What does a run mean? Comparison, findings, overhead, fleets, trust: values and sentences, from run files alone.
+//! Analysis of run files alone: comparison, findings, overhead, fleets, trust; gives values and sentences.
 #![forbid(unsafe_code)]
 
-/// What the build script makes of the text files beside the code, and the macro `term!` of `terms.md`.
+/// Code that the build script generates from the text files beside the code, and the macro `term!` of `terms.md`.
 #[macro_use]
 mod texts {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"));

@@ -1,4 +1,4 @@
-//! What others on the same physical machine must take before it is said.
+//! Share that others on the same physical machine must take before it is reported.
 
 use hostmark_model::{CaseRecord, RoundRecord, Run};
 
@@ -17,13 +17,13 @@ pub(crate) fn slowed(run: &Run) -> Option<(f64, f64)> {
     apart(looks_ns, memory_ns(run).unwrap_or(f64::INFINITY))
 }
 
-/// What a load from memory took in this run, at most.
+/// Slowest load from memory of this run, ns.
 fn memory_ns(run: &Run) -> Option<f64> {
     let loads = run.cases.iter().filter(|case| case.probe == LATENCY).filter_map(CaseRecord::measured);
     loads.map(|measured| measured.estimate.value()).max_by(f64::total_cmp)
 }
 
-/// What takes longer than a load from memory itself was held up by something else, and is no look at a cache.
+/// Fastest and slowest probe of the cache, ns, where they differ; probes slower than a load from memory were held up by something else.
 fn apart(looks_ns: &[f64], memory_ns: f64) -> Option<(f64, f64)> {
     let looks: Vec<f64> = looks_ns.iter().copied().filter(|ns| *ns > 0.0 && *ns <= memory_ns).collect();
     let (fastest, slowest) =

@@ -11,13 +11,13 @@ pub struct Table {
     pub title: Message,
     pub columns: Vec<Message>,
     pub rows: Vec<Row>,
-    /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
+    /// Reasons why cells have no value, where they take more than a few words; cells refer to them by number.
     pub notes: Vec<Message>,
-    /// What is said of rows, which it names, instead of in their labels and cells.
+    /// Remarks about rows, below the table instead of in the rows' labels and cells.
     pub remarks: Vec<RowsRemark>,
 }
 
-/// Something to know of some rows of a table.
+/// Remark on some rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRemark {
     what: Message,
@@ -25,7 +25,7 @@ pub struct RowsRemark {
 }
 
 impl RowsRemark {
-    /// As it stands below the table.
+    /// Text below the table.
     pub fn text(&self) -> Message {
         let rows = Message::joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
         let rows = match self.rows.len().saturating_sub(MOST_NAMED) {
@@ -83,7 +83,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it is the head of the rows below it.
+    /// Tells whether it is the heading of the rows below it.
     pub fn is_head(&self) -> bool {
         self.cells.is_empty()
     }

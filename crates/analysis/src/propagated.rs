@@ -8,14 +8,14 @@ pub(crate) struct Propagated {
     pub(crate) interval: Option<(f64, f64)>,
 }
 
-/// What is used to learn whether a number without an interval matters.
+/// Factor that tests whether a number without an interval matters.
 const NUDGE: f64 = 1.01;
 
-/// What `make` gives of `values`, each with its interval; none where it gives nothing of them.
+/// Result of `make` for `values` with the interval that theirs cause; none where `make` gives nothing.
 ///
-/// Each value in turn is moved to both ends of its interval while the others stay. The steps that the result makes are those
-/// of independent errors: they add up as the root of their squares, downwards and upwards apart. A value that stands in both
-/// parts of a quotient moves both at once, so that it does not count twice.
+/// Each value in turn is moved to both ends of its interval while the others stay. The steps that the result makes are those of independent
+/// errors: they add up as the root of their squares, downwards and upwards apart. A value that stands in both parts of a quotient moves
+/// both at once, so that it does not count twice.
 pub(crate) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {
     let make = |values: &[f64]| make(values).filter(|made| made.is_finite());
     let mut at: Vec<f64> = values.iter().map(|(median, _)| *median).collect();

@@ -80,7 +80,7 @@ const REVEALING: &[&str] = &[
 /// Files that every Linux has.
 const COMMON_PATHS: &[&str] =
     &["/proc", "/sys", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev/shm", "/dev/pts", "/tmp", "/run"];
-/// Of these what lies below is somebody's.
+/// Public directories whose content may name somebody.
 const EMPTY: &[&str] = &["/tmp", "/run", "/dev/shm", "/usr/local", "/sys/fs/cgroup"];
 /// Names that many hosts have: they name none, and are words of our texts.
 const COMMON_NAMES: &[&str] = &[
@@ -98,7 +98,7 @@ const COMMON_NAMES: &[&str] = &[
 ];
 /// Texts of these are read as they stand: numbers of versions look like addresses.
 const VERSIONS: &[&str] = &["version", "bios_version", "microcode", "module_version", "schema", "digest", "target"];
-/// What stands for what somebody typed.
+/// Replacement of text that somebody typed.
 const GONE: &str = "redacted";
 
 /// Replaces what names hosts, people and places in these runs.
@@ -140,7 +140,7 @@ fn differing(at: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Whether a text is what stands for a name: `host-1`.
+/// Tells whether a text is a placeholder of a name: `host-1`.
 fn is_placeholder(text: &str, kind: &str) -> bool {
     let number = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
     number.is_some_and(|number| number.parse::<usize>().is_ok())
@@ -149,13 +149,13 @@ fn is_placeholder(text: &str, kind: &str) -> bool {
 /// The names that are replaced; the placeholder has the number of a name.
 #[derive(Debug, Default)]
 struct RedactedNames {
-    /// Whether placeholders stay as they are. Else they are names like others: a host may be called `host-1`.
+    /// True where placeholders stay as they are. Else they are names like others: a host may be called `host-1`.
     keeps_placeholders: bool,
     hosts: Vec<String>,
     users: Vec<String>,
     paths: HashMap<String, usize>,
     addresses: Vec<IpAddr>,
-    /// Of what else is called as somebody likes, by its kind: runs, series, interfaces, disks, processes.
+    /// Other private names by kind: runs, series, interfaces, disks, processes.
     others: Vec<(&'static str, String)>,
     /// Releases of kernels, and what is left of them.
     releases: Vec<(String, String)>,
@@ -201,7 +201,7 @@ impl RedactedNames {
         of_people.for_each(|text| processes(text).for_each(|(name, _)| drop(self.other("process", name))));
     }
 
-    /// What stands for a name of this kind.
+    /// Placeholder of a name of this kind.
     fn other(&mut self, kind: &'static str, name: &str) -> String {
         if self.keeps_placeholders && is_placeholder(name, kind) {
             return name.to_owned();
@@ -349,7 +349,7 @@ impl RedactedNames {
         }
     }
 
-    /// What a directory lies on: a filesystem, a device as the kernel calls it, with its kind behind it, or somebody's name.
+    /// Redacted layer of a directory: a filesystem, or a device with its kind behind it. Kernel names stay, private ones do not.
     fn layer(&mut self, layer: &str) -> String {
         let (name, kind) = match layer.rsplit_once(" (") {
             Some((name, kind)) if LAYERS.contains(&kind.trim_end_matches([')', '0', '1', '4', '5', '6'])) => {
@@ -473,7 +473,7 @@ impl RedactedNames {
     }
 }
 
-/// Whether an address is somebody's: not that of the machine to itself, and not that of all.
+/// Tells whether an address may identify somebody: neither loopback nor unspecified.
 fn is_of_somebody(ip: IpAddr) -> bool {
     !ip.is_loopback() && !ip.is_unspecified()
 }
@@ -496,7 +496,7 @@ fn processes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Whether a name cannot be a word or a number of our texts: such a one goes from its own field and its own sentence alone.
+/// Tells whether a name cannot be a word or a number of our texts; other names are replaced only in their own field and sentence.
 fn is_distinctive(name: &str) -> bool {
     name.len() >= 4 && name.contains(char::is_alphabetic) && name.contains(|c: char| !c.is_alphabetic())
 }

@@ -1,4 +1,4 @@
-//! What of a text is a name, and what only looks like one.
+//! Tests that names in a text are recognized, and words that look like names are not.
 
 use hostmark_model::{Message, MessageArgument, Reason, ReasonCode};
 

@@ -1,5 +1,5 @@
-//! Where another run's values are to be expected: this run's intervals, widened by what runs on this host differ by, or where these are
-//! too few, by what the run's own rounds disagree by.
+//! Prediction of another run's values: this run's intervals, widened by the spread of runs on this host, or where these are too few, by the
+//! spread of the run's own rounds.
 
 mod assumed;
 
@@ -13,19 +13,18 @@ use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
 
-/// What the values of runs are assumed to differ by, as the standard deviation of their logarithms: the quiet ones of a case, or its
-/// typical ones.
+/// Assumed standard deviation between runs, on logarithms: of the undisturbed values of a case, or of its typical ones.
 pub(crate) fn assumed_deviation(case: &CaseRecord, is_quiet: bool) -> f64 {
     let estimate = case.measured().map(|measured| &measured.estimate).filter(|_| is_quiet);
     assumed::deviation(case, estimate)
 }
 
-/// What all cases of a group together are assumed to differ by between runs.
+/// Assumed deviation between runs that all cases of a group share.
 pub(crate) fn assumed_shift(group: &str) -> f64 {
     assumed::shift(group)
 }
 
-/// What is expected of another run apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
+/// Companions that are predicted apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
 const EACH: [&str; 2] = ["", Measured::CYCLES];
 
 fn quantity<'a>(measured: &'a Measured, name: &str) -> Option<&'a Estimate> {
@@ -36,7 +35,7 @@ fn quantity<'a>(measured: &'a Measured, name: &str) -> Option<&'a Estimate> {
     measured.also.get(name).map(|also| &also.estimate).filter(|estimate| is_of_core(estimate))
 }
 
-/// What earlier runs of the same host found: each case's leading values.
+/// Leading values of each case in earlier runs of the same host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Earlier {
     values: HashMap<(String, &'static str), Vec<f64>>,
@@ -44,8 +43,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Those of `runs` that were measured on the host of `run` in the same profile and time, and ended as planned. The run itself is none of
-    /// them.
+    /// Collects the runs on the host of `run` in the same profile and time that ended as planned. The run itself is left out.
     pub fn of(run: &Run, runs: impl IntoIterator<Item = impl Borrow<Run>>) -> Earlier {
         let mut earlier = Earlier::default();
         let revisions = revisions(run);
@@ -137,16 +135,16 @@ pub fn keep(run: &mut Run, stored: &Run) {
     repeat(run);
 }
 
-/// Whether it is what the core does by itself.
+/// Tells whether the value is limited by the core alone.
 pub(crate) fn is_of_core(estimate: &Estimate) -> bool {
     estimate.leading_quiet().is_some()
 }
 
-/// What a run alone tells of how far runs lie apart.
+/// Spread between runs as estimated from one run.
 struct OfOneRun {
     /// The half-widths of its intervals: of its values, and of the same in cycles.
     halves: [HalfWidths; 2],
-    /// Of the clocks at which quiet values are told.
+    /// Deviation of the clocks at which undisturbed values are reported.
     clock: f64,
 }
 
@@ -164,7 +162,7 @@ impl OfOneRun {
         OfOneRun { halves, clock: clock_deviation(run) }
     }
 
-    /// By what runs differ in such a case. What is told at a clock differs by that clock too.
+    /// Deviation between runs of a case. Values reported at a clock differ by that clock too.
     fn deviation(&self, case: &CaseRecord, name: &str, estimate: &Estimate) -> Deviation {
         let half = half_width(estimate).unwrap_or(0.0);
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
@@ -173,8 +171,8 @@ impl OfOneRun {
     }
 }
 
-/// Of the clocks of a case's rounds, on logarithms, as the root mean square over the cases told at one: what moves a clock lasts longer
-/// than a round, so that another run's median clock differs by about as much.
+/// Deviation of a case's clock over its rounds, on logarithms, as the root mean square over the cases reported at a clock: it changes
+/// slower than rounds pass, so another run's median clock differs by about as much.
 pub(crate) fn clock_deviation(run: &Run) -> f64 {
     let variance = |case: &CaseRecord| {
         let measured = case.measured()?;
@@ -233,8 +231,8 @@ fn half_width(estimate: &Estimate) -> Option<f64> {
     sides(estimate).map(|(down, up)| (down + up) / 2.0)
 }
 
-/// How far this run's interval reaches to either side, on logarithms; none of what rounds voted on, of what has none, and of what is
-/// not above zero.
+/// Distance of this run's interval to either side, on logarithms; none for votes of rounds, for values without an interval or not above
+/// zero.
 fn sides(estimate: &Estimate) -> Option<(f64, f64)> {
     let ((low, high), value) = (estimate.of_this_run()?, estimate.value());
     let is_usable = estimate.agreement.is_none() && value > 0.0 && low > 0.0 && high.is_finite();

@@ -1,4 +1,4 @@
-//! What another run is expected to find.
+//! Tests of the prediction of another run.
 
 use super::*;
 use hostmark_model::{Also, Bounds, Leading, Noise, Quiet};

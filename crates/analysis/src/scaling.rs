@@ -1,4 +1,4 @@
-//! How the work of several CPUs grows with their number, as processes and as threads of one process, and by which law.
+//! Growth of the work of several CPUs with their number, as processes and as threads of one process, and its law.
 
 use hostmark_model::{Better, Leading, Message, Run};
 use hostmark_say::say;
@@ -34,15 +34,15 @@ pub enum Parties {
     Requests,
 }
 
-/// How one work grows with the number of CPUs.
+/// Growth of one workload with the number of CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     /// The probe, and the operation where it has several.
     pub source: String,
     pub parties: Parties,
-    /// In times of what one alone does, by ascending number.
+    /// Throughput in multiples of one CPU's, by ascending number.
     pub points: Vec<Point>,
-    /// How they grow, where there are enough.
+    /// Law of growth, where there are enough points.
     pub growth: Option<Growth>,
     /// The physical cores among the usable CPUs, where they count.
     pub cores: Option<f64>,
@@ -93,7 +93,7 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
     all
 }
 
-/// What scales is typical: a quiet value of one alone has no like among several.
+/// Typical value, as an undisturbed value of one CPU has no like among several.
 fn typical(point: &CurvePoint) -> f64 {
     point.estimate.by(Leading::Typical).map_or(f64::NAN, |stated| stated.value)
 }
@@ -121,7 +121,7 @@ impl Scaling {
         Scaling { source, parties, points, growth, cores, slows }
     }
 
-    /// Whether so many numbers of CPUs were measured that a law can be told.
+    /// Tells whether enough numbers of CPUs were measured to fit a law.
     pub fn is_enough(&self) -> bool {
         self.points.len() >= LEAST_POINTS
     }
@@ -167,7 +167,7 @@ impl Scaling {
 }
 
 impl Scaling {
-    /// Up to which number each does the same.
+    /// Describes the number of CPUs up to which each does the same.
     fn linear(&self, linear: Linear) -> Message {
         let Linear { from, to, each } = linear;
         let times = self.points.iter().find(|point| point.parties == to).map_or(0.0, |point| point.throughput);
@@ -181,12 +181,12 @@ impl Scaling {
         }
     }
 
-    /// Whether so many are all cores, and further ones their second threads.
+    /// Tells whether this number is all cores, and further ones their second hardware threads.
     fn are_cores(&self, parties: f64) -> bool {
         self.cores == Some(parties) && self.points.iter().any(|point| point.parties > parties)
     }
 
-    /// What the most up to the knee do, where they are no longer linear.
+    /// Describes the throughput up to the knee, where it is no longer linear.
     fn bend(&self, linear: Option<Linear>, knee: Option<Knee>) -> Option<Message> {
         let last = self.points.iter().rfind(|point| knee.is_none_or(|knee| point.parties <= knee.at))?;
         let (most, times, each) = (last.parties, number(last.throughput), percent_number(last.each()));
@@ -220,7 +220,7 @@ impl Scaling {
         }
     }
 
-    /// What those beyond a knee add.
+    /// Describes the gain beyond a knee.
     fn beyond(&self, knee: Knee) -> Message {
         let (last, first) = (self.points[self.points.len() - 1], self.points[0].throughput);
         let (at, gain, most, times) = (knee.at, percent_number(knee.gain.abs()), last.parties, number(last.throughput));

@@ -10,7 +10,7 @@ const NOTE: &str = "times_caches";
 const HALF: &str = "half";
 const FASTER: f64 = 1.03;
 
-/// How short the arrays were; none where they were long enough.
+/// Remark that arrays were too short; none where they were long enough.
 pub fn short_arrays(measured: &Measured) -> Option<Message> {
     if let Some(times) = measured.notes.get(NOTE).filter(|times| times.parse::<f64>().is_ok()) {
         return Some(say!("arrays of {times} × the last-level caches, under the rule's 4: caches hold part of them"));

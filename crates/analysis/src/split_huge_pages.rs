@@ -33,7 +33,7 @@ pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Message> {
     Some(say!("the hypervisor backs huge pages with {page} ones: page walks are in it"))
 }
 
-/// Whether a value is one of memory in huge pages, as far as the levels that were found tell.
+/// Tells whether a value is one of memory in huge pages, as far as the levels that were found say.
 fn is_of_memory(run: &Run, case: &CaseRecord) -> bool {
     let at = |axis: &str| case.params.get(axis);
     if case.measured().is_none() || at("page").is_some_and(|page| page != "pmd") {

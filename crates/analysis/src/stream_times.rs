@@ -1,5 +1,5 @@
-//! What STREAM tells of a kernel: the rate of its best pass, and the times of all, from the rates of memory.stream or from
-//! what STREAM itself printed.
+//! STREAM's figures of a kernel: the rate of its best pass, and the times of all, from the rates of memory.stream or from STREAM's own
+//! output.
 
 use hostmark_model::imported::stream as imported;
 use hostmark_model::{CaseRecord, Measured};
@@ -26,7 +26,7 @@ impl Times {
         Times::of_first(measured, bytes_per_element, usize::MAX)
     }
 
-    /// Those of so many passes, the first ones; of what STREAM printed of all.
+    /// Times of the first `passes` passes; of STREAM's own output, of all.
     fn of_first(measured: &Measured, bytes_per_element: f64, passes: usize) -> Option<Times> {
         if let [Some(mean), Some(least), Some(greatest)] = imported::TIMES.map(|name| measured.also.get(name)) {
             // Of several outputs of STREAM the best of each.
@@ -54,7 +54,7 @@ fn rates(measured: &Measured) -> impl Iterator<Item = f64> {
     measured.samples.iter().flatten().copied().filter(|rate| *rate > 0.0)
 }
 
-/// How many passes a case has; none where that is not in its samples.
+/// Number of passes of a case; none where its samples do not say.
 pub fn passes(measured: &Measured) -> Option<usize> {
     let is_imported = imported::TIMES.iter().all(|name| measured.also.contains_key(*name));
     (!is_imported).then(|| rates(measured).count())

@@ -1,4 +1,4 @@
-//! What a run must be to be taken in as a reference: redacted, checked on its host, repeated, and one that its own samples bear out.
+//! Requirements of a run that becomes a reference: redacted, checked on its host, repeated, and consistent with its own samples.
 
 use hostmark_model::{Grade, Message, Run, SelfChecked, Text};
 use hostmark_say::say;
@@ -7,14 +7,14 @@ use crate::consistency;
 use crate::redact::unredacted;
 use crate::trust::{trust, with_self_check};
 
-/// So many runs of the host a reference stands on, the one that is sent in among them: five values have an interval.
+/// Least number of runs of the host behind a reference, the submitted one among them: five values have an interval.
 pub const LEAST_RUNS: u32 = 5;
 /// A worse grade says that another run's values may lie a quarter away.
 const WORST: Grade = Grade::B;
 /// Fields that are named of those that are not redacted.
 const MOST_FIELDS: usize = 3;
 
-/// Why a run cannot be a reference: the first thing that is wrong, and what to do. None where it can.
+/// Reason why a run cannot be a reference: the first fault, and what to do. None where it can.
 pub fn refusal(run: &Run) -> Option<Message> {
     // What was cut short has another grade, and is no forgery.
     not_of_hostmark(run)

@@ -1,4 +1,4 @@
-//! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
+//! Trust in a run: the fraction within which the next run's values are expected, as a grade with its reasons.
 
 use hostmark_model::{
     CaseRecord, Doubt, Estimate, FlagKind, Grade, Lang, Message, Repetition, Run, SelfChecked, Text, Trust,
@@ -16,7 +16,7 @@ use crate::neighbours::{SHARED, of_rounds, slowed};
 use crate::repetition::is_of_core;
 use crate::words;
 
-/// So many of a run's values are to lie within what is promised.
+/// Share of a run's values that lie within the promised fraction.
 const PROMISED: f64 = 0.9;
 /// Within what fraction, for an A, a B, a C and a D.
 const WITHIN_A: f64 = 0.05;
@@ -114,20 +114,20 @@ fn others(run: &Run) -> f64 {
     of_rounds(run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds)).unwrap_or(0.0)
 }
 
-/// Who brought a doubt about. What a reader can end comes first, and what is merely seen of a cause last.
+/// Origin of a doubt. Those that a reader can remove come first, mere observations last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DoubtSource {
-    /// How the run was asked for, or ended.
+    /// Options of the run, or its end.
     Run,
     /// This system: its processes, its quotas, its settings.
     System,
-    /// Whoever else the hardware serves.
+    /// Other users of the same hardware.
     Neighbours,
     /// Values that disagree, whatever the cause.
     Unknown,
 }
 
-/// What makes it less trustworthy, in which others had this share of the CPUs' time: by its cause, and the worst of each first.
+/// Doubts about the run, in which others had this share of the CPUs' time: by their cause, and the worst of each first.
 fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let mut all: Vec<(DoubtSource, f64, Doubt)> = Vec::new();
     let mut doubt = |cause: DoubtSource, weight: f64, text: Message, cure: Text| {
@@ -259,7 +259,7 @@ fn has_passed(trust: &Trust) -> bool {
     trust.self_check.as_ref().is_some_and(SelfChecked::has_passed)
 }
 
-/// What the grade stands on, and what checked the values on this host.
+/// Basis of the grade, and the self-check on this host.
 fn by(trust: &Trust) -> Message {
     let by = by_runs(trust);
     match trust.self_check.as_ref().filter(|checked| checked.has_passed()) {
@@ -283,7 +283,7 @@ fn graded(trust: &Trust, by: Message) -> Text<String> {
     Text { en: line(Lang::En), zh: line(Lang::Zh) }
 }
 
-/// What the grade promises, and on what ground.
+/// Promise of the grade, with its basis.
 fn promised(trust: &Trust, by: Message) -> Message {
     let Some(within) = trust.within else {
         return term!("do not use: no value has rounds enough to tell how far another run may lie").into();
@@ -317,7 +317,7 @@ fn promised(trust: &Trust, by: Message) -> Message {
     say!("{good_for}: {near}; {by}")
 }
 
-/// What the grade promises, without the grade.
+/// Promise of the grade, without the grade.
 pub fn promise(trust: &Trust) -> Text<String> {
     words(promised(trust, by(trust)))
 }

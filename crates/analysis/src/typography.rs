@@ -19,7 +19,7 @@ pub const SEMICOLON: Text = term!("; ");
 /// A comma as each language writes it.
 pub const COMMA: Text = term!(", ");
 
-/// What stands between a number and its sign of percent in English.
+/// Blank between a number and its percent sign in English.
 const WITH_BLANK: &str = " %";
 /// A terminal's end of a colour.
 const RESET: &str = "\u{1b}[0m";

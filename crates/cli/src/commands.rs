@@ -1,4 +1,4 @@
-//! What the program does with the words behind its name.
+//! Dispatch of the commands behind the program's name.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

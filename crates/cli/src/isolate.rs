@@ -33,13 +33,13 @@ use crate::language::{refused, said};
 use crate::signals::Requests;
 use crate::world::SinceStart;
 
-/// How long a signal may take to reach the run by itself, as one of a terminal does, before it is handed on.
+/// Time in which a signal may reach the run directly, as one of a terminal does, before it is forwarded.
 const REACHES_BOTH: Duration = Duration::from_millis(200);
-/// How long a process that was left behind, and cleans nothing up, is waited for before the kernel ends it.
+/// Time for an orphaned process that cleans nothing up, before the kernel kills it.
 const GRACE: Duration = Duration::from_secs(1);
 /// The time between two looks at those.
 const TURN: Duration = Duration::from_millis(2);
-/// What the processes that clean up are called, by the beginning of their names.
+/// Prefix of the names of processes that clean up.
 const CLEANER: &str = "hm-";
 
 /// A layer of a container, in the order in which they are entered.
@@ -52,7 +52,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// As it is typed, and as run files name it.
+    /// Name on the command line and in run files.
     pub fn name(self) -> &'static str {
         match self {
             Layer::Namespaces => "namespaces",
@@ -81,15 +81,15 @@ impl Layer {
     }
 }
 
-/// What a run within layers knows of the outside; of no layer, nothing.
+/// Links of a run within layers to the outside; none without layers.
 #[derive(Default)]
 pub struct Outside(Option<Ties>);
 
-/// What ties the run to the processes that wait for it.
+/// Links between the run and the processes that wait for it.
 struct Ties {
-    /// Where the run tells that a signal has reached it.
+    /// Pipe on which the run reports that a signal has reached it.
     signals: OwnedFd,
-    /// Where the run tells what it has made.
+    /// Pipe on which the run reports the resources that it has created.
     cleanup: Option<File>,
     /// Open for as long as the run lives.
     _alive: OwnedFd,
@@ -97,12 +97,12 @@ struct Ties {
 }
 
 impl Outside {
-    /// Where a signal that has come is told.
+    /// Pipe on which received signals are reported.
     pub fn signal_log(&self) -> Option<&OwnedFd> {
         self.0.as_ref().map(|ties| &ties.signals)
     }
 
-    /// Where what is made is told; once.
+    /// Pipe on which created resources are reported; once.
     pub fn cleanup_log(&mut self) -> Option<File> {
         self.0.as_mut()?.cleanup.take()
     }
@@ -275,7 +275,7 @@ fn keep(run: ChildId, orders: File, alive: &OwnedFd) -> i32 {
     code
 }
 
-/// Whether a process inside still cleans up.
+/// Tells whether a process inside still cleans up.
 fn is_cleaned_up() -> bool {
     let is_cleaner = |name: &str| {
         let is_other = name.parse::<u32>().is_ok_and(|number| number != std::process::id());

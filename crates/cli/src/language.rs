@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang, Message};
 use crate::world::context;
 
 thread_local! {
-    /// What the command of this thread speaks; settled before anything is parsed.
+    /// Language of this thread's command; settled before anything is parsed.
     static CURRENT: Cell<Lang> = const { Cell::new(Lang::En) };
 }
 
@@ -47,7 +47,7 @@ pub fn spoken(message: &Message) -> String {
     hostmark_analysis::spoken(message, current())
 }
 
-/// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
+/// Localized reason why a process was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
 pub fn of_launch(error: impl Into<Message>) -> String {
     reasons::localized(error, current())
 }

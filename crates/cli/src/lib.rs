@@ -1,4 +1,4 @@
-//! How does one ask? The command line: parses, calls, prints, and ends with a documented exit code.
+//! Command line: parses, calls, prints, and ends with a documented exit code.
 #![forbid(unsafe_code)]
 
 /// The texts of the help and of the settings that can be tried, made of the Markdown files beside them, and the macro `term!` of `terms.md`.

@@ -1,4 +1,4 @@
-//! What people read. Standard output and standard error may be closed or full at any time: a run goes on all the same.
+//! Output for people. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
 use std::cell::Cell;
 use std::io;
@@ -31,7 +31,7 @@ pub enum Color {
     Never,
 }
 
-/// What was asked for on the command line.
+/// Output options on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wishes {
     color: Color,
@@ -40,7 +40,7 @@ struct Wishes {
 
 thread_local! {
     static WISHES: Cell<Wishes> = Cell::default();
-    /// Whether something could not be printed that somebody wanted to have.
+    /// True where output was lost that somebody wanted to have.
     static LOST: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -48,7 +48,7 @@ fn wishes() -> Wishes {
     WISHES.get()
 }
 
-/// Nothing was asked for yet, and nothing is lost.
+/// Resets the options and the record of lost output.
 pub fn begin() {
     WISHES.take();
     LOST.take();
@@ -59,12 +59,12 @@ pub fn settle(color: Color, is_quiet: bool) {
     WISHES.set(Wishes { color, is_quiet });
 }
 
-/// Whether only results and errors are wanted.
+/// Tells whether only results and errors are wanted.
 pub fn is_quiet() -> bool {
     wishes().is_quiet
 }
 
-/// What the command ends with as far as its output goes: that is lost to anything but a reader that left.
+/// Exit code by the command's output: an error where output was lost, unless its reader left.
 pub fn exit() -> Exit {
     if LOST.get() { Exit::ResourceLost } else { Exit::Fine }
 }
@@ -89,7 +89,7 @@ pub fn print(text: &str) {
     }
 }
 
-/// What to do where a file may not be as large as it would have to be.
+/// Remedy for a limit of file sizes.
 pub fn remedy_of_size(error: &io::Error) -> Option<String> {
     let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
     is_too_large.then(|| said!("raise the limit of file sizes (ulimit -f)"))
@@ -124,21 +124,21 @@ pub fn remark(sentence: &str) {
     }
 }
 
-/// How pages look on this output.
+/// Options for pages on this output.
 pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
     let context = context();
     let out = context.output.borrow();
     RenderOptions { width: page_width(out.columns()), color: may_color(out.is_terminal()), lang, verbose }
 }
 
-/// Which characters draw: where the locale says that no others are known, those of ASCII.
+/// Characters for drawing: ASCII where the locale knows no others.
 pub fn shades() -> Shades {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|locale| !locale.is_empty());
     let is_plain = |locale: String| ["C", "POSIX"].contains(&locale.as_str());
     if locale.is_some_and(is_plain) { Shades::Ascii } else { Shades::Unicode }
 }
 
-/// How pages look where they go: in a file as on this output, with colours only where somebody insists on them.
+/// Options for pages by their destination: in a file as on this output, with colours only if they are forced.
 pub fn options_for(out: Option<&Path>, lang: Lang, verbose: bool) -> RenderOptions {
     match out {
         Some(_) => RenderOptions { color: wishes().color == Color::Always, width: page_width(None), lang, verbose },
@@ -157,7 +157,7 @@ fn variable(name: &str) -> Option<String> {
     (context().variable)(name)?.into_string().ok()
 }
 
-/// Whether a stream may be coloured.
+/// Tells whether a stream may be coloured.
 pub fn may_color(is_terminal: bool) -> bool {
     may_color_as(wishes().color, is_terminal, &variable)
 }

@@ -10,9 +10,9 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 
-/// From now on a write to a closed pipe, or past the limit of file sizes, fails with an error; by default the kernel ends the
-/// program instead, without a word. A handler that does nothing is set rather than "ignore": the kernel resets handlers
-/// when a program is executed, whereas an ignored signal stays ignored in every program that is started from here.
+/// Lets a write to a closed pipe, or past the limit of file sizes, fail with an error; by default the kernel ends the program instead,
+/// without a word. A handler that does nothing is set rather than "ignore": the kernel resets handlers when a program is executed, whereas
+/// an ignored signal stays ignored in every program that is started from here.
 pub fn let_writes_fail() {
     for signal in [SIGPIPE, SIGXFSZ] {
         // Without the handler the signal does what it did before.
@@ -27,10 +27,9 @@ pub struct StopRequest {
 }
 
 impl StopRequest {
-    /// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU (the limit of CPU time) is a request, and a second one ends
-    /// the process.
+    /// Makes the first SIGINT, SIGTERM, SIGHUP or SIGXCPU (the limit of CPU time) a request, and lets a second one end the process.
     ///
-    /// Each that comes is written to `copy_to` as well, as a byte, for who waits for this process.
+    /// Each of these signals is written to `copy_to` as well, as a byte, for whoever waits for this process.
     pub fn catch(copy_to: Option<&OwnedFd>) -> io::Result<StopRequest> {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
@@ -59,7 +58,7 @@ impl StopRequest {
         Rc::clone(&self.readable)
     }
 
-    /// What asks in a person's place.
+    /// Handle that requests a stop in a person's place.
     pub fn asker(&self) -> Asker {
         Asker(Arc::clone(&self.which))
     }
@@ -86,8 +85,7 @@ impl Asker {
 pub struct Requests(Vec<(u8, OwnedFd)>);
 
 impl Requests {
-    /// From now on each of these signals is told by [`Requests::readable`], and does nothing else. `ignored` is what
-    /// [`ignored`] said at the start.
+    /// Reports each of these signals by [`Requests::readable`], and nothing else. `ignored` is what [`ignored`] returned at the start.
     pub fn catch(ignored: u64) -> io::Result<Requests> {
         let of_signal = |signal: i32| -> io::Result<(u8, OwnedFd)> {
             let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -103,7 +101,7 @@ impl Requests {
     }
 }
 
-/// Those of the signals that ask to stop which are not ignored.
+/// Signals that ask to stop and are not ignored.
 fn asking(mask: u64) -> impl Iterator<Item = i32> {
     // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
     let is_meant = move |&signal: &i32| signal == SIGTERM || !group::has(mask, signal);

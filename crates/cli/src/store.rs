@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use crate::language::{refuse, refused, said};
 use crate::world::context;
 
-/// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
+/// Directory of stored runs: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
     let absolute = |name: &str| (context().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
 
-/// Where series are kept, each in a directory of its name: beside the runs, among which thousands of turns would hide all others.
+/// Directory of series, one in a directory of its name: beside the runs, among which thousands of turns would hide all others.
 fn all_series() -> Option<PathBuf> {
     Some(directory()?.with_file_name("series"))
 }
@@ -44,7 +44,7 @@ pub fn turns(name: &str) -> Result<Vec<PathBuf>> {
     run_files_in(&directory)
 }
 
-/// Whether a series of this name has a turn: a watch that is killed in its first one leaves a directory.
+/// Tells whether a series of this name has a turn: a watch that is killed in its first one leaves a directory.
 pub fn has_turns(name: &str) -> bool {
     turns(name).is_ok_and(|turns| !turns.is_empty())
 }
@@ -58,14 +58,14 @@ pub fn series_names() -> Vec<String> {
     names
 }
 
-/// Where one run goes: its file, and its journal while it goes on.
+/// Files of one run: the run file, and its journal while it goes on.
 #[derive(Debug, Clone)]
 pub struct RunFiles {
     pub file: PathBuf,
     pub journal: PathBuf,
     /// The run's name: the file's stem.
     pub name: String,
-    /// Whether a file that is already there may be replaced: the person named it.
+    /// True where a file that is already there may be replaced: the person named it.
     replace: bool,
 }
 
@@ -123,7 +123,7 @@ impl RunFiles {
         RunFiles::fresh(&stamp, hostname, &unique)
     }
 
-    /// Where a run goes whose journal is already there. A file in its place is replaced where it is what this run came to before.
+    /// Files of a run whose journal is already there. A file in its place is replaced if it holds what this run had before.
     pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<RunFiles> {
         let file = parent(journal).join(file);
         let replace = is_part_of(&file, &run.id);
@@ -144,7 +144,7 @@ impl RunFiles {
     }
 }
 
-/// Whether a file has what the run of this id came to before it was stopped.
+/// Tells whether a file holds the interrupted run of this id.
 pub fn is_part_of(file: &Path, id: &str) -> bool {
     load(file).is_ok_and(|run| run.id == id && run.interrupted.is_some())
 }
@@ -214,7 +214,7 @@ pub fn journals() -> Result<Vec<PathBuf>> {
     directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, JOURNAL))
 }
 
-/// How run files end: as they are written, and packed by gzip.
+/// Endings of run files: as they are written, and packed by gzip.
 const ENDINGS: [&str; 2] = [".json", ".json.gz"];
 
 /// A file's name without the ending of run files; none where it has another one, or is hidden.
@@ -342,7 +342,7 @@ pub fn load(path: &Path) -> Result<Run> {
         .map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))
 }
 
-/// What gzip begins a file with.
+/// Magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// All of a file that is to hold a run, unpacked where it is packed; none where that is more than a run has.
@@ -406,7 +406,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of a run as its file has it.
+    /// Summary of a run in its file.
     pub fn of(run: &Run) -> Summary {
         let count = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
         Summary {
@@ -427,7 +427,7 @@ impl Summary {
     }
 }
 
-/// Where the summaries are remembered: beside the directory of runs, in which nothing but runs lies.
+/// File of the cached summaries: beside the directory of runs, in which nothing but runs lies.
 fn index() -> Option<PathBuf> {
     Some(directory()?.with_file_name("summaries.json"))
 }
@@ -448,7 +448,7 @@ struct CachedSummary {
     run: Summary,
 }
 
-/// What changes when a file does. Of the two times nobody sets the second.
+/// Version of a file, to notice a change. Of the two times nobody sets the second.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Version {
     inode: u64,
@@ -515,7 +515,7 @@ pub fn remember(path: &Path, run: &Run) {
     write_summary(&index, runs);
 }
 
-/// Where it cannot be written, all is read again.
+/// Writes the cached summaries; if that fails, all runs are read again.
 fn write_summary(index: &Path, runs: HashMap<String, CachedSummary>) {
     // A link leads to what is not ours.
     let entry = Place::entry(index).ok().filter(|entry| [Kind::Nothing, Kind::File].contains(&entry.kind()));
@@ -524,7 +524,7 @@ fn write_summary(index: &Path, runs: HashMap<String, CachedSummary>) {
     }
 }
 
-/// What is remembered; nothing of what is torn, of another form, or no file.
+/// Reads the cached summaries; none of a file that is torn, of another form, or missing.
 fn read(index: &Path) -> Option<HashMap<String, CachedSummary>> {
     let file = fs::symlink_metadata(index)
         .ok()

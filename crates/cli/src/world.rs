@@ -18,7 +18,7 @@ use hostmark_model::HostFacts;
 use hostmark_model::timestamp::Timestamp;
 use rustix::fd::AsFd;
 
-/// What a command depends on.
+/// Dependencies of a command.
 pub struct World {
     /// Streams, variables and time of day.
     pub context: Rc<ProcessContext>,
@@ -38,7 +38,7 @@ impl World {
 /// Looks up an environment variable.
 pub type Variable = dyn Fn(&str) -> Option<OsString>;
 
-/// What a process gives to the command that it executes.
+/// Context that a process gives to the command that it executes.
 pub struct ProcessContext {
     pub output: RefCell<Box<dyn StandardStream>>,
     pub errors: RefCell<Box<dyn StandardStream>>,
@@ -60,7 +60,7 @@ impl ProcessContext {
     }
 }
 
-/// What leads to the program that runs, also when its file has been replaced or deleted meanwhile.
+/// Path of the running program, also when its file has been replaced or deleted meanwhile.
 fn own_file() -> io::Result<PathBuf> {
     match name() {
         // The kernel's link leads to the emulator.
@@ -77,7 +77,6 @@ pub fn time_of_day() -> Timestamp {
 
 /// Standard output or standard error.
 pub trait StandardStream: Write {
-    /// Whether it is a terminal.
     fn is_terminal(&self) -> bool {
         false
     }

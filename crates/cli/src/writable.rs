@@ -1,4 +1,4 @@
-//! Whether a directory can be written to: tried, so that read-only filesystems and /proc are seen too, and without a trace.
+//! Check that a directory can be written to: tried, so that read-only filesystems and /proc are seen too, and without a trace.
 
 use std::ffi::OsStr;
 use std::io;

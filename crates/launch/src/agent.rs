@@ -22,46 +22,46 @@ pub const AGENT: &str = "agent";
 pub const SERVED: &str = "--served";
 /// An agent may ask for no longer lease: that of a command of which nobody knows how long it takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
-/// What helps where a program that is not static does not start.
+/// Remedy where a program that is not static does not start.
 fn static_remedy() -> Message {
     say!(
         "put a static program beside this one: hostmark-x86_64-linux-musl, made by cargo build --release --target \
          x86_64-unknown-linux-musl, or the same for aarch64"
     )
 }
-/// What a line has of these at most, far more than a run has of each but the numbers. A few bytes of JSON become dozens in memory:
+/// Largest number of these bytes in a line, far more than a run has of each but the numbers. A few bytes of JSON become dozens in memory:
 /// all together no more than 400 MB, of which a line of numbers alone makes 300.
 const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 << 19), (b'{', 1 << 19)];
 /// Bytes of all that one says at most: as much as a journal may have to be read again.
 const MOST_RECEIVED: u64 = 256 << 20;
-/// What each word of ours on standard error begins with.
+/// Prefix of each of our messages on standard error.
 pub(crate) const OURS: &str = "hostmark: ";
 /// Characters that are shown of what an agent said.
 const LONGEST_QUOTE: usize = 1000;
 
-/// Why there is nothing more to hear. A sentence that ends with what to do, but for [`AgentError::Stopped`].
+/// Reason why nothing more can be received. A sentence that ends with what to do, but for [`AgentError::Stopped`].
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// The program did not come to run there.
     Transport(TransportError),
-    /// It has ended, or the link to it has.
+    /// Agent has ended, or the link to it has.
     Ended {
         name: String,
         how: Message,
     },
-    /// It has ended before it said anything.
+    /// Agent has ended before any output.
     NotBegun {
         name: String,
         how: Message,
         remedy: Message,
     },
-    /// Its server let nobody in, or could not be dialled.
+    /// Server let nobody in, or could not be dialled.
     NotLetIn {
         name: String,
-        /// Why, which ends with what to do.
+        /// Reason, which ends with what to do.
         how: Message,
     },
-    /// It has said nothing for too long.
+    /// Agent has been silent for too long.
     Silent {
         name: String,
         seconds: u64,
@@ -70,7 +70,7 @@ pub enum AgentError {
         name: String,
         seconds: u64,
     },
-    /// It said what no agent says.
+    /// Output that no agent writes.
     Garbled {
         name: String,
         what: Message,
@@ -79,11 +79,11 @@ pub enum AgentError {
         name: String,
         theirs: u32,
     },
-    /// It is another program than the one that was sent.
+    /// Program other than the one that was sent.
     DigestDiffers {
         name: String,
     },
-    /// It told an error of its own.
+    /// Error reported by the agent itself.
     Reported {
         name: String,
         why: Message,
@@ -140,7 +140,7 @@ pub struct AgentLink {
     name: String,
     digest: String,
     lease: Duration,
-    /// When all has to be over, and how long it was given; none where there is no end.
+    /// Deadline, and the time until it from the start; none where there is no end.
     until: Option<(Instant, Duration)>,
     /// Bytes that it has said.
     taken: u64,
@@ -213,7 +213,7 @@ impl AgentLink {
         &self.digest
     }
 
-    /// Its process here, which leads there.
+    /// Id of its process here, which leads there.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -240,7 +240,7 @@ impl AgentLink {
         self.ends_within(at_most);
     }
 
-    /// What it says next. What is counted is acknowledged, and leases are kept.
+    /// Receives its next answer. Counted answers are acknowledged, and leases are kept.
     pub fn receive(&mut self) -> Result<AgentAnswer, AgentError> {
         loop {
             // Whoever is never silent ends no wait below.
@@ -269,13 +269,13 @@ impl AgentLink {
         }
     }
 
-    /// How long it may be silent from now on.
+    /// Longest silence from now on.
     fn patience(&self) -> Duration {
         let at_most = self.lease * LEASES;
         self.until.and_then(|(until, _)| left(Some(until))).map_or(at_most, |left| left.min(at_most))
     }
 
-    /// Whether more of a line has come in this time than the slowest link carries.
+    /// Tells whether more of a line has come in this time than the slowest link carries.
     fn has_come(&self, before: usize, during: Duration) -> bool {
         let more = self.process.buffered_bytes().saturating_sub(before);
         more > 0 && more as u128 * 1000 >= during.as_millis() * SLOWEST_LINK as u128
@@ -285,7 +285,7 @@ impl AgentLink {
         self.until.and_then(|(until, _)| left(Some(until))).is_some_and(|left| left.is_zero())
     }
 
-    /// Why it is waited for no longer.
+    /// Reason why it is awaited no longer.
     fn silent(&self) -> AgentError {
         let name = self.name.clone();
         match self.until {
@@ -369,7 +369,7 @@ pub fn parse(line: &str) -> Result<AgentAnswer, Message> {
         .map_err(|error| quoted(&format!("{error}: {}", line.chars().take(80).collect::<String>())).into())
 }
 
-/// Whether a text is a SHA-256 as programs write it.
+/// Tells whether a text is a SHA-256 as programs write it.
 fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -395,7 +395,7 @@ fn harmless(mut message: Message) -> Message {
     message
 }
 
-/// What was said there, as a part of a sentence here.
+/// Text of the other end, as a part of a sentence here.
 fn quoted(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(LONGEST_QUOTE).collect()
 }

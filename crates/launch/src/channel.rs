@@ -23,7 +23,7 @@ use crate::transport_error::shown;
 const TOKEN_BYTES: usize = 32;
 /// Bytes of a token's file at most: its digits, and blanks around them.
 const LONGEST_FILE: u64 = 256;
-/// What others may do with the file: nothing.
+/// Permission bits of other users, which must be unset.
 const OF_OTHERS: u32 = 0o077;
 
 /// A token. It is never shown but by [`Token::hex`].
@@ -36,27 +36,27 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Why a file gives no token. A sentence that ends with what to do.
+/// Reason why a file gives no token. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     Unread {
         file: String,
         error: io::Error,
     },
-    /// It is a directory, a pipe or a device.
+    /// Directory, pipe or device.
     NoFile {
         file: String,
     },
-    /// It belongs to somebody else, who could change it.
+    /// File of another user, who could change it.
     OfAnother {
         file: String,
     },
-    /// Others may read or write it.
+    /// File that others may read or write.
     Open {
         file: String,
         mode: u32,
     },
-    /// Its contents are no token.
+    /// Contents are no token.
     NoToken {
         file: String,
     },
@@ -94,7 +94,7 @@ impl Token {
         &self.0
     }
 
-    /// Its 64 hexadecimal digits.
+    /// Text of 64 hexadecimal digits.
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
@@ -170,14 +170,14 @@ pub const CONFIRMATION: usize = TAG;
 
 /// The protocol, by its name in the specification of Noise.
 const PROTOCOL: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
-/// What a greeting begins with; its version follows.
+/// Beginning of a greeting; its version follows.
 const MAGIC: &[u8] = b"hostmark\0";
 /// Random bytes of a greeting.
 const NONCE: usize = 32;
 /// Bytes of a greeting of our version.
 pub const GREETING: usize = MAGIC.len() + 1 + NONCE;
 
-/// Why there is no channel, or why it can be used no longer.
+/// Reason why there is no channel, or why it can be used no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// A greeting that no server of ours gives.
@@ -206,7 +206,7 @@ impl From<&ChannelError> for Message {
 
 displays_its_message!(ChannelError);
 
-/// What a server says first.
+/// First message of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting(Vec<u8>);
 
@@ -226,7 +226,7 @@ impl Greeting {
         }
     }
 
-    /// Its bytes as a record.
+    /// Bytes as a record.
     pub fn record(&self) -> Vec<u8> {
         framed(&self.0)
     }
@@ -246,7 +246,7 @@ fn handshake(token: &Token, greeting: &Greeting, dials: bool) -> Result<Handshak
     built.map_err(|_| ChannelError::NoKey)
 }
 
-/// Who dials, and has sent the first message.
+/// Client that dials, and has sent the first message.
 pub struct Dialling(HandshakeState);
 
 impl Dialling {
@@ -319,7 +319,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Of so many bytes each at most.
+    /// Records of so many bytes each at most.
     pub fn of_at_most(most: usize) -> Records {
         Records { bytes: Vec::new(), most }
     }

@@ -1,4 +1,4 @@
-//! Who has the token and is there, and who is not.
+//! Tests of clients with and without the token.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 #[derive(Debug)]
 pub struct GroupLeader {
     child: Child,
-    /// Whether it leads a group of its own; else what is sent goes to it alone.
+    /// True where it leads its own group; else signals go to it alone.
     is_leader: bool,
-    /// How it ended, once it has been waited for: from then on nothing is sent.
+    /// Exit status, once it has been waited for: from then on nothing is sent.
     ended: Option<ExitStatus>,
 }
 
@@ -42,7 +42,7 @@ impl GroupLeader {
         &mut self.child
     }
 
-    /// Whether the leader has ended. It is not waited for by that.
+    /// Tells whether the leader has ended, without reaping it.
     pub fn has_ended(&self) -> io::Result<bool> {
         match self.ended {
             Some(_) => Ok(true),
@@ -50,8 +50,8 @@ impl GroupLeader {
         }
     }
 
-    /// Whether the kernel says that it has ended; an error where it is no child any more, for whatever reason: then it has
-    /// given up its number.
+    /// Tells whether the kernel says that it has ended; an error where it is no child any more, for whatever reason: then it has given up
+    /// its number.
     fn look(&self) -> io::Result<bool> {
         let looked = waitid(WaitId::Pid(Pid::from_child(&self.child)), LOOK);
         Ok(looked.map_err(|error| named("waitid", error.into()))?.is_some())
@@ -102,7 +102,7 @@ impl GroupLeader {
     }
 }
 
-/// Nothing to read, and nobody who reads. The library opens the same, and its error does not say that this file is missing and
+/// Null device, for reading and writing. The library opens the same, and its error does not say that this file is missing and
 /// not the program's. An error without the system's number says what to do.
 pub fn null() -> io::Result<Stdio> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
@@ -136,7 +136,7 @@ pub fn ignored(process: impl Display) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether such a mask has the signal of this number.
+/// Tells whether such a mask has the signal of this number.
 pub fn has(mask: u64, signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
@@ -146,11 +146,11 @@ pub fn has(mask: u64, signal: i32) -> bool {
 const LOOKS: u32 = 16;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Who waited for a CPU for this part of the time in which it should have been done would have been done without waiting.
+/// Divisor of the time for a task: a process that waited that long for a CPU would have been done without waiting.
 const MOST_WAITED: u32 = 2;
 
-/// Whether a thread of the group is ready to run, or waits for a device, or has waited for a CPU for long, and has had less
-/// than `enough` of a CPU so far. False where the kernel does not tell.
+/// Tells whether a thread of the group is ready to run, or waits for a device, or has waited for a CPU for long, and has had less than
+/// `enough` of a CPU so far. False where the kernel does not tell.
 pub(crate) fn is_starved(group: u32, enough: Duration) -> bool {
     (0..LOOKS).any(|look| {
         if look > 0 {
@@ -184,7 +184,7 @@ fn waited(schedstat: &str) -> Option<Duration> {
     Some(Duration::from_nanos(schedstat.split_whitespace().nth(1)?.parse().ok()?))
 }
 
-/// What the kernel tells of a thread.
+/// State of a thread by the kernel.
 #[derive(Debug, PartialEq)]
 struct Thread {
     state: char,
@@ -194,7 +194,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// From a line of /proc/PID/stat; the name in it may hold anything.
+    /// Parses a line of /proc/PID/stat; the name in it may hold anything.
     fn of(stat: &str) -> Option<Thread> {
         let (_, rest) = stat.rsplit_once(") ")?;
         let words: Vec<&str> = rest.split_whitespace().collect();

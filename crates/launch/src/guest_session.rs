@@ -30,10 +30,10 @@ const PART: usize = 1 << 14;
 const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 /// The time between two looks while what the agent will be told has to wait.
 const LOOK: Duration = Duration::from_millis(10);
-/// How an agent ends that has done what it was asked for.
+/// Exit status of an agent that has done its task.
 const FINE: &str = "exit status: 0";
 
-/// Why a session is over before its time. A sentence that ends with what to do.
+/// Reason why a session is over before its time. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     Silent(Vec<String>),
@@ -102,10 +102,10 @@ struct Session {
     sieve: Sieve,
     /// Bytes that came before the answer.
     before: usize,
-    /// Not sent yet, not passed on yet.
+    /// Data not sent yet, and data not passed on yet.
     unsent: Vec<u8>,
     unwritten: Vec<u8>,
-    /// Whether what was sent last has ended a line.
+    /// True where the last data sent has ended a line.
     at_line_start: bool,
     how: String,
 }
@@ -273,7 +273,7 @@ impl Session {
         self.phase = Phase::Ending { since: now() };
     }
 
-    /// Nobody waits for this session any more.
+    /// Ends the session, for which nobody waits any more.
     fn has_been_left(&mut self) {
         (self.phase, self.how) = (Phase::Over, FINE.to_owned());
         self.unwritten.clear();
@@ -332,7 +332,7 @@ impl Session {
         }
     }
 
-    /// Why the channel has ended.
+    /// Reason why the channel has ended.
     fn stopped(&mut self) -> SessionError {
         let how = self.monitor.stopped().unwrap_or(Stopped::Gone).text();
         SessionError::Stopped { how, lines: self.monitor.last_lines() }
@@ -348,7 +348,7 @@ pub const BEGIN: &str = "hostmark-begin";
 pub const END: &str = "hostmark-end";
 /// Says that the agent has ended, and how.
 pub const OVER: &str = "hostmark-over";
-/// What each of these begins with, and no line of an agent does: those are JSON.
+/// Prefix of each of these, with which no line of an agent begins: those are JSON.
 const OURS: &[u8] = b"hostmark-";
 /// Bytes of a word with all that belongs to it, at most.
 const LONGEST_WORD: usize = 200;
@@ -360,7 +360,7 @@ pub fn line(word: &str, nonce: &str) -> String {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelPart {
-    /// What is carried, whatever it is.
+    /// Data to pass on, whatever it is.
     Carried(Vec<u8>),
     /// One of our words, its nonce, and what else stands behind them.
     Word(String, String, String),
@@ -369,9 +369,9 @@ pub enum ChannelPart {
 /// Tells our words from what is carried, in a stream that comes in parts.
 #[derive(Debug, Default)]
 pub struct Sieve {
-    /// What may become a word; it began a line.
+    /// Possible beginning of a word; it began a line.
     held: Vec<u8>,
-    /// Whether the line that is under way is carried.
+    /// True where the current line is passed on.
     is_carrying: bool,
 }
 

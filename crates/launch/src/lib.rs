@@ -1,5 +1,5 @@
-//! Where does it run? Whoever is started somewhere is supervised here: its lines are carried, and nothing is left of it. What
-//! the lines mean is not decided here.
+//! Start and supervision of programs elsewhere: their lines are carried, and nothing is left of them. The meaning of the lines is not
+//! decided here.
 #![forbid(unsafe_code)]
 
 pub mod agent;

@@ -21,7 +21,7 @@ use crate::supervise::{Ending, Errors, LONGEST_LINE, Membership, ReadOutcome, Su
 pub trait WorkerLink {
     /// The next line, or why there is none.
     fn receive(&mut self, at_most: Duration) -> Received;
-    /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    /// Tells whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
     fn is_starved(&mut self, enough: Duration) -> bool;
     /// Gives a worker that waits for one a further line.
     fn give(&mut self, _line: &str) -> io::Result<()> {
@@ -37,7 +37,7 @@ pub trait ServiceLink: WorkerLink {
     fn close_stdin(&mut self);
 }
 
-/// What came over a worker's link.
+/// Event on a worker's link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     Line(String),
@@ -45,17 +45,16 @@ pub enum Received {
     Ended(Message),
     /// The same of one that somebody else killed.
     Killed(Message),
-    /// Nothing came in the time given.
+    /// Silence for the time given.
     TimedOut,
     /// The person asked to stop.
     Interrupted,
 }
 
-/// How long a worker whose output has ended may take to end by itself.
+/// Time for a worker whose output has ended to end by itself.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Who sees to it that nothing is left of a worker also when this process is killed, and what a worker leaves outside its
-/// group ends too.
+/// Guard that ends a worker also when this process is killed, and ends the processes that a worker leaves outside its group.
 pub trait Warden {
     /// A worker leads this process group.
     fn takes(&self, group: u32);

@@ -20,19 +20,19 @@ const LONGEST_LINE: usize = 1 << 20;
 const PART: usize = 1 << 14;
 /// Bytes of the console's end that QEMU keeps.
 pub const CONSOLE_BYTES: usize = 1 << 16;
-/// What the console's device is called on QEMU's command line.
+/// Id of the console's device on QEMU's command line.
 pub const CONSOLE: &str = "console";
 /// Lines of the console's end that are told.
 const LINES: usize = 8;
-/// What a kernel says when it gives up.
+/// Message of a kernel that gives up.
 const PANIC: &str = "Kernel panic - not syncing";
-/// What a kernel says that has met a breakpoint which nobody set: it puts one where it changes its own code, and takes it away again.
+/// Message of a kernel that has met a breakpoint which nobody set: it puts one where it changes its own code, and takes it away again.
 const TRAP: &str = "int3: 0000 [#";
 
-/// Why a guest runs no longer.
+/// Reason why a guest no longer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// It restarted itself, as a kernel does that has panicked.
+    /// Restart by the guest, as a kernel does that has panicked.
     Reset,
     PoweredOff,
     /// QEMU stopped it: its processor met what it cannot carry out.
@@ -61,12 +61,12 @@ pub struct Monitor {
     /// Requests so far: what answers another is not for us.
     asked: u64,
     stopped: Option<Stopped>,
-    /// What the console has said so far, its end.
+    /// End of the console's output so far.
     console: String,
 }
 
 impl Monitor {
-    /// At the other end of this socket.
+    /// Monitor at the other end of this socket.
     pub fn of(socket: OwnedFd) -> Monitor {
         Monitor { socket, unread: Vec::new(), asked: 0, stopped: None, console: String::new() }
     }
@@ -91,7 +91,7 @@ impl Monitor {
         Ok(format!("QEMU {}{package}", numbers.join(".")))
     }
 
-    /// What it answers to a request.
+    /// Answer to a request.
     pub fn ask(&mut self, request: &str, arguments: Value) -> io::Result<Value> {
         self.asked += 1;
         // Another process may have asked by the same socket before, and not have heard the answer.
@@ -122,7 +122,7 @@ impl Monitor {
         }
     }
 
-    /// Whether the guest runs no longer, as far as QEMU has told.
+    /// Reason why the guest no longer runs, as far as QEMU has told.
     pub fn stopped(&mut self) -> Option<Stopped> {
         while self.stopped.is_none() {
             match self.next() {
@@ -134,7 +134,7 @@ impl Monitor {
         self.stopped
     }
 
-    /// Whether the guest's kernel has met a breakpoint of its own after it was gone, as far as the console's end was read.
+    /// Tells whether the guest's kernel has met a breakpoint of its own after it was gone, as far as the console's end was read.
     pub fn has_trapped(&self) -> bool {
         self.console.contains(TRAP)
     }

@@ -15,9 +15,9 @@ use crate::transport_error::{Name, TransportError, shown};
 /// number in an ELF file.
 const MACHINES: [(&str, &[&str], u16); 2] =
     [("x86_64", &["x86_64", "amd64"], 62), ("aarch64", &["aarch64", "arm64"], 183)];
-/// What the file of this process is read and started through, also when it has no name any more.
+/// Path through which the file of this process is read and started, also when it has no name any more.
 pub const OWN: &str = "/proc/self/exe";
-/// What a process of this program is called in the list of processes, whatever it was started through.
+/// Name of this program's processes in the list of processes, whatever it was started through.
 const NAME: &str = "hostmark";
 /// Bytes of a file that are read at once for its digest.
 const DIGESTED_AT_ONCE: usize = 1 << 18;
@@ -34,11 +34,11 @@ pub struct Programs {
 /// A program that may be copied.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its file's contents.
+    /// Contents of its file.
     pub bytes: Vec<u8>,
     /// Their SHA-256, hexadecimal.
     pub digest: String,
-    /// Whether it runs without a loader and libraries: else it may not start where these differ.
+    /// True where it runs without a loader and libraries: else it may not start where these differ.
     pub is_static: bool,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Program {
 }
 
 impl Programs {
-    /// Of this process, which says whether it is static itself.
+    /// Executable of this process, which says whether it is static itself.
     pub fn of_this(is_static: bool) -> io::Result<Programs> {
         use std::os::unix::fs::MetadataExt;
         let has_name = fs::metadata(OWN)?.nlink() > 0;
@@ -143,14 +143,14 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What nobody can foresee: no banner has it in it, and no other session.
+/// Random text that nobody can foresee: no banner and no other session has it.
 pub(crate) fn nonce() -> io::Result<String> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(hex(&bytes))
 }
 
-/// Whether this is an ELF file of 64 bits, little-endian, for the machine of this number.
+/// Tells whether this is an ELF file of 64 bits, little-endian, for the machine of this number.
 fn is_for(bytes: &[u8], number: u16) -> bool {
     bytes.starts_with(b"\x7fELF\x02\x01") && bytes.get(18..20) == Some(&number.to_le_bytes())
 }

@@ -36,23 +36,23 @@ pub enum Carried {
 pub struct Relay {
     socket: TcpStream,
     channel: Channel,
-    /// What is carried to the other end of the channel; none once it has ended.
+    /// Data for the other end of the channel; none once it has ended.
     input: Option<File>,
-    /// Where what comes from there goes; none once either end wants no more.
+    /// Output for the other end's data; none once either end wants no more.
     output: Option<File>,
     records: Records,
-    /// What has come and is not passed on yet.
+    /// Data received and not passed on yet.
     unwritten: Vec<u8>,
     /// Sealed, and not sent yet.
     unsent: Vec<u8>,
-    /// Whether our own direction was ended, and the other one.
+    /// True where our own direction was ended.
     has_said_end: bool,
     has_read_end: bool,
     carried: u64,
 }
 
 impl Relay {
-    /// Of a socket that does not wait.
+    /// Relay of a non-blocking socket.
     pub fn new(socket: TcpStream, channel: Channel, input: File, output: File) -> Relay {
         Relay {
             socket,
@@ -73,17 +73,17 @@ impl Relay {
         self.carried
     }
 
-    /// Whether our input has ended, and all of it is sent.
+    /// Tells whether our input has ended, and all of it is sent.
     pub fn has_said_all(&self) -> bool {
         self.has_said_end && self.unsent.is_empty()
     }
 
-    /// Whether the other end has said its last, and all of it is passed on.
+    /// Tells whether the other end has ended its data, and all of it is passed on.
     pub fn has_read_all(&self) -> bool {
         self.has_read_end && self.unwritten.is_empty()
     }
 
-    /// Whether nobody takes what comes.
+    /// Tells whether nobody takes the received data.
     fn is_unread(&self) -> bool {
         self.output.is_none() && !self.has_read_end
     }
@@ -116,7 +116,7 @@ impl Relay {
         }
     }
 
-    /// Whether more may come from the socket. After the last word its end is waited for there, so that a lost end is noticed.
+    /// Tells whether more may come from the socket. After the last word its end is waited for there, so that a lost end is noticed.
     fn wants_input(&self) -> bool {
         self.unwritten.is_empty()
     }
@@ -240,7 +240,7 @@ impl Relay {
     }
 }
 
-/// Whether a call that failed may be made again later.
+/// Tells whether a call that failed may be made again later.
 pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
@@ -251,15 +251,15 @@ const MOST_ADDRESSES: usize = 8;
 /// Bytes of a greeting of whatever version at most.
 const LONGEST_GREETING: usize = 1 << 10;
 
-/// Why nothing is carried, or no more. A sentence that ends with what to do.
+/// Reason why nothing is carried, or no more. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// Nobody listens there, or the name means no address.
+    /// Address where nobody listens, or a name without one.
     Unreached {
         address: String,
         error: io::Error,
     },
-    /// Who answers is no server of ours.
+    /// Other end is no server of ours.
     Strange {
         address: String,
     },

@@ -35,7 +35,7 @@ pub const SESSIONS: usize = 8;
 /// others measure on.
 const MOST_ACCEPTED: usize = 100;
 const ACCEPT_WITHIN: Duration = Duration::from_millis(100);
-/// How long nothing is accepted after there were no more files or memory.
+/// Pause in accepting after there were no more files or memory.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Memory that a session may fill of what is left: two thirds, so that one that is alone has nearly all, and the eighth still some.
@@ -43,7 +43,7 @@ pub const fn share_bytes(left_bytes: u64) -> u64 {
     left_bytes / 3 * 2
 }
 
-/// What a server is started with.
+/// Options of a server.
 pub struct ServerOptions<'a> {
     pub token: Token,
     /// Sessions at once at most.
@@ -80,7 +80,7 @@ struct Server<'a> {
     listener: &'a TcpListener,
     door: Admission,
     accepts: RateLimiter,
-    /// Until when nothing is accepted.
+    /// End of the pause in accepting.
     paused: Option<Instant>,
     sessions: Vec<Session>,
     leftovers: Vec<Leftover>,
@@ -151,7 +151,7 @@ impl Server<'_> {
         })
     }
 
-    /// How long nothing is accepted.
+    /// Time for which nothing is accepted.
     fn rest(&self, now: Instant) -> Option<Duration> {
         let paused = self.paused.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero());
         paused.into_iter().chain(self.accepts.wait(now)).max()
@@ -238,11 +238,11 @@ impl Server<'_> {
     }
 }
 
-/// How long a session may take: more than the longest run takes until it is given up by who asked for it.
+/// Longest session: longer than the longest run until its client gives it up.
 pub const LONGEST: Duration = Duration::from_secs(90 * 60);
 /// Bytes that a session may carry, both ways together: more than the longest run and its acknowledgements.
 pub const MOST_BYTES: u64 = 1 << 30;
-/// How long an agent whose session is over may take to put things in order. Then it is killed, and its janitor does.
+/// Time for an agent to clean up after its session. Then it is killed, and its janitor does.
 const GRACE: Duration = Duration::from_secs(1);
 /// The time between two looks whether it has ended.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -256,11 +256,11 @@ pub struct Session {
     until: Instant,
 }
 
-/// What becomes of a session after a turn.
+/// State of a session after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turned {
     On,
-    /// It is over, and all of it was told.
+    /// Session is over, and all of its output was sent.
     Informed,
     /// The connection has ended.
     Lost,
@@ -324,14 +324,14 @@ impl Session {
         self.memory_bytes
     }
 
-    /// Its agent, whose input is closed by that as by the end of its link, and the connection.
+    /// Agent, whose input is closed by that as by the end of its link, and the connection.
     pub fn end(self, now: Instant) -> (Leftover, TcpStream) {
         (Leftover { agent: self.agent, memory_bytes: self.memory_bytes, until: now + GRACE }, self.relay.into_socket())
     }
 }
 
 impl Leftover {
-    /// Whether it is still to be looked after; one that has ended, or has had its time, is gone with its group when this is dropped.
+    /// Tells whether it is still to be looked after; one that has ended, or has had its time, is gone with its group when this is dropped.
     pub fn stays(&self, now: Instant) -> bool {
         now < self.until && !self.agent.has_ended().unwrap_or(true)
     }
@@ -349,7 +349,7 @@ impl Leftover {
 /// Connections at most that wait at one door.
 pub const MOST_AT_DOOR: usize = 256;
 
-/// Which of those who wait, the oldest first, makes room for another: the oldest of the network that most of them are of. So one
+/// Index of the waiting client, the oldest first, that makes room for another: the oldest of the network that most of them are of. So one
 /// network that fills the door has no one else's connection ended. None where nobody waits.
 pub fn who_makes_room(from: impl Iterator<Item = Option<IpAddr>>) -> Option<usize> {
     let networks: Vec<Option<[u8; 8]>> = from.map(|from| from.map(network)).collect();
@@ -361,7 +361,7 @@ pub fn who_makes_room(from: impl Iterator<Item = Option<IpAddr>>) -> Option<usiz
     networks.iter().position(|of| most == counts.get(of).copied())
 }
 
-/// What counts as one party: an address of IPv4, or what one host has of IPv6 at least.
+/// Network that counts as one party: an address of IPv4, or the least of IPv6 that one host has.
 fn network(address: IpAddr) -> [u8; 8] {
     let mut network = [0; 8];
     match address.to_canonical() {

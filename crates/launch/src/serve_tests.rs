@@ -78,7 +78,7 @@ fn enter(mut client: &TcpStream, dialling: Dialling) -> Channel {
     channel
 }
 
-/// Whether nothing came but the greeting, and then the end.
+/// Tells whether nothing came but the greeting, and then the end.
 fn is_shown_out(mut client: &TcpStream) -> bool {
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut rest = Vec::new();

@@ -24,49 +24,47 @@ const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 const PART: usize = 1 << 16;
 /// Bytes of its standard error that are kept, the last ones.
 const MOST_TAIL: usize = PART;
-/// How much of what is left there is read at its end, in parts: who has outlived it may write on for ever.
+/// Largest number of parts of the rest that are read at its end: a process that outlives it may write on for ever.
 const LAST_PARTS: usize = 32;
 /// Characters of a last word at most.
 const LONGEST_WORD: usize = 1000;
 
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// In whose process group it is.
     pub group: Membership,
-    /// Whether it is told anything; else its standard input is empty.
+    /// True where it has an input; else its standard input is empty.
     pub has_input: bool,
-    /// What becomes of its standard error.
     pub errors: Errors,
     pub ending: Ending,
     /// Becomes readable when the person asks to stop: then nothing is waited for.
     pub stop: Option<Rc<OwnedFd>>,
 }
 
-/// In whose process group one is.
+/// Process group of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// In its own, which ends with it.
+    /// Group of its own, which ends with it.
     Own,
-    /// In that of this process, which is ended whole by another.
+    /// Group of this process, which is ended whole by another.
     Ours,
 }
 
-/// What becomes of standard error.
+/// Treatment of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errors {
     Dropped,
-    /// Its end is the last word. Who writes more than is read meanwhile waits.
+    /// Source of the last word. A process that writes more than is read meanwhile blocks.
     Captured,
-    /// Its end is the last word. Who writes more than is read meanwhile is not kept waiting: the rest is lost.
+    /// Source of the last word. A process that writes more than is read meanwhile does not block: the rest is lost.
     CapturedAtLeisure,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     Killed,
-    /// It is asked to stop by SIGINT, or SIGTERM where it ignores that, and killed when it has not ended in this time.
+    /// Stop by SIGINT, or SIGTERM where it ignores that, and a kill when it has not ended in this time.
     Asked(Duration),
-    /// Its input ends, and it is waited for, however long that takes: it has to put things in order.
+    /// End of its input, and a wait, however long that takes: it has to put things in order.
     Awaited,
 }
 
@@ -74,7 +72,7 @@ pub enum Ending {
 pub enum ReadOutcome {
     Line(String),
     Closed,
-    /// What there is in the time given is not all.
+    /// Time is over, and more may come.
     TimedOut,
     /// More than may be heard at once.
     TooLong,
@@ -82,12 +80,12 @@ pub enum ReadOutcome {
     Stopped,
 }
 
-/// What became of what one was told.
+/// Outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It was taken, as far as a pipe can tell.
+    /// Bytes were all taken, as far as a pipe can tell.
     All,
-    /// It has ended, or reads no more.
+    /// Process has ended, or reads no more.
     Closed,
     TimedOut,
     /// The person asked to stop.
@@ -130,12 +128,12 @@ impl Supervised {
         Ok(Supervised { group, input, buffered, errors, tail, ending: terms.ending, stop: terms.stop })
     }
 
-    /// Its process id, which is its group's too where it has one.
+    /// Process id, which is its group's too where it has one.
     pub fn id(&self) -> u32 {
         self.group.id()
     }
 
-    /// Whether a process of its group waits for a CPU or a device, and has had less CPU time than `enough` so far.
+    /// Tells whether a process of its group waits for a CPU or a device, and has had less CPU time than `enough` so far.
     pub fn is_starved(&self, enough: Duration) -> bool {
         crate::group::is_starved(self.id(), enough)
     }
@@ -206,18 +204,18 @@ impl Supervised {
         Ok(WriteOutcome::All)
     }
 
-    /// Whether it has said this word, of which all that it had said up to there has been looked at.
+    /// Tells whether it has written this word; up to `looked_at` its output has been searched before.
     fn has_said(&self, word: &str, looked_at: usize) -> bool {
         let from = looked_at.saturating_sub(word.len());
         self.buffered[from..].windows(word.len()).any(|words| words == word.as_bytes())
     }
 
-    /// From now on it is told no more.
+    /// Closes its input.
     pub(crate) fn close_stdin(&mut self) {
         self.input = None;
     }
 
-    /// From now on it is neither told nor heard, and may end by itself in this time.
+    /// Closes its input and output, and lets it end by itself in this time.
     pub(crate) fn leave(&mut self, grace: Duration) {
         self.input = None;
         self.streams().stdout = None;
@@ -269,23 +267,23 @@ impl Supervised {
         }
     }
 
-    /// What it has said since the last line.
+    /// Takes its output since the last line.
     pub fn take_buffered(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.buffered)
     }
 
-    /// How much it has said since the last line.
+    /// Number of bytes of its output since the last line.
     pub(crate) fn buffered_bytes(&self) -> usize {
         self.buffered.len()
     }
 
-    /// As if it had said this first.
+    /// Puts bytes before its next output.
     #[cfg(test)]
     pub(crate) fn put_back(&mut self, bytes: Vec<u8>) {
         self.buffered.splice(..0, bytes);
     }
 
-    /// From now on a person's request to stop ends no wait.
+    /// Lets a person's request to stop end no wait from now on.
     pub(crate) fn forget_stop(&mut self) {
         self.stop = None;
     }
@@ -380,7 +378,7 @@ impl Supervised {
         }
     }
 
-    /// Whether it has ended. It is not waited for by that.
+    /// Tells whether it has ended, without reaping it.
     pub fn has_ended(&self) -> io::Result<bool> {
         self.group.has_ended()
     }
@@ -438,7 +436,7 @@ impl Supervised {
         self.group.streams()
     }
 
-    /// What it has written to standard error so far is no last word of it: another began with it.
+    /// Discards its standard error so far, which is no last word of the process that began with it.
     pub(crate) fn forget_words(&mut self) {
         (0..LAST_PARTS).any(|_| !self.read_stderr());
         self.tail.clear();

@@ -106,7 +106,7 @@ fn of_variable(value: Option<&OsStr>, is_debug: bool) -> Timing {
 /// Bytes that a link carries in a second at least.
 pub const SLOWEST_LINK: usize = 32 << 10;
 
-/// How long so many bytes may be on their way.
+/// Longest time for so many bytes to arrive.
 pub fn on_the_way(bytes: usize) -> Duration {
     Duration::from_secs((bytes / SLOWEST_LINK) as u64)
 }

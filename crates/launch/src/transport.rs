@@ -1,5 +1,5 @@
-//! Where a program is started: here, behind a command that leads elsewhere, to which it is copied first, by a server that is
-//! dialled, or in a guest.
+//! Place where a program is started: here, behind a command that leads elsewhere, to which it is copied first, by a server that is dialled,
+//! or in a guest.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
@@ -25,17 +25,17 @@ pub use crate::transport_error::{Name, TransportError};
 /// The descriptor by which a program is executed behind a command: the script says it too.
 const DESCRIPTOR: i32 = 9;
 
-/// Where a program is started.
+/// Place where a program is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// As a process of this machine, from its own file.
+    /// Process of this machine, from its own file.
     Here,
-    /// Behind these words, which lead to a shell when `sh` stands after them, and give it pipes: `ssh host`, `docker exec -i
+    /// Place behind these words, which lead to a shell when `sh` stands after them, and give it pipes: `ssh host`, `docker exec -i
     /// name`, `ip netns exec name`.
     Command(Vec<OsString>),
-    /// Behind a server, which starts an agent of its own program.
+    /// Place behind a server, which starts an agent of its own program.
     Tcp(Tcp),
-    /// In a guest that this program has booted, where an agent is started, whatever the arguments are.
+    /// Guest that this program has booted, where an agent is started, whatever the arguments are.
     Guest(GuestPlace),
 }
 
@@ -117,7 +117,7 @@ pub fn close_own_descriptor() -> bool {
     }
 }
 
-/// What a typed place of this kind begins with.
+/// Prefix of a typed place of this kind.
 pub const TCP: &str = "tcp:";
 
 /// A server, and what lets us in there.
@@ -197,9 +197,9 @@ impl PartialEq for GuestPlace {
 
 impl Eq for GuestPlace {}
 
-/// What a shell there is told to do.
+/// Script for the shell there.
 const SCRIPT: &str = include_str!("copy_in.sh");
-/// How long a shell may take to put its place in order, when no program comes.
+/// Time for a shell to put its place in order, when no program comes.
 const GRACE: Duration = Duration::from_secs(1);
 /// Bytes that come before our own first line at most: greetings, the messages of the day.
 const MOST_BANNERS: usize = 64 << 10;
@@ -211,13 +211,13 @@ const PART: usize = 64 << 10;
 /// A program that runs at its place.
 #[derive(Debug)]
 pub struct Started {
-    /// Its process, or that of the command that leads to it.
+    /// Process, or that of the command that leads to it.
     pub process: Supervised,
     /// The SHA-256 of the program that runs there, hexadecimal; none where that is another one's choice.
     pub digest: Option<String>,
-    /// Whether it was copied there; else it was there already.
+    /// True where it was copied there; else it was there already.
     pub has_copied: bool,
-    /// Whether it needs no loader and libraries there; else these may be why it does not begin.
+    /// True where it needs no loader and libraries there; else these may be why it does not begin.
     pub is_static: bool,
 }
 
@@ -227,7 +227,7 @@ struct RemoteShell {
     nonce: String,
     process: Supervised,
     patience: Duration,
-    /// What is under way, for errors.
+    /// Current step, for errors.
     step: Message,
     /// The last line that was not for us: some commands complain there.
     noise: String,
@@ -330,7 +330,7 @@ impl RemoteShell {
         Ok(())
     }
 
-    /// What its next line in our own words says; whatever else comes before is dropped.
+    /// Value of its next line in our own words; whatever else comes before is dropped.
     fn answer(&mut self, patience: Duration) -> Result<String, TransportError> {
         // Of the whole wait, so that noise now and then makes it no longer.
         let until = now().checked_add(patience);
@@ -357,7 +357,7 @@ impl RemoteShell {
         Err(TransportError::Banner { place: self.name.clone() })
     }
 
-    /// Its last word on standard error, or else the last thing that it said.
+    /// Last word on standard error, or else the last output.
     fn last_word(&mut self) -> String {
         shown(&self.process.last_word().unwrap_or_else(|| std::mem::take(&mut self.noise)))
     }

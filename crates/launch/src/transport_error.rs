@@ -1,4 +1,4 @@
-//! Why a program cannot be started at a place: the step that failed, and what to do.
+//! Errors of starting a program at a place: the step that failed, and what to do.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use hostmark_say::say;
 /// Characters at most of what is shown of a text that came from elsewhere.
 const LONGEST: usize = 300;
 
-/// Why a program cannot be started at a place. What came from there is bounded and has no control characters in it.
+/// Reason why a program cannot be started at a place. Text from there is bounded and has no control characters in it.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The first word of the place is no program that can be started here.
@@ -19,46 +19,46 @@ pub enum TransportError {
         #[source]
         error: io::Error,
     },
-    /// It says too much before its shell does.
+    /// Output is too much before its shell answers.
     Banner { place: Name },
-    /// It says that there is no shell.
+    /// Place has no shell.
     NoShell {
         place: Name,
-        /// How it ended, and its last word.
+        /// Exit of the command, and its last word.
         how: Message,
     },
-    /// It repeats what it is told.
+    /// Terminal that echoes its input.
     Terminal { place: Name },
     Silent {
         place: Name,
         seconds: u64,
         step: Message,
-        /// Its last word, or nothing.
+        /// Last word, or nothing.
         word: Message,
     },
-    /// It ended, and did not say why in our terms.
+    /// Command ended without a reason in our terms.
     Ended {
         place: Name,
         step: Message,
-        /// How it ended, and its last word.
+        /// Exit of the command, and its last word.
         how: Message,
     },
     /// A machine of another architecture, and its program is not here.
     WrongMachine {
         place: Name,
         machine: &'static str,
-        /// Where a program for it is looked for.
+        /// File that would hold a program for it.
         file: String,
     },
     /// A machine of an architecture that this program is not made for.
     UnknownMachine {
         place: Name,
-        /// What it calls its architecture.
+        /// Architecture by its own name.
         machine: String,
     },
-    /// What lies where its program should is none.
+    /// File in the program's place is none.
     WrongFile { file: String, machine: &'static str },
-    /// It lacks something that the copying takes.
+    /// Place lacks something that the copying takes.
     Lacks { place: Name, what: String },
     /// No directory takes a program that can be executed.
     Nowhere {
@@ -66,17 +66,17 @@ pub enum TransportError {
         /// Each directory that was tried, and why it does not do.
         tried: Vec<String>,
     },
-    /// Only a part of the program arrived.
+    /// Part of the program alone arrived.
     Short {
         place: Name,
         taken: String,
         size: usize,
-        /// Why, in the system's words, or nothing.
+        /// Reason in the system's words, or nothing.
         why: String,
     },
-    /// What arrived is not what was sent.
+    /// Digest of the arrived data differs from ours.
     DigestDiffers { place: Name, here: String, there: String },
-    /// What it says is not what our script says.
+    /// Answer that our script does not give.
     Strange { place: Name, step: Message, answer: String },
     /// The person asked to stop.
     Stopped,
@@ -147,7 +147,7 @@ displays_its_message!(TransportError);
 pub struct Name(String);
 
 impl Name {
-    /// Of a place of these words.
+    /// Name of a place of these words.
     pub fn of(words: &str) -> Name {
         Name(shown(words))
     }

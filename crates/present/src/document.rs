@@ -1,4 +1,4 @@
-//! What a view says, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
+//! Document of a view, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
 
 use hostmark_analysis::Spoken;
 use hostmark_analysis::bars::Bars;
@@ -10,18 +10,18 @@ use crate::chart::{Chart as Picture, Rows};
 pub(crate) type Document = Vec<Block>;
 
 pub(crate) enum Block {
-    /// What it is about; a terminal leaves it out, as the command stands above.
+    /// Title; a terminal leaves it out, as the command stands above.
     Title(Message),
-    /// What it comes to: first on paper; in a terminal last, where the eye is, above the method.
+    /// Conclusion: first on paper; in a terminal last, where the eye is, above the method.
     Conclusion(Message),
-    /// What the verdicts stand on.
+    /// Method behind the verdicts.
     Method(Vec<Message>),
     /// A part, and a remark in its line.
     Heading(Message, Message),
     /// The same, where the title is a sentence.
     Part(Message),
     Sentence(Message, Style),
-    /// What else is known of what stands above.
+    /// Further remarks on the blocks above.
     Remarks(Vec<Remark>),
     List(List),
     Warnings(Vec<Message>),
@@ -33,21 +33,21 @@ pub(crate) enum Block {
     Drawn(Vec<Message>),
     /// Claims under a title, and what became of them; in their order where nothing is said of that.
     Judged(Message, Vec<Judged>),
-    /// What few readers look for, under a title.
+    /// Details for few readers, under a title.
     Folded(Message, Document),
 }
 
-/// How a text stands out where a medium can show it; nothing depends on it.
+/// Emphasis of a text where a medium can show it; nothing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
     #[default]
     Plain,
     Heading,
-    /// What may be skipped by the eye.
+    /// Text that the eye may skip.
     Dim,
     Warning,
     Bad,
-    /// What is better than usual.
+    /// Value better than usual.
     Good,
     Run,
 }
@@ -55,7 +55,7 @@ pub(crate) enum Style {
 pub(crate) struct List {
     pub(crate) title: Message,
     pub(crate) lines: Vec<Message>,
-    /// How many a terminal shows, unless everything is asked for.
+    /// Number of items that a terminal shows, unless everything is asked for.
     pub(crate) few: usize,
 }
 
@@ -69,9 +69,9 @@ pub(crate) struct Judged {
     pub(crate) run: String,
     pub(crate) cure: Option<Message>,
     pub(crate) command: Option<String>,
-    /// Where a page shows what the command does; empty where it does not.
+    /// Anchor of the page's result of the command; empty where there is none.
     pub(crate) anchor: String,
-    /// What a person types for the cases that it stands on, and where a page has them.
+    /// Arguments to type for the cases that it rests on, and their anchors on a page.
     pub(crate) cases: Vec<(String, String)>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Table {
     pub(crate) layout: TableLayout,
 }
 
-/// How a table is laid out where a medium can; a grid where it cannot.
+/// Layout of a table where a medium has one; a grid where it has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TableLayout {
     #[default]
@@ -116,7 +116,7 @@ pub(crate) enum TableLayout {
     /// The values of a probe's cases, so many columns of which say which case it is.
     Cases(usize),
     Runs,
-    /// By sections: a name and its value, what that comes to beside what is usual, and this.
+    /// Sections: a name and its value, its verdict beside what is usual, and the usual range.
     Constants,
 }
 
@@ -125,9 +125,9 @@ pub(crate) struct Column {
     pub(crate) head: Message,
     pub(crate) style: Style,
     pub(crate) align: Align,
-    /// Whether it has the value that a reader looks for.
+    /// True where it has the main value.
     pub(crate) is_value: bool,
-    /// Whether a terminal has no room for it.
+    /// True where a terminal has no room for it.
     pub(crate) is_extra: bool,
     /// Lines of a cell that a terminal shows, unless everything is asked for.
     pub(crate) few: usize,
@@ -135,38 +135,38 @@ pub(crate) struct Column {
     pub(crate) longest: Option<usize>,
 }
 
-/// How the cells of a column stand under each other.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Align {
     #[default]
     Left,
     Right,
-    /// At their decimal point, the units and the `±` under each other too.
+    /// Alignment at the decimal point, the units and the `±` under each other too.
     Point,
-    /// At their `…`.
+    /// Alignment at the `…`.
     Ellipsis,
 }
 
 #[derive(Default)]
 pub(crate) struct Row {
     pub(crate) kind: RowKind,
-    /// What a person types for it.
+    /// Argument to type for it.
     pub(crate) id: String,
-    /// Where others find it on a page.
+    /// Anchor on a page.
     pub(crate) anchor: String,
     /// The part of the table that it belongs to.
     pub(crate) section: Message,
     pub(crate) cells: Vec<Cell>,
-    /// In the place of the values: why there are none.
+    /// Reason in place of the values.
     pub(crate) instead: Option<Message>,
     pub(crate) remarks: Vec<Remark>,
-    /// Whether its labels are those of the row above.
+    /// True where its labels are those of the row above.
     pub(crate) is_further: bool,
-    /// Whether it is one of the table's rest.
+    /// True where it is one of the table's rest.
     pub(crate) is_rest: bool,
 }
 
-/// What a row says, as a reader looks for it.
+/// Kind of a row, as readers search for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum RowKind {
     #[default]
@@ -181,28 +181,28 @@ pub(crate) enum RowKind {
 #[derive(Default)]
 pub(crate) struct Cell {
     pub(crate) text: Message,
-    /// In the place of the text: a line each.
+    /// Lines in place of the text.
     pub(crate) lines: Vec<Message>,
     pub(crate) style: Style,
-    /// By what its row is sorted; of a verdict, how many times better it is.
+    /// Sort key of its row; of a verdict, the factor of improvement.
     pub(crate) key: Option<f64>,
-    /// What tells the row's kind without colour, in the cell that says it.
+    /// Sign of the row's kind without colour, in the cell that says it.
     pub(crate) sign: &'static str,
-    /// Where a page has more of it.
+    /// Link to details on a page.
     pub(crate) link: String,
 }
 
 pub(crate) struct Remark {
     pub(crate) text: Message,
     pub(crate) style: Style,
-    /// Whether it is for readers who ask for everything.
+    /// True where it is for readers who ask for everything.
     pub(crate) is_detail: bool,
 }
 
 /// Rows that a reader does not look for: folded or left out where there are more than a few rows.
 pub(crate) struct FoldedRows {
     pub(crate) title: Message,
-    /// How many are left out, without the mark at a sentence's end.
+    /// Number of rows left out, without the mark at a sentence's end.
     pub(crate) left_out: Message,
     pub(crate) few: usize,
 }
@@ -216,7 +216,7 @@ pub(crate) struct Tally {
 
 pub(crate) struct TallyReason {
     pub(crate) text: Message,
-    /// Whether each row is named, however many there are.
+    /// True where each row is named, however many there are.
     pub(crate) is_open: bool,
     pub(crate) rows: Vec<Row>,
 }
@@ -228,7 +228,7 @@ pub(crate) struct Chart {
 }
 
 pub(crate) enum Drawing {
-    /// Only where lines can be drawn.
+    /// Rows that show only where lines can be drawn.
     Rows(Rows),
     Bars(Bars),
     Picture(Picture),
@@ -241,7 +241,7 @@ impl Column {
 }
 
 impl Table {
-    /// Whether all rows are shown, and not those alone that a reader looks for.
+    /// Tells whether all rows are shown, not the important ones alone.
     pub(crate) fn is_whole(&self, verbose: bool) -> bool {
         verbose || self.rest.as_ref().is_none_or(|rest| self.rows.len() <= rest.few)
     }
@@ -273,17 +273,16 @@ impl NamedParty {
 }
 
 impl Row {
-    /// Whether it is the head of the rows below it.
+    /// Tells whether it is the heading of the rows below it.
     pub(crate) fn is_head(&self) -> bool {
         self.cells.len() == 1 && self.instead.is_none()
     }
 
-    /// Whether both sides have a value.
     pub(crate) fn has_values(&self) -> bool {
         self.cells.last().is_some_and(|change| change.text.as_plain() != Some("–"))
     }
 
-    /// Its name, or what to type for it, and its values where it has both.
+    /// Name, or the argument to type, and its values where it has both.
     pub(crate) fn in_a_line(&self, is_typed: bool, lang: Lang) -> String {
         let mut texts = self.cells.iter().map(|cell| cell.text.get(lang));
         let label = texts.next().unwrap_or_default();

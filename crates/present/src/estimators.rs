@@ -1,4 +1,4 @@
-//! Which estimator a value is of, named wherever a reader compares it with one of the other; and in which unit it comes first.
+//! Estimator of a value, named wherever a reader compares it with one of the other; and the unit in which it comes first.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ pub(crate) fn first(measured: &Measured, unit: Unit) -> (Cow<'_, Estimate>, Unit
     measured.in_cycles().map_or_else(as_it_is, |cycles| (cycles, Unit::CoreCycles))
 }
 
-/// What stands beside a value: the other estimator's where the two differ, and however near they are where the same on more or fewer
-/// CPUs, or what it scales, leads with the other one. What has one value alone is there called the value of its estimator, never by
-/// a name that a number would have to follow.
+/// Addition to a value: the other estimator's where the two differ, and always where the same on more or fewer CPUs, or the base of its
+/// scaling, leads with the other one. A single value is there called the value of its estimator, never by a name that a number would have
+/// to follow.
 pub(crate) fn other_estimator(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Option<Message> {
     let (by, other) = (estimate.estimator(), estimate.estimator().other());
     if !is_compared_with(run, case, other) {
@@ -36,7 +36,7 @@ pub(crate) fn both(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit
     }
 }
 
-/// Whether a case that is read beside this one leads with this estimator.
+/// Tells whether a case that is read beside this one leads with this estimator.
 fn is_compared_with(run: &Run, case: &CaseRecord, by: Leading) -> bool {
     let info = run.probes.iter().find(|info| info.id == case.probe);
     let of_cpus = |axis: &&AxisInfo| matches!(axis.kind, AxisKind::Threads | AxisKind::Copies);

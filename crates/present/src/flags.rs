@@ -10,9 +10,9 @@ const COMMON_CASES: usize = 8;
 const COMMON_SHARE: usize = 5;
 
 pub(crate) struct Flags {
-    /// How many measured cases carry each.
+    /// Number of measured cases by flag.
     pub(crate) counts: BTreeMap<FlagKind, usize>,
-    /// Those that are on so many cases that they say something about the run and nothing about a case.
+    /// Flags of so many cases that they say something about the run and nothing about a case.
     pub(crate) common: HashSet<FlagKind>,
     pub(crate) measured: usize,
 }
@@ -43,7 +43,7 @@ impl Flags {
     }
 }
 
-/// Whether a remark of this kind says little without its detail.
+/// Tells whether a remark of this kind says little without its detail.
 pub(crate) fn needs_detail(kind: FlagKind) -> bool {
     matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer | FlagKind::PartlyUsed)
 }

@@ -1,4 +1,4 @@
-//! How is a run shown? For people in a terminal, on a page and in markdown; for programs in their formats.
+//! Presentation of runs: for people in a terminal, on a page and in markdown; for programs in their formats.
 #![forbid(unsafe_code)]
 
 /// The long texts, made of the Markdown files beside the code, and the macro `term!` of `terms.md`.

@@ -1,16 +1,16 @@
-//! How a person wants to see what is shown.
+//! Options of a person for the output.
 
 use hostmark_model::Lang;
 
-/// How a person wants to see a run.
+/// Options of a person for the display of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderOptions {
     /// Columns of the terminal that may be used, from 60 to 200; what is under 40 is taken as 40.
     pub width: usize,
-    /// Whether colour may be used; nothing depends on it. Whoever asks decides on NO_COLOR.
+    /// True where colour may be used; nothing depends on it. The caller decides on NO_COLOR.
     pub color: bool,
     pub lang: Lang,
-    /// Whether to show every interval, remark and id.
+    /// True to show every interval, remark and id.
     pub verbose: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::words;
 
 pub(crate) struct Runs<'a> {
     pub(crate) all: &'a [Run],
-    /// Of each the flags that say something about the run and nothing about a case.
+    /// Flags of each run that say something about the run and nothing about a case.
     pub(crate) common: Vec<HashSet<FlagKind>>,
     pub(crate) probes: Vec<Probe<'a>>,
     /// The nearest kind of machine, where a run stands alone.
@@ -23,11 +23,11 @@ pub(crate) struct Runs<'a> {
 /// A probe, and its cases in any of the runs.
 pub(crate) struct Probe<'a> {
     pub(crate) id: &'a str,
-    /// What the first run that has it says of it; a file may lack it.
+    /// Description in the first run that has the probe; a file may lack it.
     pub(crate) info: Option<&'a ProbeInfo>,
     pub(crate) labels: ProbeLabels<'a>,
     pub(crate) cases: Vec<Case<'a>>,
-    /// Whether the runs have it in different revisions, so that its values mean different things.
+    /// True where the runs have it in different revisions, so that its values mean different things.
     pub(crate) revisions_differ: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Case<'a> {
     pub(crate) params: &'a Params,
     /// The same number of records as there are runs; none where a run did not plan it.
     pub(crate) records: Vec<Option<&'a CaseRecord>>,
-    /// Its number among all cases: the anchor of its row.
+    /// Number among all cases: the anchor of its row.
     pub(crate) number: usize,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Runs<'a> {
         self.all.len() > 1
     }
 
-    /// What a run is called where there are several.
+    /// Letter of a run where there are several.
     pub(crate) fn letter(&self, index: usize) -> String {
         if self.are_many() { run_letter(index) } else { String::new() }
     }
@@ -153,7 +153,7 @@ impl<'a> Probe<'a> {
         self.axes().into_iter().filter(differs).collect()
     }
 
-    /// Whether `params` is at the default of every axis but those named.
+    /// Tells whether `params` is at the default of every axis but those named.
     pub(crate) fn is_default_but(&self, params: &Params, but: &[&str]) -> bool {
         params.0.iter().all(|(axis, at)| but.contains(&axis.as_str()) || self.labels.default_of(axis) == Some(at))
     }
@@ -194,7 +194,7 @@ impl<'a> Case<'a> {
         estimate.value().is_finite().then_some(estimate)
     }
 
-    /// Its value on an axis as a number.
+    /// Value on an axis as a number.
     pub(crate) fn number_on(&self, axis: &str) -> Option<f64> {
         self.params.get(axis)?.parse().ok().filter(|at: &f64| at.is_finite())
     }

@@ -12,7 +12,7 @@ macro_rules! words {
     };
 }
 
-/// How a finding names the command that shows it.
+/// Phrase that leads to the command of a finding.
 pub(crate) fn shows(command: &str, lang: Lang) -> String {
     let lead = match command.starts_with("hostmark try ") {
         true => term!("try: "),
@@ -21,7 +21,7 @@ pub(crate) fn shows(command: &str, lang: Lang) -> String {
     format!("{}{command}", lead.get(lang))
 }
 
-/// In which order findings stand.
+/// Order of the findings, in words.
 pub(crate) fn order(findings: &[Finding]) -> Text {
     if findings.first().is_some_and(is_unusual) { UNUSUAL_FIRST } else { EXPENSIVE_FIRST }
 }
@@ -71,7 +71,7 @@ words! {
     WHAT_TO_DO: term!("`hostmark host` says what disturbs a measurement, and what to do about it");
 }
 
-/// What a flag says, in a few words.
+/// Short text of a flag.
 pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
         FlagKind::FewRounds => term!("fewer than five rounds: their range"),

@@ -80,7 +80,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
 /// Columns by which a line is further in that goes on.
 const FURTHER: usize = 4;
 
-/// As many parts of columns as the width asks for, each behind `lead` columns that all have.
+/// Splits columns into parts that fit the width, each behind `lead` columns that all have.
 pub(crate) fn banks(widths: &[usize], lead: usize, gap: usize, width: usize) -> Vec<std::ops::Range<usize>> {
     let (mut banks, mut from) = (Vec::new(), 0);
     while from < widths.len() {
@@ -139,7 +139,7 @@ fn belong_together(before: &str, after: &str) -> bool {
             || is_range)
 }
 
-/// What is kept in one line is never so wide that the line could not be kept.
+/// Largest width of text that is kept in one line, so that the line can hold it.
 const LONGEST_TOGETHER: usize = 24;
 
 fn may_break(before: char, after: char) -> bool {

@@ -10,7 +10,7 @@ use super::side::{RunCase, freedom_of_rounds};
 use super::{CaseComparison, Effect, SideValue, Test, Verdict};
 use crate::{difference, repetition};
 
-/// What it is called in the place of a case's id.
+/// Name in place of a case's id.
 const ID: &str = "clock";
 /// Known no better than to this part, as the undisturbed values of a core.
 const LEAST_DEVIATION: f64 = 0.004;

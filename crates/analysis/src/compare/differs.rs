@@ -1,4 +1,4 @@
-//! What differs between the hosts and settings of two sides, and what of it shifts values by itself.
+//! Differences between the hosts and settings of two sides, and which of them alone shift values.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use super::Difference;
 use super::facts::{Fact, facts};
 use crate::words;
 
-/// What differs, and how many facts do not.
+/// Differing facts, and the number of equal ones.
 pub(super) struct Differs {
     pub(super) differences: Vec<Difference>,
     pub(super) same: usize,
@@ -72,7 +72,7 @@ pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
 /// A fact that is not the same in all of several runs.
 pub struct FactOfRuns {
     pub label: Text<String>,
-    /// What it is in each run; none where it is not known.
+    /// Value in each run; none where it is not known.
     pub values: Vec<Option<String>>,
 }
 
@@ -101,7 +101,7 @@ pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
     (differ, same)
 }
 
-/// Of lists of words what not all of them have; whole where only their order differs.
+/// Drops the words that all lists have in common; keeps whole lists where only their order differs.
 fn without_common(values: Vec<Option<String>>) -> Vec<Option<String>> {
     let words = |value: &Option<String>| -> BTreeSet<String> {
         value.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
@@ -123,7 +123,7 @@ pub(super) fn program(base: &[Run], new: &[Run]) -> Option<String> {
     digests.all(|digest| digest == Some(first)).then(|| first.clone())
 }
 
-/// Of two lists of words what only one of them has; whole where only their order differs.
+/// Drops the words that two lists have in common; keeps whole lists where only their order differs.
 fn only_differing(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
     let (Some(one), Some(other)) = (&before, &after) else { return (before, after) };
     let less = |of: &str, other: &str| {

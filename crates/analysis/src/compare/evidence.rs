@@ -1,4 +1,4 @@
-//! Whether a change beside the leading value is one of the case: it is seen each time, and nothing disturbed it.
+//! Evidence that a change beside the leading value is one of the case: seen each time, and without disturbance.
 
 use hostmark_model::{Measured, Message, Run, Text, is_of_disturbed};
 use hostmark_say::say;
@@ -15,8 +15,8 @@ pub(super) type Sides<'a> = (&'a [Run], &'a [Run]);
 /// A change repeats where it is seen in this share of all pairs of runs.
 const EACH_TIME: f64 = 0.8;
 
-/// Of a change by `logarithm`: pairs made in turn must agree on its direction; of runs made apart every round of one must lie beyond the
-/// other's value. What was disturbed agrees with nothing.
+/// Evidence of a change by `logarithm`: pairs measured in turn must agree on its direction; of runs made apart every round of one must lie
+/// beyond the other's value. Disturbed values agree with nothing.
 pub(super) fn evidence(by: By, logarithm: f64, old: &[RunCase], new: &[RunCase], pairs: Option<Sides>) -> Evidence {
     let is_beyond = |from: f64, to: f64| if logarithm > 0.0 { to > from } else { to < from };
     let is_disturbed = |found: &RunCase| found.measured().is_some_and(is_disturbed);
@@ -61,7 +61,7 @@ fn rounds(by: By, found: &RunCase) -> Option<[f64; 2]> {
     ends.map(|ends| ends.map(|end| end * found.scale))
 }
 
-/// Whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.
+/// Tells whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.
 fn is_disturbed(measured: &Measured) -> bool {
     let noise = &measured.noise;
     is_of_disturbed(&measured.flags)
@@ -71,7 +71,7 @@ fn is_disturbed(measured: &Measured) -> bool {
         || noise.disturbed as f64 >= DISTURBED_SHARE * measured.taken().max(1) as f64
 }
 
-/// What is said of a change that is none of the case; nothing of one that is.
+/// Remark on a change that is none of the case; none for one that is.
 pub(super) fn remark(aspect: &Aspect) -> Option<Text<String>> {
     let change = (aspect.test.ratio - 1.0) * 100.0;
     let (name, change) = (&aspect.name, format!("{}{:.0} %", if change < 0.0 { '−' } else { '+' }, change.abs()));

@@ -1,4 +1,4 @@
-//! What is recorded of a host and of a run's settings, as a list of named facts that two runs can be held against.
+//! Facts recorded of a host and of a run's settings, as a list by name, to compare two runs.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use crate::words;
 
 /// A fact as text; none where it is not known.
 pub(crate) struct Fact {
-    /// Its place in the run file.
+    /// Place in the run file.
     pub(crate) key: String,
     pub(crate) label: Text<String>,
     pub(crate) value: Option<String>,
-    /// Whether it is a list of words, of which only those that differ are worth reading.
+    /// True where it is a list of words, of which only the differing ones are shown.
     pub(crate) is_words: bool,
 }
 
@@ -220,7 +220,7 @@ fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     process(host, facts);
 }
 
-/// How the kernel treats the process that measured.
+/// Adds the scheduling facts of the process that measured.
 fn process(host: &HostFacts, facts: &mut Facts) {
     let process = &host.process;
     facts.add("host.process.policy", term!("scheduling policy"), process.policy.clone());
@@ -262,7 +262,7 @@ fn devices(host: &HostFacts, facts: &mut Facts) {
     }
 }
 
-/// What a packet meets that the machine sends to itself.
+/// Adds the facts of the loopback interface.
 fn loopback(host: &HostFacts, facts: &mut Facts) {
     let lo = &host.loopback;
     facts.shown("host.loopback.mtu_bytes", term!("loopback MTU"), lo.mtu_bytes);

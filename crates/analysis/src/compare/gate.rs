@@ -9,13 +9,13 @@ use crate::words;
 /// A case that is not known to be the same or faster.
 #[derive(Debug)]
 pub struct Open<'a> {
-    /// What the table calls the side.
+    /// Name of the side in the table.
     pub side: &'a str,
     pub case: &'a CaseComparison,
 }
 
 impl Open<'_> {
-    /// Whether the sides' values are all there, and more or calmer runs would decide.
+    /// Tells whether the sides' values are all there, and more or calmer runs would decide.
     pub fn is_undecided(&self) -> bool {
         self.case.verdict == Verdict::Inconclusive && self.case.failed_runs == 0
     }
@@ -35,8 +35,8 @@ impl Open<'_> {
 }
 
 impl Comparison {
-    /// Whether a case or the clock became slower by more than `fraction` (0.05 is 5 %), on any side, all of its operations or some; or a
-    /// group or a table did, with its whole interval.
+    /// Tells whether a case or the clock became slower by more than `fraction` (0.05 is 5 %) on any side, in all of its operations or some;
+    /// or a group or a table did, with its whole interval.
     pub fn has_regression(&self, fraction: f64) -> bool {
         let of_side = |against: &Against| {
             let Against { cases, clock, groups, tables, .. } = against;
@@ -55,13 +55,13 @@ impl Comparison {
         self.new.iter().flat_map(of_side).collect()
     }
 
-    /// Whether a side has no case with a verdict.
+    /// Tells whether a side has no case with a verdict.
     pub fn has_no_verdict(&self) -> bool {
         let has_verdict = |case: &CaseComparison| case.verdict != Verdict::NotComparable;
         self.new.iter().any(|against| !against.cases.iter().any(has_verdict))
     }
 
-    /// Whether no side has any case of the base.
+    /// Tells whether no side has any case of the base.
     pub fn has_nothing(&self) -> bool {
         let is_of_one = |case: &CaseComparison| case.has_reason(ReasonKind::OneSide);
         self.new.iter().flat_map(|against| &against.cases).all(is_of_one)
@@ -91,7 +91,7 @@ impl CaseComparison {
         self.is_worse() && self.shown_change().is_some_and(|change| change.abs() > fraction)
     }
 
-    /// Whether it is known to be faster or the same, or there is nothing to know of it.
+    /// Tells whether it is known to be faster or the same, or cannot be judged.
     fn passes(&self) -> bool {
         let test = self.effect.as_ref().and_then(|effect| effect.test.as_ref());
         let passes = match self.verdict {

@@ -1,4 +1,4 @@
-//! What the cases of a group come to together: the change of all system calls, with what is odd among them.
+//! Change of all cases of a group together, e.g. all system calls, with the outliers among them.
 
 use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
@@ -24,14 +24,14 @@ const OF_ROUNDS: f64 = 8.0;
 struct GroupMember<'a> {
     case: &'a CaseComparison,
     known: &'a KnownChange,
-    /// By how much it costs more, on the logarithms: of a rate, the time that the same work takes.
+    /// Increase of cost, on the logarithms: of a rate, of the time that the same work takes.
     cost: f64,
     variance: f64,
-    /// By how much each side may be too slow for a neighbour, on the logarithms.
+    /// Largest slowdown of each side by a neighbour, on the logarithms.
     neighbours: [f64; 2],
 }
 
-/// What a comparison tells of its cases before groups are made.
+/// Results of a comparison's cases, before groups are made.
 pub(super) struct Compared<'a> {
     pub(super) cases: &'a [CaseComparison],
     pub(super) known: &'a [KnownChange],
@@ -54,7 +54,7 @@ pub(super) fn groups(compared: &Compared) -> Vec<GroupChange> {
     together(compared, &groups)
 }
 
-/// What the cases of each of `all` come to together; none of those of too few cases.
+/// Change of each group of `all`; none for groups of too few cases.
 pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange> {
     let (base, new) = compared.sides;
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
@@ -93,13 +93,13 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
     groups
 }
 
-/// By how much the side that came out worse may be worse for neighbours on its cores: the mean over the cases.
+/// Largest slowdown by neighbours of the side that came out worse: the mean over the cases.
 fn neighbour(parts: &[GroupMember], found: Pooled) -> f64 {
     let worse = usize::from(found.difference.logarithm > 0.0);
     parts.iter().map(|part| part.neighbours[worse]).sum::<f64>() / parts.len().max(1) as f64
 }
 
-/// By how much all of some cases differ together between runs: as runs tell, else as is assumed of the group of them that differs most.
+/// Deviation that some cases share between runs: as measured by runs, else as assumed for the group of them that differs most.
 fn shift(scatters: &Scatters, together: &Together, parts: &[GroupMember]) -> f64 {
     let groups = parts.iter().map(|part| group_of(&part.case.probe));
     let assumed = groups.map(repetition::assumed_shift).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! What pairs of runs tell that were made in turn and looked at several times.
+//! Tests of pairs of runs that were measured in turn and looked at several times.
 //!
 //! Each look is a t test on the logarithms of the pairs' ratios. A p value is the smallest so far times the number of looks that were
 //! planned, so that all looks together err no more often than one (Bonferroni).
@@ -9,24 +9,23 @@ use hostmark_stats::descriptive;
 
 use super::side::{By, RunCase};
 
-/// Where pairs are made until enough is known, they are looked at when there are so many.
+/// Numbers of pairs at which a comparison is tested, where pairs are made until enough is known.
 pub const LOOKS: [usize; 5] = [5, 10, 20, 40, 80];
 
-/// What the pairs of a case come to.
+/// Result of the pairs of a case.
 pub(super) struct InTurn {
     pub(super) difference: Difference,
     /// The p value of "no change", over all looks.
     pub(super) changed: f64,
-    /// That of "as much as that or more".
+    /// P value of "as much as that or more".
     pub(super) same: f64,
-    /// How many pairs there are.
     pub(super) pairs: usize,
-    /// How many of them the last look saw, which the difference is of.
+    /// Number of pairs at the last look, which the difference is of.
     seen: usize,
 }
 
-/// By the pairs that both sides have of the case, in the order in which they were made, and the values of either side that the
-/// difference is of; none before the first look.
+/// Tests the pairs that both sides have of the case, in order of measurement; also returns either side's values that the difference is of.
+/// None before the first look.
 pub(super) fn of(
     sides: (&[Run], &[Run]),
     (old, new): (&[RunCase], &[RunCase]),
@@ -43,7 +42,7 @@ pub(super) fn of(
     Some((outcome, values))
 }
 
-/// What both runs of a pair have of the case, in the order in which the pairs were made.
+/// Pairs in which both runs have the case, in order of measurement.
 pub(super) fn pairs<'a>(
     (base, new): (&'a [Run], &'a [Run]),
     (old_found, new_found): (&'a [RunCase<'a>], &'a [RunCase<'a>]),
@@ -86,7 +85,7 @@ mod tests {
         }
     }
 
-    /// How many of a thousand trials of eighty pairs are called changed, and the same, at any look.
+    /// Counts how many of a thousand trials of eighty pairs are called changed, and the same, at any look.
     fn called(change: f64, scatter: f64) -> (usize, usize) {
         let mut random = Random(7);
         let (mut changed, mut same) = (0, 0);

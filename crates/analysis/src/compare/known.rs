@@ -1,4 +1,4 @@
-//! What is known of the change of a case before its verdict.
+//! Change of a case and its error, before its verdict.
 
 use hostmark_stats::compare::Difference;
 
@@ -8,11 +8,11 @@ use super::Test;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
     pub(super) difference: Difference,
-    /// By so much, on the logarithms, the side that came out worse may be worse for a neighbour on its core.
+    /// Largest slowdown, on the logarithms, of the worse side by a neighbour on its core.
     neighbour: f64,
     pub(super) changed: f64,
     pub(super) same: f64,
-    /// Whether runs tell how much runs differ, and it is not only assumed.
+    /// True where the spread between runs was measured, not assumed.
     pub(super) is_from_runs: bool,
 }
 
@@ -30,7 +30,7 @@ impl Claim {
         Claim { difference, neighbour: 0.0, changed, same, is_from_runs: true }
     }
 
-    /// With errors so many times as large.
+    /// Widens the errors by a factor.
     pub(super) fn widened(self, times: f64, same_within: f64) -> Claim {
         let difference = Difference { error: self.difference.error * times, ..self.difference };
         Claim::of(difference, self.neighbour, same_within, self.is_from_runs)
@@ -47,7 +47,7 @@ impl Claim {
         (1.0 + self.difference.visible(level)) * self.neighbour.exp() - 1.0
     }
 
-    /// What the test of a case says, with the adjusted p values and the change that would have been seen.
+    /// Fills in the test of a case, with the adjusted p values and the change that would have been seen.
     pub(super) fn fill(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
         (test.low, test.high) = self.interval();
         (test.p_value, test.within) = (self.changed, self.difference.within());
@@ -55,17 +55,17 @@ impl Claim {
     }
 }
 
-/// What is known of the change of a case, of its leading value and of what else is compared.
+/// Change of a case's leading value and of whatever else is compared.
 #[derive(Default)]
 pub(super) struct KnownChange {
     pub(super) leading: Option<Claim>,
     pub(super) others: Vec<Claim>,
-    /// Of the leading value: the variance of one run's as its rounds tell it.
+    /// Variance of one run's leading value by its rounds.
     pub(super) own: f64,
-    /// What runs differ by in what the cases of its group do together, as a standard deviation.
+    /// Standard deviation between runs that the cases of its group share.
     pub(super) in_common: f64,
-    /// So many times the variance of one run has the difference of both sides.
+    /// Variance of the difference of both sides, in multiples of one run's.
     pub(super) sides: f64,
-    /// By how much each side may be too slow for a neighbour on its core, on the logarithms.
+    /// Largest slowdown of each side by a neighbour on its core, on the logarithms.
     pub(super) neighbours: [f64; 2],
 }

@@ -31,7 +31,7 @@ pub use scatter::History;
 /// The schema that this version writes.
 pub const SCHEMA: &str = "hostmark.comparison/2";
 
-/// What changes are the same by, where nobody says otherwise: within 5 %. No unit.
+/// Default fraction within which values are the same: 5 %.
 pub const SAME: f64 = 0.05;
 
 /// One side as it is given: a name for people, and its runs, which are one environment and are pooled.
@@ -46,9 +46,9 @@ pub struct Pool<'a> {
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What everything is compared with.
+    /// Base of the comparison.
     pub base: Side,
-    /// What is compared with it, in the order given.
+    /// Sides compared with it, in the order given.
     pub new: Vec<Against>,
 }
 
@@ -57,7 +57,7 @@ pub struct Comparison {
 pub struct Side {
     pub name: String,
     pub runs: Vec<RunName>,
-    /// What took the machine's time while they ran.
+    /// Disturbances while they ran.
     pub disturbances: Vec<Text<String>>,
 }
 
@@ -65,7 +65,7 @@ pub struct Side {
 pub struct RunName {
     pub id: String,
     pub name: String,
-    /// When it started, RFC 3339, UTC.
+    /// Start, RFC 3339, UTC.
     pub started: String,
     /// The host's name.
     pub host: String,
@@ -88,32 +88,31 @@ pub struct RunName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Against {
     pub side: Side,
-    /// What differs between hosts and settings.
+    /// Differences between hosts and settings.
     pub differs: Vec<Difference>,
-    /// How many facts are known of both sides and the same.
+    /// Number of facts that are known of both sides and equal.
     pub same: usize,
     /// SHA-256 of the program, where one and the same measured every run of both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Of a trial: what the setting does here, and where that pays how to make it permanent; a sentence each.
+    /// Effect of a trial's setting here, and how to make it permanent where it pays; a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Text<String>>,
     /// Differences that shift values by themselves: libc, kernel, page size.
     pub warnings: Vec<Text<String>>,
-    /// By how much a value may change, as a fraction, to be called the same.
+    /// Largest change, as a fraction, that is called the same.
     pub same_within: f64,
     /// The clock of the cores, where cases are compared in its cycles; it is none of the cases, and is judged with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<CaseComparison>,
-    /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
+    /// Changes of whole groups, in catalogue order; groups of fewer than three cases are left out.
     pub groups: Vec<GroupChange>,
     /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
     pub tables: Vec<GroupChange>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
-    /// How many cases have which verdict.
     pub counts: Counts,
-    /// Why cases have none: how many for which reason and on which side, the most first.
+    /// Reasons why cases have no verdict, with side and number, the most frequent first.
     #[serde(default)]
     pub without: Vec<Without>,
 }
@@ -121,15 +120,15 @@ pub struct Against {
 /// A fact or setting that is not the same on both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Its place in the run file: `host.kernel.release`.
+    /// Place in the run file: `host.kernel.release`.
     pub key: String,
     pub label: Text<String>,
-    /// What the base has; none where it is not known. Runs that differ among themselves are joined by ` | `.
+    /// Value of the base; none where it is not known. Runs that differ among themselves are joined by ` | `.
     pub base: Option<String>,
     pub new: Option<String>,
 }
 
-/// How many cases have which verdict.
+/// Number of cases by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Counts {
     pub slower: usize,
@@ -143,14 +142,14 @@ pub struct Counts {
     /// Neither a difference nor the lack of one could be shown.
     pub inconclusive: usize,
     pub not_comparable: usize,
-    /// Those that failed in some runs, and that others measured.
+    /// Cases that failed in some runs and were measured in others.
     #[serde(default)]
     pub partly_failed: usize,
-    /// Of the inconclusive: the median of the changes that would have been seen, as a fraction.
+    /// Median of the changes that inconclusive cases would have shown, as a fraction.
     pub visible: Option<f64>,
 }
 
-/// How many cases have no verdict for one reason.
+/// Number of cases without a verdict for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Without {
     pub kind: ReasonKind,
@@ -164,9 +163,9 @@ pub struct Without {
 pub struct GroupChange {
     /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
     pub name: String,
-    /// For people; of lmbench's summary the table of it.
+    /// Title for people; of lmbench's summary its table.
     pub title: Text<String>,
-    /// Its cases that take part.
+    /// Number of its cases that take part.
     pub cases: usize,
     pub probes: usize,
     /// Cost of the new side over that of the base; above 1 is slower, of rates too.
@@ -189,32 +188,32 @@ pub struct GroupChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It got worse, in the direction of the probe's `better`.
+    /// Worse value, in the direction of the probe's `better`.
     Slower,
     Faster,
-    /// It is another value, of a quantity that has no good direction.
+    /// Different value, of a quantity that has no good direction.
     Changed,
-    /// Its value did not change, and its typical value or a percentile did: some of the operations became slower or faster.
+    /// Same value, but another typical value or percentile: some of the operations became slower or faster.
     ChangedShape,
     /// Neither can be told: `Test::visible` says which change would have been seen.
     Inconclusive,
-    /// It changed by no more than the comparison's `same_within`; of a number that rounds vote on, it is the same.
+    /// Change of at most the comparison's `same_within`; of a number that rounds vote on, none.
     Same,
     /// There is no verdict, and `reason` says why.
     NotComparable,
 }
 
-/// Why a case has no verdict.
+/// Kind of reason why a case has no verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonKind {
-    /// Only one side has the case.
+    /// Case that only one side has.
     OneSide,
     /// The probe's revisions differ: the numbers do not mean the same.
     Revision,
     Unit,
     Failed,
-    /// It was skipped on a side.
+    /// Case skipped on a side.
     Skipped,
     /// Trials on one machine chose another kernel.
     OtherKernel,
@@ -230,7 +229,7 @@ pub enum ReasonKind {
     Implausible,
     /// A side has one value and no rounds, as another tool's results do.
     OneValue,
-    /// It is computed from other cases, which have verdicts of their own.
+    /// Case computed from others, which have their own verdicts.
     Derived,
     /// A side has fewer than two rounds.
     TooFewRounds,
@@ -240,7 +239,7 @@ pub enum ReasonKind {
     NotPositive,
 }
 
-/// Which side a reason is about.
+/// Side that a reason is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
@@ -251,16 +250,16 @@ pub enum On {
     Both,
 }
 
-/// Why a case has no verdict, in words.
+/// Reason why a case has no verdict, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoVerdictReason {
     pub kind: ReasonKind,
-    /// Which side lacks the case, has no value, or has the one that cannot be judged.
+    /// Side that lacks the case, has no value, or has one that cannot be judged.
     pub on: On,
-    /// Whether `--strict` takes it for an open question. What both sides skipped for the same reason tells nothing, and what is
-    /// computed from other cases is told by them.
+    /// True where `--strict` takes it for an open question: not for cases that both sides skipped for the same reason, nor for cases that
+    /// are computed from others.
     pub is_open: bool,
-    /// What was found, a fragment.
+    /// Text of the reason, a fragment.
     pub text: Text<String>,
 }
 
@@ -280,24 +279,24 @@ pub struct CaseComparison {
     /// kind; else the probe's. None where the run does not describe the probe.
     pub unit: Option<Unit>,
     pub better: Option<Better>,
-    /// Of which estimator both values are, and the change; none where neither side has a value.
+    /// Estimator of both values and the change; none where neither side has a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimator: Option<Leading>,
-    /// What the other estimator says of both sides, where it is something else on one of them.
+    /// Values of the other estimator on both sides, where they differ on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<OtherValues>,
     /// The base's value, when it has one.
     pub base: Option<SideValue>,
     /// The other side's value.
     pub new: Option<SideValue>,
-    /// How the two relate, when both have a positive value of the same meaning.
+    /// Relation of the two, when both have a positive value of the same meaning.
     pub effect: Option<Effect>,
     pub verdict: Verdict,
     pub reason: Option<NoVerdictReason>,
-    /// In how many runs it failed, of both sides, where others measured it.
+    /// Number of runs, of both sides, in which it failed where others measured it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub failed_runs: usize,
-    /// What a reader should know: another inner loop, disturbed samples.
+    /// Remarks for a reader: another inner loop, disturbed samples.
     pub remarks: Vec<Text<String>>,
 }
 
@@ -318,8 +317,8 @@ pub struct OtherValues {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideValue {
-    /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
-    /// of the two values. In the unit of the comparison.
+    /// Leading value of both sides, the undisturbed or the typical one; of several runs their geometric mean, so that the change is that of
+    /// the two values. In the unit of the comparison.
     pub value: f64,
     /// Lower end of its interval of the run; of several runs that over the runs. None without one.
     pub low: Option<f64>,
@@ -332,14 +331,14 @@ pub struct SideValue {
     pub disturbed: u64,
 }
 
-/// How a value relates to the base's.
+/// Relation of a value to the base's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// New over base; 1 is no change. With a test it is that of the geometric means of runs.
     pub ratio: f64,
     /// The test behind it; none where there is nothing but two values.
     pub test: Option<Test>,
-    /// What else was compared: the typical values where the quiet ones lead, and percentiles.
+    /// Other values compared: the typical ones where the undisturbed ones lead, and percentiles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Aspect>,
 }
@@ -350,24 +349,24 @@ pub struct Aspect {
     /// `typical`, or the percentile: `p50`, `p90`, `p99`, `p999`.
     pub name: String,
     pub test: Test,
-    /// Whether a change of it can be one of the case.
+    /// Evidence that a change of it is one of the case.
     pub evidence: Evidence,
 }
 
-/// Whether a change beside the leading value, in some of the operations, can be one of the case. Single operations are late for many
-/// reasons, and percentiles tell of them.
+/// Evidence that a change beside the leading value, in some of the operations, is one of the case. Single operations are late for many
+/// reasons, and percentiles show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// It is seen in every round, or in four of five runs or pairs of them, that nothing disturbed.
+    /// Change in every round, or in four of five runs or pairs of them, without disturbance.
     Repeats,
-    /// Something disturbed a side.
+    /// Disturbance of a side.
     Disturbed,
-    /// It is not seen each time.
+    /// Change that is not seen each time.
     Once,
 }
 
-/// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
+/// Test of a change, on logarithms, by the scatter of both sides' rounds and of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     pub ratio: f64,
@@ -380,7 +379,7 @@ pub struct Test {
     pub adjusted_p_value: f64,
     /// The p value of "it changed by `same_within` or more", adjusted by itself for all cases.
     pub same_p_value: f64,
-    /// So much it changed at most, as a fraction: the farther end of the 90 % interval.
+    /// Largest possible change, as a fraction: the farther end of the 90 % interval.
     pub within: f64,
     /// The change, as a fraction, that would have been found four times of five at the level that the adjustment came to.
     pub visible: f64,
@@ -391,14 +390,14 @@ pub struct Test {
 }
 
 impl Test {
-    /// Whether a change is shown.
+    /// Tells whether a change is shown.
     pub fn is_shown(&self) -> bool {
         self.adjusted_p_value <= FALSE_DISCOVERIES
     }
 }
 
 impl Aspect {
-    /// Whether it changed, and that is one of the case.
+    /// Tells whether it changed, and not only by a disturbance or once.
     pub(crate) fn is_a_change(&self) -> bool {
         self.test.is_shown() && self.evidence == Evidence::Repeats
     }
@@ -427,12 +426,12 @@ impl CaseComparison {
         if self.typed.is_empty() { &self.id } else { &self.typed }
     }
 
-    /// By how much the value changed, as a fraction: 0.05 is 5 % more than the base.
+    /// Change of the value, as a fraction: 0.05 is 5 % more than the base.
     pub fn change(&self) -> Option<f64> {
         self.effect.as_ref().map(|effect| effect.ratio - 1.0)
     }
 
-    /// Where the shape alone changed: what moved most of what was shown to.
+    /// Aspect with the largest change, where only the shape changed.
     pub fn moved(&self) -> Option<&Aspect> {
         let all = self.effect.as_ref().filter(|_| self.verdict == Verdict::ChangedShape)?.others.iter();
         let size = |aspect: &Aspect| aspect.test.ratio.ln().abs();
@@ -452,7 +451,7 @@ impl CaseComparison {
         self.decisive_test().map(|test| test.ratio - 1.0).or_else(|| self.change())
     }
 
-    /// Whether it got worse, all in all or in some of its operations.
+    /// Tells whether it got worse, all in all or in some of its operations.
     pub fn is_worse(&self) -> bool {
         let is_up = self.shown_change().is_some_and(|change| change > 0.0);
         match self.verdict {

@@ -39,15 +39,15 @@ const COMPARED_NOTES: [&str; 14] = [
     "compiler",
 ];
 
-/// How the runs of both sides were made.
+/// Design of the comparison: how the runs of both sides were made.
 pub(super) enum Design<'a> {
     /// Each by itself: what earlier runs tell says how much runs differ.
     Apart(&'a History),
-    /// In turn, a pair of runs at a time, and looked at when there were so many.
+    /// Pairs of runs in turn, tested at these numbers of pairs.
     InTurn(&'a [usize]),
 }
 
-/// What is looked at for each case.
+/// Inputs shared by the comparison of all cases.
 struct Looked<'a> {
     sides: (&'a [Run], &'a [Run]),
     /// None where the runs were made in turn.
@@ -198,7 +198,7 @@ fn paired(first: &RunCase, old: &[RunCase], new: &[RunCase], looked: &Looked) ->
     (case, known)
 }
 
-/// In how many runs of a side the case failed.
+/// Number of runs of a side in which the case failed.
 fn failed_runs(side: &[RunCase]) -> usize {
     side.iter().filter(|found| matches!(found.record.outcome, Outcome::Failed { .. })).count()
 }
@@ -217,16 +217,15 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
     if has_several(old) && has_several(new) { ObservationUnit::Run } else { ObservationUnit::Round }
 }
 
-/// From this share of the looks at its core that met another thread there, a case may never have been alone long enough: where it is less,
+/// Share of probes of its core that met another thread, from which on a case may never have been alone long enough: where it is less,
 /// values are off now and then, as their errors have it.
 const SELDOM_ALONE: f64 = 0.25;
 
-/// So much a neighbour on its core costs such a case at most: beside three builds 68 of 179 undisturbed values of a null system call were
-/// 3 to 22 % above the others.
+/// Largest slowdown by a neighbour on its core: beside three builds 68 of 179 undisturbed values of a null system call were 3 to 22 % above
+/// the others.
 const NEIGHBOUR_COST: f64 = 0.22;
 
-/// By how much each side may be too slow since it shared its core, on the logarithms. Beside one that tells, what a side does not tell may be
-/// as much.
+/// Largest slowdown of each side by sharing its core, on the logarithms. Where only one side knows its share, the other's may be as large.
 fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
     let shares = [shared(old), shared(new)];
     let is_told = shares.iter().any(Option::is_some);
@@ -236,7 +235,7 @@ fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
     })
 }
 
-/// Which side came out worse: 0 the base, 1 the other.
+/// Side that came out worse: 0 the base, 1 the other.
 fn worse(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> usize {
     let better = old.iter().chain(new).find_map(|found| found.probe).map_or(Better::Neither, |probe| probe.better);
     usize::from((logarithm > 0.0) != (better == Better::Higher))
@@ -254,7 +253,7 @@ fn untested(old: &Option<SideValue>, new: &Option<SideValue>) -> Option<Effect> 
     (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None, others: Vec::new() })
 }
 
-/// What the change of a case is known by.
+/// Evidence for the change of a case.
 struct ChangeEvidence {
     claim: Claim,
     own: f64,
@@ -365,7 +364,7 @@ fn judge(cases: &mut [CaseComparison], known: &[KnownChange]) {
     }
 }
 
-/// Of each difference among all: the adjusted p values of "no change" and of "as much as that or more", and the change that would have
+/// Adjusts the p values of "no change" and of "as much as that or more" of each difference among all, and gives the change that would have
 /// been seen.
 fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>> {
     let all: Vec<Option<Claim>> = claims.collect();
@@ -397,7 +396,7 @@ fn counts(cases: &[CaseComparison]) -> Counts {
     }
 }
 
-/// Why cases have no verdict, the most frequent reason first.
+/// Reasons why cases have no verdict, the most frequent first.
 fn without(cases: &[CaseComparison]) -> Vec<Without> {
     let mut all: Vec<Without> = Vec::new();
     for reason in cases.iter().filter_map(|case| case.reason.as_ref()) {
@@ -410,7 +409,7 @@ fn without(cases: &[CaseComparison]) -> Vec<Without> {
     all
 }
 
-/// What a reader should know of a pair.
+/// Remarks on a pair for a reader.
 fn remarks(
     old: &[RunCase],
     new: &[RunCase],

@@ -1,4 +1,4 @@
-//! Why a case has no verdict, in the order in which a reader would ask.
+//! Reasons why a case has no verdict, in the order in which a reader would ask.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::format::unit_name;
 use crate::levels::{Location, place_of_size};
 use crate::{reasons, words};
 
-/// Of one round alone nothing tells how far it may be off.
+/// Least number of rounds: one alone has no error.
 const LEAST_ROUNDS: usize = 2;
 
-/// What a comparison counts as one observation.
+/// Unit that a comparison counts as one observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ObservationUnit {
     /// The run of a side, by its rounds.
@@ -55,7 +55,7 @@ fn closed(reason: Option<NoVerdictReason>) -> Option<NoVerdictReason> {
     reason.map(|reason| NoVerdictReason { is_open: false, ..reason })
 }
 
-/// Which side something is about that at least one has.
+/// Side that something is about, which at least one has.
 fn on(base: bool, new: bool) -> On {
     match (base, new) {
         (true, false) => On::Base,
@@ -64,7 +64,7 @@ fn on(base: bool, new: bool) -> On {
     }
 }
 
-/// What stands in the way of comparing the two sides' values at all.
+/// Reason why the two sides' values cannot be compared at all.
 pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     match (base, new) {
         (_, []) => return reason(ReasonKind::OneSide, On::New, say!("only the base has it")),
@@ -168,14 +168,14 @@ fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     }
 }
 
-/// Whether two reasons are the same but for their numbers: how much memory was free is another number each time.
+/// Tells whether two reasons differ in their numbers alone: how much memory was free is another number each time.
 fn is_alike(one: &str, other: &str) -> bool {
     let [one, other] =
         [one, other].map(|text| text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()));
     one.eq(other)
 }
 
-/// What forbids a verdict where both sides have values of the same meaning.
+/// Reason for no verdict although both sides have values of the same meaning.
 pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUnit) -> Option<NoVerdictReason> {
     let have = |what: &dyn Fn(&RunCase, &Measured) -> bool| {
         let has = |side: &[RunCase]| side.iter().any(|found| found.measured().is_some_and(|one| what(found, one)));
@@ -257,18 +257,18 @@ fn cache_levels(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, &'st
     (old != new && old_caches != new_caches).then_some((old, new))
 }
 
-/// What the cases of a side come to by this, each once.
+/// Distinct results of `of` over the cases of a side.
 fn each_once(side: &[RunCase], of: impl Fn(&RunCase) -> Option<String>) -> BTreeSet<String> {
     side.iter().filter_map(of).collect()
 }
 
-/// What two sides have, each in a text.
+/// Texts of what two sides have.
 fn joined([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
     let text = |all: BTreeSet<String>| all.into_iter().collect::<Vec<_>>().join(" | ");
     (text(old), text(new))
 }
 
-/// What another tool was asked to do on the two sides, where that differs: which of its notes, and what it says on each.
+/// Difference in the options of another tool: the key of its note, and its value on each side.
 fn asked(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, String, String)> {
     ASKED.iter().find_map(|key| {
         let one = |found: &RunCase| {

@@ -1,4 +1,4 @@
-//! How much a value differs between runs although nothing was changed.
+//! Scatter of a value between runs of an unchanged system.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use hostmark_stats::repetition::Deviation;
 use super::side::{By, RunCase, cycles_scale, is_implausible, run_value};
 use crate::difference::estimated_deviation;
 
-/// What earlier runs came to, by environment: how much runs differ when nothing was changed.
+/// Values of earlier runs, by environment: the spread between runs when nothing was changed.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     by_environment: BTreeMap<String, Vec<RunValues>>,
@@ -20,15 +20,15 @@ struct RunValues {
     values: HashMap<String, Of>,
 }
 
-/// What a run has of a case.
+/// Values of a case in a run.
 #[derive(Debug, Clone)]
 struct Of {
     revision: u32,
     typical: f64,
-    /// Where the case has one that leads.
+    /// Undisturbed value, where it leads.
     quiet: Option<f64>,
     percentiles: Vec<(&'static str, f64)>,
-    /// What makes these the work of a cycle, where the core alone decides.
+    /// Factor that turns these into the work of one cycle, where the core alone decides.
     cycles: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ impl History {
         }
     }
 
-    /// What it knows of the environments of these runs, and of how much they differ among themselves.
+    /// Collects the runs of the environments of these runs, to tell how much they differ among themselves.
     pub(super) fn of<'a>(&'a self, base: &[Run], new: &[Run]) -> Scatters<'a> {
         let compared: HashSet<&str> = base.iter().chain(new).map(|run| run.id.as_str()).collect();
         let environments: HashSet<String> = base.iter().chain(new).map(environment).collect();
@@ -63,7 +63,7 @@ impl History {
     }
 }
 
-/// What a run has of each case.
+/// Values of each case of a run.
 fn kept(run: &Run) -> RunValues {
     let probes: HashMap<&str, &ProbeInfo> = run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
     let value = |case: &CaseRecord| {
@@ -81,7 +81,7 @@ fn kept(run: &Run) -> RunValues {
     RunValues { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
 }
 
-/// How many times the geometric mean of the runs each run's cases of `ids` come to, of those that all have; none of fewer runs than two.
+/// Mean of each run's cases of `ids`, in multiples of the runs' geometric mean, over the cases that all have; none of fewer than two runs.
 fn shifts(ids: &HashSet<String>, runs: &[&RunValues]) -> Vec<f64> {
     let Some(first) = runs.first() else { return Vec::new() };
     let in_all = first.values.iter().filter(|(id, first)| {
@@ -100,7 +100,7 @@ fn shifts(ids: &HashSet<String>, runs: &[&RunValues]) -> Vec<f64> {
     (0..runs.len()).map(|run| (cases.iter().map(|case| case[run]).sum::<f64>() / cases.len() as f64).exp()).collect()
 }
 
-/// What must be alike for two runs to differ by noise alone, as a key.
+/// Key of everything that must be equal for two runs to differ by noise alone.
 fn environment(run: &Run) -> String {
     let (host, tool) = (&run.host, &run.tool);
     let parts: [&dyn std::fmt::Debug; 17] = [
@@ -126,7 +126,7 @@ fn environment(run: &Run) -> String {
     parts.map(|part| format!("{part:?}")).join("\u{1f}")
 }
 
-/// What is known of how much runs differ, in one comparison.
+/// Spread between runs, for one comparison.
 pub(super) struct Scatters<'a> {
     /// Earlier runs, a group for each environment.
     groups: Vec<Vec<&'a RunValues>>,
@@ -134,8 +134,8 @@ pub(super) struct Scatters<'a> {
 }
 
 impl Scatters<'_> {
-    /// By how much runs differ in a case: those that were kept earlier, and those of a side that has several, drawn towards `prior`. None
-    /// where these are too few.
+    /// Deviation between runs of a case: of earlier runs and of a side that has several, drawn towards `prior`. None where these are too
+    /// few.
     pub(super) fn of(
         &self,
         id: &str,
@@ -163,7 +163,7 @@ impl Scatters<'_> {
         estimated_deviation(&groups, prior)
     }
 
-    /// By how much runs differ in some cases together: the deviation of a run's mean from that of the others.
+    /// Deviation between runs that some cases share: of a run's mean from that of the others.
     pub(super) fn of_cases(&self, ids: &HashSet<String>, assumed_sd: f64) -> Option<Deviation> {
         let sides = self.sides.iter().map(|runs| runs.iter().collect());
         let groups: Vec<Vec<f64>> =

@@ -39,7 +39,7 @@ pub(super) struct RunCase<'a> {
     pub(super) run: &'a Run,
     pub(super) record: &'a CaseRecord,
     pub(super) probe: Option<&'a ProbeInfo>,
-    /// What its values are multiplied by: 1, or where the case is compared in cycles what makes them the work of a cycle.
+    /// Factor of its values: 1, or where the case is compared in cycles the one that makes them the work of a cycle.
     pub(super) scale: f64,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn in_cycles<'a>(base: &[RunCase<'a>], new: &[RunCase<'a>]) -> Option
     if is_measured(base) && is_measured(new) { Some([of_side(base)?, of_side(new)?]) } else { None }
 }
 
-/// What a value is multiplied by to be in cycles, or the work of one cycle; none of what is told at no clock.
+/// Factor that turns a value into cycles, or into the work of one cycle; none for values that are reported at no clock.
 pub(super) fn cycles_scale(measured: &Measured, unit: Unit) -> Option<f64> {
     const NS_PER_S: f64 = 1e9;
     let hz = measured.estimate.leading_quiet()?.at_hz.filter(|hz| *hz > 0.0)?;
@@ -103,7 +103,7 @@ impl<'a> Records<'a> {
         Records { by_case }
     }
 
-    /// What the pool's runs have of a case; empty when none has it.
+    /// Records of a case in the pool's runs; empty when none has it.
     pub(super) fn of_case(&self, id: &str) -> &[RunCase<'a>] {
         self.by_case.get(id).map_or(&[], Vec::as_slice)
     }
@@ -116,7 +116,7 @@ pub(super) fn ids<'a>(base: &'a [Run], new: &'a [Run]) -> Vec<&'a str> {
     all.filter(|id| seen.insert(*id)).collect()
 }
 
-/// By which of its two values a case is compared.
+/// Value of a case that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// The quiet value, where it leads on both sides.
@@ -132,13 +132,13 @@ pub(super) enum By {
 const PERCENTILES: [(&str, f64); 4] = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0), ("p999", 6.0)];
 
 impl By {
-    /// That by which two sides are compared first: the one that leads on both.
+    /// Value compared first: the one that leads on both sides.
     pub(super) fn leading(base: &[RunCase], new: &[RunCase]) -> By {
         let mut all = base.iter().chain(new).filter_map(RunCase::measured);
         if all.all(|measured| measured.estimate.leading_quiet().is_some()) { By::Quiet } else { By::Typical }
     }
 
-    /// What else is compared of the two sides: the typical value beside a quiet one, and the percentiles.
+    /// Further values to compare: the typical one beside an undisturbed one, and the percentiles.
     pub(super) fn beside<'a>(self, base: &'a [RunCase], new: &'a [RunCase]) -> impl Iterator<Item = By> + 'a {
         let typical = (self == By::Quiet).then_some(By::Typical);
         let percentiles = By::percentiles().filter(move |by| {
@@ -161,7 +161,7 @@ impl By {
         }
     }
 
-    /// Which estimator it is; none of a percentile.
+    /// Estimator; none of a percentile.
     pub(super) fn estimator(self) -> Option<Leading> {
         match self {
             By::Quiet => Some(Leading::Quiet),
@@ -170,7 +170,7 @@ impl By {
         }
     }
 
-    /// How many times as far as the typical value it is assumed to lie apart between runs.
+    /// Assumed deviation between runs, in multiples of the typical value's.
     fn times_as_far(self) -> f64 {
         let By::Percentile(name) = self else { return 1.0 };
         PERCENTILES.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, times)| *times)
@@ -204,7 +204,7 @@ impl By {
         difference::typical_error(measured)
     }
 
-    /// What one run of a case tells of how far its value may be off. `None` where no run measured it.
+    /// Errors of a case's value as estimated from one run. `None` where no run measured it.
     pub(super) fn of_one_run(self, found: &[&RunCase]) -> Option<OfOneRun> {
         let assumed =
             |record: &CaseRecord| repetition::assumed_deviation(record, self == By::Quiet) * self.times_as_far();
@@ -222,7 +222,7 @@ impl By {
         Some(OfOneRun { assumed, in_common, own, freedom: freedom_of_rounds(rounds) })
     }
 
-    /// By how much clocks differ between runs, of values that are told at one and not in cycles.
+    /// Deviation of clocks between runs, for values that are reported at one and not in cycles.
     fn clock(self, found: &[&RunCase]) -> f64 {
         let is_at_a_clock = |found: &&&RunCase| {
             let quiet = found.measured().and_then(|measured| measured.estimate.leading_quiet());
@@ -238,10 +238,10 @@ pub(super) fn freedom_of_rounds(rounds: f64) -> f64 {
     (2.0 * (rounds - 1.0)).max(1.0)
 }
 
-/// What one run tells of how far its value may be off.
+/// Errors of a value as estimated from one run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfOneRun {
-    /// What runs are assumed to differ by, as a standard deviation of the logarithms.
+    /// Assumed standard deviation between runs, of the logarithms.
     pub(super) assumed: f64,
     /// The same of what it does with the other cases of its group: what disturbs them all lasts longer than a round, so that it is as
     /// much as rounds differ by, at least.
@@ -286,12 +286,12 @@ pub(super) fn round_medians(measured: &Measured) -> Vec<f64> {
     measured.rounds.iter().map(|round| round.median).collect()
 }
 
-/// Whether rounds voted on the value.
+/// Tells whether rounds voted on the value.
 pub(super) fn is_voted(measured: &Measured) -> bool {
     measured.estimate.agreement.is_some()
 }
 
-/// Whether the value is one that physics forbids.
+/// Tells whether the value is physically impossible.
 pub(super) fn is_implausible(measured: &Measured) -> bool {
     measured.flags.iter().any(|flag| flag.kind == FlagKind::Implausible)
 }
@@ -325,7 +325,7 @@ pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
     })
 }
 
-/// What the estimator beside `by` says of both sides, where it is something else on one of them.
+/// Values of the estimator beside `by`, where they differ on one of the sides.
 pub(super) fn other_values(old: &[RunCase], new: &[RunCase], by: Leading) -> Option<OtherValues> {
     let of_side = |side: &[RunCase], by: Leading| {
         let measured = side.iter().filter_map(|found| Some((found.scale, found.measured()?)));
@@ -339,7 +339,7 @@ pub(super) fn other_values(old: &[RunCase], new: &[RunCase], by: Leading) -> Opt
     is_shown.then_some(OtherValues { estimator, base: base.0, new: new.0 })
 }
 
-/// What several runs come to: their geometric mean, which is what a change is a ratio of; of what has no logarithm the median.
+/// Geometric mean of several runs, as changes are ratios; the median where a value has no logarithm.
 fn middle(values: &[f64]) -> Option<f64> {
     match values {
         [one] => Some(*one),
@@ -358,7 +358,7 @@ pub(super) fn of_runs(value: &mut SideValue, runs: &[f64]) {
     }
 }
 
-/// Why a side has no value: failed (true) or skipped, and the reason; the first run's.
+/// Reason why a side has no value, and whether it failed (true) or was skipped; the first run's.
 pub(super) fn without_value<'a>(found: &[RunCase<'a>]) -> Option<(bool, &'a Reason)> {
     let reason = |outcome: &'a Outcome| match outcome {
         Outcome::Measured(_) => None,

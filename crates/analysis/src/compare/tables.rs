@@ -1,4 +1,4 @@
-//! Which cases of a comparison stand in a table that people know: one of lmbench's summary, or STREAM's.
+//! Cases of a comparison that stand in a known table: one of lmbench's summary, or STREAM's.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::labels::Labels;
 use crate::words;
 use crate::{lmbench, stream_times};
 
-/// What `--table` calls them.
+/// Value of `--table` for these.
 const LMBENCH: &str = "lmbench";
 const STREAM: &str = "stream";
 
@@ -38,7 +38,7 @@ pub(super) fn tables<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<Tog
     of_lmbench.chain([of_stream]).collect()
 }
 
-/// Its title without the unit of its values, which a change has not.
+/// Title of a table without the unit of its values, as changes have none.
 fn titled(title: &Text) -> Text<String> {
     let head = |text: &'static str| {
         let ends = UNIT_FOLLOWS.iter().flat_map(|sign| [sign.en, sign.zh]).filter_map(|sign| text.find(sign));
@@ -47,10 +47,10 @@ fn titled(title: &Text) -> Text<String> {
     Text { en: format!("{LMBENCH}: {}", head(title.en)), zh: format!("{LMBENCH}：{}", head(title.zh)) }
 }
 
-/// What stands before the unit in a title.
+/// Separators between a title and its unit.
 const UNIT_FOLLOWS: [Text; 2] = [term!(": "), term!(" in ")];
 
-/// Whether a case is one of STREAM's kernels, all else at the probe's default.
+/// Tells whether a case is one of STREAM's kernels, all else at the probe's default.
 fn is_of_stream(labels: &Labels, case: &CaseRecord) -> bool {
     let off_default = || labels.probe(&case.probe).off_default(&case.params);
     case.probe == stream_times::PROBE && off_default().iter().all(|(axis, _)| *axis == stream_times::KERNEL)

@@ -1,4 +1,4 @@
-//! From what is known of a change to a verdict.
+//! Verdict of a change.
 
 use hostmark_model::Better;
 

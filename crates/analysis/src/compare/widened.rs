@@ -1,5 +1,5 @@
-//! Where what runs differ by is assumed, the cases themselves tell whether that is too little: most of them did not change, and if they lie
-//! farther apart than their errors say, the errors are too small (as genomic control does it; Devlin & Roeder, Biometrics 1999).
+//! Check of assumed deviations against the cases themselves: most of them did not change, and if they lie farther apart than their errors
+//! say, the errors are too small (as genomic control does it; Devlin & Roeder, Biometrics 1999).
 
 use hostmark_model::Better;
 use hostmark_stats::compare::Difference;
@@ -33,7 +33,7 @@ pub(super) fn widen(cases: &[CaseComparison], known: &mut [KnownChange], same_wi
     }
 }
 
-/// How many times too small the errors are, 1 at least.
+/// Factor by which the errors are too small, 1 at least.
 fn times(claims: impl Iterator<Item = (Option<Better>, Claim)>) -> f64 {
     let assumed = claims.filter(|(_, claim)| !claim.is_from_runs);
     // A rate that fell and a time that grew cost alike.

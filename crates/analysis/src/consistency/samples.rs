@@ -1,4 +1,4 @@
-//! What an estimate must be when its samples are what the file says.
+//! Checks of an estimate against its samples in the file.
 
 use hostmark_model::{Better, DisturbanceFlags, Estimate, Measured, Message, ProbeInfo, Unit};
 use hostmark_say::say;
@@ -65,7 +65,7 @@ fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Ve
         .collect()
 }
 
-/// What rounds voted on is what one of their samples was.
+/// Checks that the value that rounds voted on is one of their samples.
 fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Message> {
     let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
     let (says, given) = (measured.estimate.typical, descriptive::mode(&votes)?);

@@ -17,7 +17,7 @@ use super::wording::{is_full, outside, title};
 const NAMED: [[&str; 2]; 2] =
     [["zero_pipe_poll_socket_poll_null", "zero_pipe_socket_null"], ["file_poll_socket_poll_null", "file_socket_null"]];
 
-/// What is said of a setting.
+/// Answer about a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PathAnswer {
     /// The first pipeline and TCP alone in a line.
@@ -29,7 +29,7 @@ pub(crate) struct PathAnswer {
     pub(crate) cost: f64,
     /// CPUs that the processes could use.
     pub(crate) cpus: f64,
-    /// What counting crossings alone makes TCP alone of the first pipeline, beside what it is.
+    /// Rate of TCP alone that counting crossings predicts from the first pipeline, beside the real one.
     pub(crate) by_crossings: Option<Message>,
 }
 
@@ -84,7 +84,7 @@ fn by_crossings(pipeline: &Pipeline, bare: &Pipeline) -> Option<Message> {
     Some(say!("By copies alone TCP would give {rate} × {count} / 2 = {expected}; alone it gives {bare}."))
 }
 
-/// What a pipeline loses over TCP alone, where the intervals prove it.
+/// Share of TCP's rate that a pipeline loses, where the intervals prove it.
 fn lost(pipeline: &Pipeline, bare: &Pipeline) -> f64 {
     let is_slower = pipeline.rate.interval.zip(bare.rate.interval).is_some_and(|((_, high), (low, _))| high < low);
     if is_slower { 1.0 - pipeline.rate.value / bare.rate.value } else { 0.0 }

@@ -1,4 +1,4 @@
-//! What else the run measured of a pipeline with one thing changed, and what that gave.
+//! Variants of a pipeline in the same run with one thing changed, and their rates.
 
 use hostmark_model::{Message, size_text};
 use hostmark_say::say;
@@ -15,7 +15,7 @@ pub(super) const BLOCK: &str = "block";
 pub(super) struct Change {
     pub(super) what: Message,
     pub(super) rate: Propagated,
-    /// How many times the rate without it.
+    /// Factor to the rate without it.
     pub(super) times: Propagated,
 }
 
@@ -85,7 +85,7 @@ fn without_a_copy(pipeline: &Pipeline, other: &Pipeline) -> Option<String> {
     (same && pipeline.is_copying() && !by.is_empty()).then(|| by.join(", "))
 }
 
-/// Whether `other` does the same with one pipe less. What reads zeros may as well read a cached file.
+/// Tells whether `other` does the same with one pipe less. What reads zeros may as well read a cached file.
 fn is_a_process_less(pipeline: &Pipeline, other: &Pipeline) -> bool {
     let (Some((from, to)), Some((other_from, other_to))) = (pipeline.ends(), other.ends()) else { return false };
     let is_cached = |source: &str| matches!(source, "zero" | "file");

@@ -1,4 +1,4 @@
-//! How a pipeline is drawn and what its processes are called.
+//! Drawing of a pipeline and names of its processes.
 
 use hostmark_model::{Lang, Message, Text};
 use hostmark_say::say;
@@ -13,7 +13,7 @@ use crate::Spoken;
 struct PathCommand {
     path: &'static str,
     line: Text,
-    /// What runs in each process.
+    /// Programs of each process.
     programs: &'static [&'static str],
 }
 
@@ -75,7 +75,7 @@ pub(super) fn process_name(pipeline: &Pipeline, index: usize) -> String {
     }
 }
 
-/// What copies each byte on its way, and what does not.
+/// Arrow of a hop that copies each byte, and of one that does not.
 const COPIED: &str = " => ";
 const NOT_COPIED: &str = " -> ";
 
@@ -112,7 +112,7 @@ fn reads_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
     process.is_copying() || sends_a_copy(pipeline, process) && process.from != "memory"
 }
 
-/// What is written to the null device is not looked at.
+/// Tells whether a process writes by copying; the null device ignores what is written.
 fn writes_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
     process.to != "null" && (process.is_copying() || sends_a_copy(pipeline, process))
 }

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Unit};
 use crate::format::{self, in_scale, number, percent, scale_for};
 use crate::propagated::Propagated;
 
-/// What stands in the place of a number that the run does not have.
+/// Mark in place of a number that the run lacks.
 pub(super) const NOTHING: &str = "–";
 
 /// `2.24 GB/s (2.20 … 2.28)`.

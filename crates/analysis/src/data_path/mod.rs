@@ -22,7 +22,7 @@ pub use summary::{DISK, IN_ORDER};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// What stands over what follows.
+    /// Heading of the items below.
     Heading(Message),
     Line(Message),
     /// Lines that keep their columns.

@@ -1,16 +1,16 @@
-//! What a pipeline should give by the rates of single stages alone: a point on one CPU, a range on several.
+//! Forecast of a pipeline's rate by single stages alone: a point on one CPU, a range on several.
 
 use crate::propagated::{Propagated, propagated_ratio};
 
 use super::pipeline::{NS_PER_S, Pipeline, PipelineProcess};
 use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
 
-/// What the model says of a pipeline.
+/// Forecast of a pipeline by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Forecast {
     /// One rate: on one CPU the times of a byte add up.
     Point { rate: Propagated, parts: Vec<PathPart> },
-    /// From one hop after another to all at once.
+    /// Range from one hop after another to all at once.
     Range { low: Propagated, high: Propagated, parts: Vec<PathPart> },
     /// These single stages were not measured, or cannot be believed.
     Lacks(Vec<String>),
@@ -37,8 +37,8 @@ pub(super) struct PathPart {
 /// TCP alone: what is sent goes into the kernel, and what is received comes out.
 pub(super) const CROSSINGS_OF_TCP: f64 = 2.0;
 
-/// Of a pipeline of a setting, from the single stages of that. Where there are several CPUs the scheduler may keep all
-/// processes on one of them: then the forecast for one CPU is the low end, if it is lower.
+/// Forecasts a pipeline of a setting from its single stages. Where there are several CPUs the scheduler may keep all processes on one of
+/// them: then the forecast for one CPU is the low end, if it is lower.
 pub(super) fn forecast(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Forecast {
     let here = of_setting(setting, pipeline);
     let Forecast::Range { low, high, parts } = here else { return here };
@@ -135,8 +135,8 @@ fn single_stages_of(setting: &Setting, places: &[&str], index: usize, place: &st
     }
 }
 
-/// Of two processes that take turns block by block, with nothing or some blocks between them, the slower way; one that was not
-/// measured where there is such a one.
+/// Slower path of two processes that take turns block by block, with nothing or some blocks between them; one that was not measured where
+/// there is one.
 fn slower_way(setting: &Setting) -> &'static str {
     let rate = |way| believed(setting, way).map(|stage| stage.rate.value);
     match (rate(SOCKET_CLOSE), rate(SOCKET_BEHIND)) {
@@ -213,7 +213,7 @@ fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result
 }
 
 impl Forecast {
-    /// By what fraction it lies over what was measured: of a range its nearer end, and nothing within.
+    /// Fraction by which it lies over the measured rate: of a range its nearer end, and zero within.
     pub(super) fn error(&self, measured: Propagated) -> Option<Propagated> {
         let over = |rate: &Propagated| {
             let values = [(rate.value, rate.interval), (measured.value, measured.interval)];
@@ -238,7 +238,7 @@ impl Forecast {
     }
 }
 
-/// What counting crossings alone would say: TCP has two of them, so that a pipeline with six gives a third of its rate.
+/// Forecast by counting crossings alone: TCP has two of them, so that a pipeline with six gives a third of its rate.
 pub(super) fn from_crossings(setting: &Setting, pipeline: &Pipeline) -> Option<Propagated> {
     let bare = believed(setting, SOCKET)?.rate;
     let crossings = pipeline.total(|process| process.crossings)?;

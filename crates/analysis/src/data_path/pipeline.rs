@@ -14,7 +14,7 @@ pub(super) const PATH: &str = "path";
 const STAGES: &str = "stages";
 /// The note of what the kernel told of sends without a copy.
 const ZERO_COPY: &str = "zero_copy";
-/// What that note says where the kernel copied all the same.
+/// Value of that note where the kernel copied nevertheless.
 const COPIED: &str = "copied";
 /// The note of the congestion control that the sockets had.
 const CONGESTION: &str = "congestion_control";
@@ -32,7 +32,7 @@ pub(super) struct PipelineProcess {
     pub(super) kernel: Option<Propagated>,
     /// Copies of each byte between user and kernel.
     pub(super) copies: Option<Propagated>,
-    /// How often a byte went through a call of it.
+    /// Number of its calls that a byte went through.
     pub(super) crossings: Option<Propagated>,
     /// The share of the time in which it stood still in the call that reads.
     pub(super) read_wait: Option<Propagated>,
@@ -40,7 +40,7 @@ pub(super) struct PipelineProcess {
     pub(super) write_wait: Option<Propagated>,
     /// The share of the time in which it could have run and had no CPU.
     pub(super) run_delay: Option<Propagated>,
-    /// How often it left its CPU, for each MiB.
+    /// Context switches for each MiB.
     pub(super) switches: Option<Propagated>,
 }
 
@@ -57,23 +57,23 @@ pub(super) struct Pipeline<'a> {
     pub(super) busy_cpus: Option<Propagated>,
     /// The share of its CPUs' time that others used, as far as no error of the counters explains it.
     pub(super) others: f64,
-    /// Whether the kernel copied what was sent without a copy.
+    /// True where the kernel copied data that was sent with zero copy.
     pub(super) copied_all_the_same: bool,
     /// The congestion control of its sockets, where the run notes it.
     pub(super) congestion: Option<&'a str>,
-    /// What must be known before the rate is believed.
+    /// Warning about the rate.
     pub(super) remark: Option<Message>,
-    /// Whether the rate may stand for anything else.
+    /// True where the rate may stand for anything else.
     pub(super) is_believed: bool,
 }
 
 impl PipelineProcess {
-    /// Whether it moves the bytes by read and write.
+    /// Tells whether it moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
         self.method == "copy" || self.polls()
     }
 
-    /// Whether it asks before each of them, and moves less at once, as nc does.
+    /// Tells whether it polls before each of them, and moves less at once, as nc does.
     pub(super) fn polls(&self) -> bool {
         self.method == "poll"
     }
@@ -143,23 +143,23 @@ impl<'a> Pipeline<'a> {
         waited.fold(self.others * cpus, f64::max).min(most).max(0.0)
     }
 
-    /// What the bytes go through between two processes: pipes, sockets.
+    /// Media between the processes: pipes, sockets.
     pub(super) fn places(&self) -> impl Iterator<Item = &str> {
         let between = self.processes.len().saturating_sub(1);
         self.processes.iter().take(between).map(|process| process.to.as_str())
     }
 
-    /// Where the bytes come from and where they go to.
+    /// Source and sink of the bytes.
     pub(super) fn ends(&self) -> Option<(&str, &str)> {
         Some((self.processes.first()?.from.as_str(), self.processes.last()?.to.as_str()))
     }
 
-    /// Whether each process moves the bytes by read and write.
+    /// Tells whether each process moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
         self.processes.iter().all(PipelineProcess::is_copying)
     }
 
-    /// Whether one of them asks before it does.
+    /// Tells whether one of them polls before it reads or writes.
     pub(super) fn polls(&self) -> bool {
         self.processes.iter().any(PipelineProcess::polls)
     }
@@ -201,7 +201,7 @@ fn sum(parts: &[Propagated]) -> Option<Propagated> {
     crate::propagated::joined(&values, |values| Some(values.iter().sum()))
 }
 
-/// Others had its CPUs, or a quota stopped it: what [`remark`] leaves to the marks of the console.
+/// Remark on disturbances by others or a quota, which [`remark`] leaves to the marks of the console.
 fn disturbed(measured: &Measured) -> Option<Message> {
     let flag = measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Contended | FlagKind::Throttled))?;
     let what: Text = match flag.kind {

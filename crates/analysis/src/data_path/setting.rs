@@ -19,10 +19,10 @@ pub(super) const SOCKET_CLOSE: &str = "memory_socket_memory_close";
 /// The same where several blocks lie between the two at any time.
 pub(super) const SOCKET_BEHIND: &str = "memory_socket_memory_behind";
 
-/// Those of which forecasts are made: no pipeline that is forecast is among them.
+/// Paths of which forecasts are made: no pipeline that is forecast is among them.
 pub(super) const SINGLE_STAGES: [&str; 7] = [ZERO, FILE, COLD_FILE, PIPE, SOCKET, SOCKET_CLOSE, SOCKET_BEHIND];
 
-/// Whether the processes of a path take turns on one CPU, which several do not.
+/// Tells whether the processes of a path share one CPU in turn, as several CPUs do not.
 pub fn is_of_one_cpu(path: &str) -> bool {
     [SOCKET_CLOSE, SOCKET_BEHIND].contains(&path)
 }
@@ -30,7 +30,7 @@ pub fn is_of_one_cpu(path: &str) -> bool {
 /// Cases that differ in their path alone.
 #[derive(Debug)]
 pub(super) struct Setting<'a> {
-    /// Where they stand on all axes but the path.
+    /// Position on all axes but the path.
     pub(super) point: Params,
     pub(super) cpus: f64,
     pub(super) pipelines: Vec<Pipeline<'a>>,
@@ -52,7 +52,7 @@ impl<'a> Setting<'a> {
         self.pipelines.iter().filter(|pipeline| !SINGLE_STAGES.contains(&pipeline.path))
     }
 
-    /// Whether it is another one on this axis alone.
+    /// Tells whether the other one differs on this axis alone.
     pub(super) fn differs_in(&self, axis: &str, other: &Setting) -> bool {
         without(&self.point, axis) == without(&other.point, axis) && self.point != other.point
     }
@@ -82,7 +82,7 @@ fn without(params: &Params, axis: &str) -> Params {
     Params(params.0.iter().filter(|(name, _)| name != axis).cloned().collect())
 }
 
-/// As the axis says; where it says "all" or nothing, those of the host that may be used.
+/// Number of CPUs on the axis; if it says "all" or nothing, of the host's usable ones.
 fn cpus(run: &Run, case: &CaseRecord) -> f64 {
     let cpus_given = case.params.get(CPUS).and_then(|cpus| cpus.parse::<u32>().ok()).filter(|cpus| *cpus > 0);
     let usable = run.host.cpus.iter().filter(|cpu| cpu.allowed && cpu.online).count().max(1);

@@ -1,11 +1,11 @@
-//! Which process holds a pipeline up: the one that waits least for its neighbours, since it works or lacks a CPU meanwhile.
+//! Bottleneck of a pipeline: the process that waits least for its neighbours, since it works or lacks a CPU meanwhile.
 
 use super::pipeline::Pipeline;
 
 /// The slowest process of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slowest {
-    /// Its place in the pipeline, from 0.
+    /// Position in the pipeline, from 0.
     pub(super) index: usize,
     /// The share of the time in which it waits for its neighbours.
     pub(super) waits: f64,
@@ -14,15 +14,15 @@ pub(super) struct Slowest {
     pub(super) because: Because,
 }
 
-/// What takes most of the slowest process' time.
+/// Main use of the slowest process' time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Because {
-    /// It works in the kernel for this share of the time.
+    /// Works in the kernel for this share of the time.
     Kernel(f64),
     User(f64),
-    /// It could run and has no CPU.
+    /// Waits for a CPU.
     NoCpu(f64),
-    /// It waits for its source, which is no process: a disk.
+    /// Waits for its source, which is no process: a disk.
     Source(f64),
 }
 

@@ -87,7 +87,7 @@ fn noted(stage: &Pipeline) -> Option<Message> {
 pub const DISK: &str = "disk.read";
 pub const IN_ORDER: [(&str, &str); 3] = [("pattern", "sequential"), ("block", "1048576"), ("depth", "4")];
 
-/// What goes through a file that is not cached, beside the file alone and the disk itself.
+/// Table of pipelines from a file that is not cached, beside the file alone and the disk itself.
 fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     let cold = |pipeline: &&Pipeline| pipeline.ends().is_some_and(|(source, _)| source == "cold_file");
     let all: Vec<&Pipeline> = setting.pipelines.iter().filter(cold).collect();
@@ -122,7 +122,7 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
 /// A file that is read by so much faster than the disk past the page cache did not come from the disk alone.
 const FASTER: f64 = 1.1;
 
-/// Whether a cold file may have come from a cache below that of this system, beside the fastest direct read of the disk.
+/// Remark that a cold file may have come from a cache below that of this system, beside the fastest direct read of the disk.
 fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Message> {
     let path = COLD_FILE;
     let Some(disk) = disk else {

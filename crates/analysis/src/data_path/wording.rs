@@ -61,7 +61,7 @@ pub(super) fn title(setting: &Setting) -> Message {
     }
 }
 
-/// Which congestion control the sockets had, and what that one does even where nothing is congested.
+/// Congestion control of the sockets, and its effect even without congestion.
 fn congestion(setting: &Setting) -> Option<Message> {
     let mut all: Vec<&str> = setting.pipelines.iter().filter_map(|pipeline| pipeline.congestion).collect();
     all.sort_unstable();
@@ -126,7 +126,7 @@ fn sums(setting: &Setting, pipeline: &Pipeline) -> Message {
 /// Less than this of a CPU that programs outside had is within what counters and medians tell.
 const OUTSIDE: f64 = 0.1;
 
-/// What programs outside a pipeline had of its CPUs, where that is worth a word.
+/// CPU use by programs outside the pipeline, where it is worth a word.
 pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Message {
     match pipeline.outside(setting.cpus) {
         outside if outside >= OUTSIDE => say!(" and other programs at least {outside:.2}"),
@@ -162,7 +162,7 @@ fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
     table
 }
 
-/// What a process took with intervals: beside each other they would not fit.
+/// Times of a process with intervals, which do not fit beside each other.
 fn intervals(pipeline: &Pipeline, index: usize, process: &PipelineProcess) -> Option<Message> {
     let cells = cells(pipeline, process, true);
     let ranges = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
@@ -238,7 +238,7 @@ pub(super) fn is_full(setting: &Setting, pipeline: &Pipeline) -> bool {
     pipeline.busy_cpus.is_some_and(|busy| busy.value >= FULL * setting.cpus)
 }
 
-/// What the single stages say a byte's time goes to.
+/// Parts of a byte's time by the single stages.
 fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
     let (all, total) = (forecast.parts(), forecast.parts().iter().map(|part| part.time_ns).sum::<f64>());
     if all.is_empty() || !total.is_finite() {
@@ -285,7 +285,7 @@ const IDLE: f64 = 0.05;
 const MORE_SWITCHES: f64 = 0.1;
 const MORE_TIME: f64 = 0.05;
 
-/// What is seen where the forecast is far off: idle CPUs, switches, CPU time beside the single stages' own.
+/// Observations where the forecast is far off: idle CPUs, switches, CPU time beside the single stages' own.
 fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
     let error = forecast.error(pipeline.rate).filter(|error| error.value.abs() > LARGE_ERROR)?;
     let parts = forecast.parts();
@@ -318,7 +318,7 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
     })
 }
 
-/// What else was measured with one thing changed.
+/// Other measured pipelines with one thing changed.
 fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let found = changes(all, setting, pipeline);
     let one = |change: &super::changes::Change| {

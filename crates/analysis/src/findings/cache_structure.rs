@@ -57,8 +57,7 @@ fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {
 /// The share of rounds that must agree before the host is contradicted: a neighbour disturbs some of them.
 const SURE: f64 = 0.75;
 
-/// Whether the rounds agree on another value. A value that was not voted on proves nothing: a median of rounds may be one that
-/// no cache has.
+/// Tells whether the rounds agree on another value. Without a vote nothing is proven: a median of rounds may be a size that no cache has.
 fn differs(measured: &Estimate, reported: f64) -> bool {
     reported > 0.0 && measured.value() != reported && measured.agreement.is_some_and(|share| share >= SURE)
 }

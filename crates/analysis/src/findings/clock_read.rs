@@ -15,7 +15,7 @@ const READ: &str = "clock.read";
 const LIKE_A_CALL: f64 = 0.75;
 /// No processor takes this long to read its counter; an exit to the hypervisor takes longer. ns
 const INTERCEPTED_NS: f64 = 500.0;
-/// What a reading usually costs where nothing is wrong, ns.
+/// Usual cost of a reading where nothing is wrong, ns.
 const USUAL_NS: f64 = 25.0;
 
 pub(super) static RULE: Rule = Rule {

@@ -11,7 +11,7 @@ use crate::format::percent;
 use crate::texts::findings::contention as texts;
 use crate::words;
 
-/// Under this share of the rounds it was a moment, of which the cases' own marks tell.
+/// Least share of the rounds that is worth a finding: less was a moment, which the cases' own marks show.
 const NOTABLE: f64 = 0.02;
 /// The cases that are named, those that lost most first.
 const MOST_CASES: usize = 5;
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     draw,
 };
 
-/// What others used of the marked cases' CPUs, on average over their rounds.
+/// Share of the marked cases' CPUs that others used, on average over their rounds.
 fn share(measured: &Measured) -> Option<f64> {
     let is_marked = measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended);
     measured.noise.others_share.filter(|share| is_marked && share.is_finite())

@@ -1,4 +1,4 @@
-//! How several copies at once do beside one alone, by the source of the work: what the rules on scaling share.
+//! Throughput of several copies beside that of one alone, by the source of the work; shared by the rules on scaling.
 
 use hostmark_model::{CaseRecord, HostFacts, Run};
 use hostmark_stats::scalability::Point;
@@ -16,11 +16,11 @@ pub(super) struct Together<'a> {
     pub(super) case: &'a CaseRecord,
     pub(super) source: &'a str,
     pub(super) copies: f64,
-    /// What they get done together, in times of one alone.
+    /// Throughput together, in multiples of one alone.
     pub(super) times: Proven,
 }
 
-/// Of each source its most copies, in the order of the run.
+/// Largest number of copies of each source, in the order of the run.
 pub(super) fn most_copies(run: &Run) -> Vec<Together<'_>> {
     let mut most: Vec<Together> = Vec::new();
     for case in run.cases.iter().filter(|case| case.probe == SCALING) {
@@ -40,7 +40,7 @@ fn together(case: &CaseRecord) -> Option<Together<'_>> {
     (copies > 1.0).then_some(Together { case, source, copies, times: Proven::of_case(case)? })
 }
 
-/// What so many copies of a source get done together, in times of one alone: one point of each number of copies.
+/// Throughput of several copies of a source, in multiples of one alone: one point for each number of copies.
 pub(crate) fn curve(run: &Run, source: &str) -> Vec<Point> {
     let all = run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together);
     let of_source = all.filter(|together| together.source == source);

@@ -1,4 +1,4 @@
-//! Why a pipeline of tools is slower than the TCP beneath it.
+//! Reasons why a pipeline of tools is slower than the TCP beneath it.
 
 use hostmark_model::Run;
 

@@ -34,7 +34,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 /// A device that a file stands for: this machine's own page cache answers for it.
 const ON_A_FILE: &str = " on loop";
 
-/// Whether the case lay on a filesystem that has a device.
+/// Tells whether the case used a filesystem that has a device.
 fn is_on_device(case: &CaseRecord) -> bool {
     let Some(measured) = believed(case) else { return false };
     let is_on_file = measured.notes.get("lies_on").is_some_and(|stack| stack.contains(ON_A_FILE));

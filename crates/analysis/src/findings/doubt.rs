@@ -1,5 +1,5 @@
-//! What speaks against a rule: flags that spoil a case as its evidence, and other causes of the same values. The rule says nothing then;
-//! the rival has a finding or a word elsewhere.
+//! Doubts about a rule: flags that spoil a case as its evidence, and rival causes of the same values. The rule is silent then; the rival
+//! has a finding or a word elsewhere.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use hostmark_model::{Estimate, FlagKind, Leading, Measured, Outcome, ReasonCode,
 use super::host::obstacles;
 use super::{Conclusion, Rule};
 
-/// Nothing spoils what stands on the host's facts, or on the flags themselves.
+/// No flags: findings from the host's facts, or from the flags themselves, are never spoiled.
 pub(super) const NOTHING: &[FlagKind] = &[];
 /// A value that was got in the way that its case says, whoever else was there.
 pub(super) const WRONG: &[FlagKind] = &[FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache];
-/// Others took the CPU, or a quota did: what was seen is partly theirs.
+/// Flags of values that are partly due to other programs, or to a quota.
 pub(super) const DISTURBED: &[FlagKind] = &[
     FlagKind::Implausible,
     FlagKind::UnderResolution,
@@ -55,7 +55,7 @@ fn has_quota_under(run: &Run, cpus: usize) -> bool {
     run.host.limits.cpu_quota.is_some_and(|quota| quota < cpus as f64)
 }
 
-/// Whether one of these flags says that the value is not what the rule needs. A few rounds that others disturbed leave the others.
+/// Tells whether one of these flags makes the value useless to the rule. A few rounds that others disturbed leave the others.
 fn is_spoiled(measured: &Measured, by: &[FlagKind]) -> bool {
     let few = |rounds: u32| f64::from(rounds) * 2.0 < measured.rounds.len() as f64;
     measured.flags.iter().filter(|flag| by.contains(&flag.kind)).any(|flag| match flag.kind {
@@ -64,7 +64,7 @@ fn is_spoiled(measured: &Measured, by: &[FlagKind]) -> bool {
     })
 }
 
-/// What speaks against a rule.
+/// Doubts about a rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Doubt {
     /// Flags that make a case no evidence of what the rule says.
@@ -112,7 +112,7 @@ fn sound<'a>(run: &'a Run, by: &[FlagKind]) -> Cow<'a, Run> {
     Cow::Owned(run)
 }
 
-/// What a rule concludes from what nothing speaks against.
+/// Conclusions of a rule from undoubted evidence.
 pub fn conclusions(rule: &Rule, run: &Run) -> Vec<Conclusion> {
     if rule.doubt.rivals.iter().any(|rival| (rival.is_there)(run)) {
         return Vec::new();

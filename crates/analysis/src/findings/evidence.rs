@@ -1,4 +1,4 @@
-//! What a rule may stand on: cases at a point, values that are believed, and what the ends of their intervals prove.
+//! Evidence of rules: cases at a point, credible values, and the ends of their intervals.
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Run};
 

@@ -11,7 +11,7 @@ use crate::texts::findings::huge_pages as texts;
 
 const LATENCY: &str = "memory.latency";
 
-/// By how much base pages must be slower: less is within what page placement does.
+/// Least slowdown by base pages: less is within the effect of page placement.
 const NOTABLE: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {

@@ -13,7 +13,7 @@ const PROBE: &str = "virt.exit";
 const LOOP: &str = "overhead";
 /// A CPU takes a few ns for the loop, one that is slow or shared some ten; whoever interprets it takes hundreds.
 const MOST_NS: f64 = 50.0;
-/// Where a cause is handled, as the cases note it.
+/// Note of the cases on where a cause is handled.
 const HANDLED_IN: (&str, &str) = ("handled_in", "kernel");
 
 pub(super) static RULE: Rule = Rule {

@@ -1,5 +1,4 @@
-//! What the kernel's own side of files, CPU and memory tells beside user space: the conclusions of the overhead view, as far
-//! as one run proves or refutes them.
+//! Kernel side of files, CPU and memory beside user space: the conclusions of the overhead view, as far as one run proves or refutes them.
 
 use hostmark_model::Run;
 use hostmark_say::say;
@@ -31,7 +30,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     conclusions(run).into_iter().filter_map(concluded).collect()
 }
 
-/// What is proven or refuted; what is open is no finding.
+/// Finding of a proven or refuted claim; an open one is no finding.
 fn concluded(claim: LayerConclusion) -> Option<Conclusion> {
     let text = match claim.verdict {
         ClaimVerdict::So => claim.text,

@@ -1,4 +1,4 @@
-//! What stands on the loopback path: packet filters, a queue, programs, a small MTU.
+//! Obstacles on the loopback path: packet filters, a queue, programs, a small MTU.
 
 use hostmark_model::{CaseRecord, Message, Run, Unit};
 
@@ -14,7 +14,7 @@ const PREFIX: &str = "net.";
 const OWN_NETWORK: &str = "net.tcp_offload";
 /// The cases that are named.
 const MOST_CASES: usize = 5;
-/// What a round trip costs at least for each rule: two packets, each held against it in some 10 ns.
+/// Least cost of a rule for a round trip, ns: two packets, each checked in some 10 ns.
 const RULE_NS: f64 = 20.0;
 
 pub(super) static RULE: Rule = Rule {

@@ -63,7 +63,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }
 
-/// Whether the run could use all of a machine whose firmware tells of real modules: a hypervisor makes them up.
+/// Tells whether the run could use all of a machine whose firmware reports real modules: a hypervisor invents them.
 fn has_whole_machine(host: &HostFacts) -> bool {
     let is_all = host.cpus.iter().all(|cpu| !cpu.online || cpu.allowed);
     let has_no_quota = host.limits.cpu_quota.is_none() && host.limits.sight(Resource::Cpu) != Sight::Nothing;
@@ -96,7 +96,7 @@ fn slowest(modules: &[MemoryModule]) -> Option<f64> {
     rates?.into_iter().min().filter(|rate| *rate > 0).map(|rate| rate as f64)
 }
 
-/// What every case of all CPUs moved to and from memory.
+/// Memory traffic of each case of all CPUs.
 fn most_moved(run: &Run) -> Vec<(&CaseRecord, Proven)> {
     let all = run.host.usable_cpus().len();
     let scaled =

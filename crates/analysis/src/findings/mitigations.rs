@@ -1,4 +1,4 @@
-//! What every system call pays for guarding against speculation attacks.
+//! Cost of mitigations of speculative attacks for every system call.
 
 use hostmark_model::{Audit, Lang, Message, Run, Text, Unit};
 
@@ -12,8 +12,8 @@ use crate::typography::COMMA;
 use crate::words;
 
 const NULL: &str = "syscall.null";
-/// With nothing in force a null call takes 100 to 200 core cycles on x86 cores since 2015: both mode switches, and the
-/// kernel's own path between them. What is above the upper end is not the hardware's.
+/// Longest null call without mitigations: 100 to 200 core cycles on x86 cores since 2015, for both mode switches and the kernel's own path
+/// between them. More than that is not the hardware's.
 const HARDWARE_CYCLES: f64 = 200.0;
 /// More would be a list that nobody reads.
 const MOST_NAMED: usize = 4;

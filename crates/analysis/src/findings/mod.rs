@@ -47,17 +47,17 @@ pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
 pub use self::short::{MOST_COLUMNS, first_thing_to_do};
 pub use self::shown::Demonstration;
 
-/// What a rule concludes, and from which cases.
+/// Conclusion of a rule, and the cases that it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
-    /// What was seen, in a line with its figures, as [`Finding::short`].
+    /// Observation, in a line with its figures, as [`Finding::short`].
     pub short: Text<String>,
-    /// What was seen and what probably causes it.
+    /// Observation and its probable cause.
     pub text: Text<String>,
     /// The cases it stands on; none where it stands on the host's facts alone.
     pub cases: Vec<String>,
-    /// What it costs: the share of its time that a program loses which does what the cases do; 0 where nothing is lost and
-    /// only a shape is explained.
+    /// Cost: the share of its time that a program loses which does what the cases do; 0 where nothing is lost and only a shape is
+    /// explained.
     pub cost: f64,
 }
 
@@ -69,7 +69,7 @@ pub struct Rule {
     pub shown: Demonstration,
     /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
-    /// What to do about it, where something can be done.
+    /// Remedy, where there is one.
     pub cure: Option<Text>,
     pub doubt: Doubt,
     /// The conclusions, none when all is well or the run does not say.
@@ -133,7 +133,7 @@ static EVERYWHERE: &[&Rule] = &[
     &layers::RULE,
 ];
 
-/// What follows from a run: what is not usual for its kind of machine, then what costs most, then what is so everywhere.
+/// Findings of a run: first those that are unusual for this kind of machine, then by cost, then those that hold everywhere.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let seen = &doubt::in_all_states(run);
     let of_rule = |rule: &&'static Rule| {
@@ -152,12 +152,12 @@ pub fn findings(run: &Run) -> Vec<Finding> {
     sorted(RULES.iter().flat_map(of_rule).collect())
 }
 
-/// Whether it says that the machine is not as its kind usually is.
+/// Tells whether the machine is unlike similar machines.
 pub fn is_unusual(finding: &Finding) -> bool {
     finding.id == slower_than_usual::RULE.id
 }
 
-/// Whether it says what the defaults of Linux cost on every machine.
+/// Tells whether it is a cost of Linux's defaults on every machine.
 pub fn is_everywhere(finding: &Finding) -> bool {
     EVERYWHERE.iter().any(|rule| rule.id == finding.id)
 }
@@ -174,14 +174,14 @@ pub fn leading(run: &Run) -> Vec<Finding> {
     all
 }
 
-/// What is not usual for the kind of machine, then by cost, and those that cost the same in their order; what is so everywhere last.
+/// Sorts findings: unusual ones first, then by cost, equal ones in their order; those that hold everywhere last.
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     let group = |finding: &Finding| (is_everywhere(finding), !is_unusual(finding));
     findings.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| other.cost.total_cmp(&one.cost)));
     findings
 }
 
-/// What follows from a run as this version sees it, and what the run carries from rules that this version lacks.
+/// Findings of a run by this version's rules, and those that the run keeps from rules that this version lacks.
 pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let mut all = findings(run);
     let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);

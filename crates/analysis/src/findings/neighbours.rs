@@ -10,7 +10,7 @@ use crate::levels::{HIERARCHY, LEVELS};
 use crate::texts::findings::neighbours as texts;
 use crate::words;
 
-/// By how much the typical must stay behind the best round.
+/// Least distance of the typical value from the best round.
 const NOTABLE: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {

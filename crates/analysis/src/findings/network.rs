@@ -1,4 +1,4 @@
-//! What limits the link to another host, from the facts of both ends and what was measured between them.
+//! Limits of the link to another host, from the facts of both ends and the measurements between them.
 
 pub(super) mod both_ways;
 pub(super) mod bufferbloat;
@@ -54,7 +54,7 @@ fn rate(bytes_per_s: f64) -> String {
     value(bytes_per_s, Unit::BytesPerSecond, Lang::En)
 }
 
-/// What is proven of the fastest case, and whether it is all that the capacity lets through.
+/// Proven rate of the fastest case.
 fn proven(flow: &LinkDirection) -> Option<Proven> {
     Proven::of_case(flow.fastest?)
 }
@@ -64,12 +64,12 @@ fn also(flow: &LinkDirection, name: &str) -> Option<Proven> {
     Proven::also(flow.fastest?, name)
 }
 
-/// Whether a rate is proven to be all that is possible.
+/// Tells whether a rate is proven to be all that is possible.
 fn reaches(rate: Proven, possible: f64) -> bool {
     rate.low >= possible * (1.0 - CLOSE)
 }
 
-/// Whether it is proven to be less.
+/// Tells whether it is proven to be less.
 fn falls_short(rate: Proven, possible: f64) -> bool {
     rate.high < possible * (1.0 - CLOSE)
 }

@@ -12,9 +12,9 @@ use crate::texts::findings::pipe_capacity as texts;
 use crate::words;
 
 const PIPE: &str = "ipc.bandwidth";
-/// What the probe notes of the pipe it got.
+/// Note of the probe on the capacity of its pipe.
 const CAPACITY: &str = "capacity_bytes";
-/// By what factor the best message that fits must be faster than the first that does not.
+/// Least speedup of the best message that fits over the first that does not.
 const BEND: f64 = 1.1;
 
 pub(super) static RULE: Rule = Rule {

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     draw,
 };
 
-/// What the copies of a source share.
+/// Resource that the copies of a source share.
 const SHARED: &[(&str, Text)] = &[
     ("syscall.null", term!("little but the cores' clock")),
     ("memory.latency", term!("the last-level cache and the memory channels")),
@@ -64,8 +64,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     }]
 }
 
-/// How a source's work grows with its copies, where enough numbers of them were measured to tell: what waits for one copy at a time,
-/// the number that does most, and the first that does less.
+/// Law of a source's growth with its copies, where enough numbers of them were measured: the part that waits for one copy at a time, the
+/// number with the highest throughput, and the first with less.
 fn law(run: &Run, source: &str) -> Option<Text<String>> {
     let (points, cores) = (curve(run, source), usable_cores(&run.host).map(|cores| cores as f64));
     let Some(Growth::Smooth { law: Some(law), knee, falls_from, .. }) = growth(&points, cores, run.settings.seed)

@@ -5,7 +5,7 @@ use hostmark_model::{CaseId, CaseRecord, Params, Run};
 /// Cases that a command names at most.
 const MOST_CASES: usize = 3;
 
-/// What shows what a rule concludes.
+/// Command that demonstrates a rule's conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demonstration {
     /// `hostmark try` with this setting, which is also the cure.

@@ -1,4 +1,4 @@
-//! What the first return of a function costs after a system call.
+//! Cost of a function's first return after a system call.
 
 use hostmark_model::{Lang, Message, Run, Unit};
 use hostmark_say::say;

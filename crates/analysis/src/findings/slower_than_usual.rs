@@ -31,7 +31,7 @@ struct Slow<'a> {
 }
 
 impl Slow<'_> {
-    /// Its value as it was judged, and the near end of what is usual.
+    /// Value as it was judged, and the near end of the usual range.
     fn here_and_near(&self, usual: &NearestReference) -> Option<(Message, String)> {
         let found = usual.counterpart(self.constant)?;
         let value = found.estimate.value();
@@ -91,7 +91,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })
 }
 
-/// What explains it, as far as the run tells.
+/// Explanation of a slow value, as far as the run tells.
 enum Explanation {
     /// Pages of so many bytes, and what they cost a load, ns.
     HugePagesCut(f64, f64),

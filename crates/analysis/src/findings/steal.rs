@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     draw,
 };
 
-/// What was stolen from a case, for each CPU that it used, ns.
+/// Stolen time of a case per CPU that it used, ns.
 pub fn stolen_ns(case: &CaseRecord) -> Option<f64> {
     let measured = case.measured()?;
     let cpus = measured.rounds.iter().map(|round| round.cpus.len()).max().unwrap_or(1).max(1);

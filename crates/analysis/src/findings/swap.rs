@@ -10,7 +10,7 @@ use crate::format::{percent, value};
 use crate::texts::findings::swap as texts;
 use crate::words;
 
-/// Under this share of the time nobody notices that tasks waited for memory.
+/// Least share of the time in which tasks waited for memory that anybody notices.
 const NOTABLE: f64 = 0.001;
 
 pub(super) static RULE: Rule = Rule {

@@ -12,7 +12,7 @@ const SYNC: &str = "disk.fsync";
 /// The case of etcd's own record size, in a file that is made ready as etcd does it.
 const BLOCK: (&str, &str) = ("block", "2300");
 const SPACE: (&str, &str) = ("space", "preallocated");
-/// What etcd's hardware guide asks the 99th percentile of fdatasync to stay under, ns.
+/// Largest 99th percentile of fdatasync by etcd's hardware guide, ns.
 const MOST_NS: f64 = 10e6;
 
 pub(super) static RULE: Rule = Rule {
@@ -42,10 +42,10 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     too_slow.into_iter().chain(by_mean(measured)).map(drawn).collect()
 }
 
-/// In a line, in full, and what it costs.
+/// Finding in a line, in full, and its cost.
 type Costed = (Text<String>, Text<String>, f64);
 
-/// What the verdict is, where it is proven and where it is not.
+/// Verdict, where it is proven and where it is not.
 fn verdict(is_proven: bool) -> Text {
     match is_proven {
         true => term!("is too slow for"),
@@ -53,7 +53,7 @@ fn verdict(is_proven: bool) -> Text {
     }
 }
 
-/// Of operations that are enough for a 99th percentile.
+/// Judges by the 99th percentile, with enough operations for one.
 fn by_percentile(p99: &Estimate) -> Option<Costed> {
     if p99.value() <= MOST_NS {
         return None;
@@ -68,7 +68,7 @@ fn by_percentile(p99: &Estimate) -> Option<Costed> {
     Some((short, text, lost(p99.value(), MOST_NS)))
 }
 
-/// Of fewer: a device that makes requests wait serves too few of them for a percentile.
+/// Judges by the slow operations, where a slow device serves too few for a percentile.
 fn by_count(measured: &Measured) -> Option<Costed> {
     let histogram = measured.histogram.as_ref()?;
     let of_all = || histogram.values.iter().zip(&histogram.counts);

@@ -1,4 +1,4 @@
-//! What bounds TCP over loopback: what one CPU gives both ends, and what pacing, CPUs, windows, copies and packets make of it.
+//! Limits of TCP over loopback: the rate of one CPU for both ends, and the effect of pacing, CPUs, windows, copies and packets.
 
 use std::cmp::Ordering::Equal;
 
@@ -15,7 +15,7 @@ use crate::words;
 
 const TCP: &str = "net.tcp_bandwidth";
 const OFFLOAD: &str = "net.tcp_offload";
-/// By what factor one must be faster than the other to be worth a word.
+/// Least factor between two values that is worth a word.
 const NOTABLE: f64 = 1.1;
 /// Congestion controls that pace: they send by a clock, also where nothing is in the way.
 const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
@@ -45,12 +45,12 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     conclusion(run).into_iter().collect()
 }
 
-/// What is said, the cases that prove it, and what the base loses against what can be chosen in its place.
+/// Sentences, the cases that prove them, and the loss of the base against what can be chosen in its place.
 struct LoopbackFinding {
     text: Vec<Message>,
     cases: Vec<String>,
     cost: f64,
-    /// What changes most, by what factor: what is faster before what is slower.
+    /// Largest change and its factor: speedups before slowdowns.
     most: Option<(f64, Message)>,
 }
 
@@ -60,7 +60,7 @@ impl LoopbackFinding {
         self.cases.push(case.id.clone());
     }
 
-    /// Something that makes `by` times the rate.
+    /// Adds a choice that makes `by` times the rate.
     fn compare(&mut self, by: f64, choice: Message) {
         let rank = |by: f64| (by > 1.0, by.ln().abs());
         if self.most.as_ref().is_none_or(|(most, _)| rank(by) > rank(*most)) {
@@ -112,14 +112,14 @@ fn rate(case: &CaseRecord) -> Option<String> {
     })
 }
 
-/// By what factor one case is above another, where their intervals prove it and it is worth a word.
+/// Factor of one case over another, where their intervals prove it and it is worth a word.
 fn factor(above: &CaseRecord, below: &CaseRecord) -> Option<f64> {
     let (above, below) = (Proven::of_case(above)?, Proven::of_case(below)?);
     let by = above.value / below.value;
     (above.low > below.high && by > NOTABLE).then_some(by)
 }
 
-/// What `other` is of `base`, where that is proven.
+/// Factor of `other` over `base`, where that is proven.
 fn change(other: &CaseRecord, base: &CaseRecord) -> Option<f64> {
     factor(other, base).or_else(|| factor(base, other).map(|by| 1.0 / by))
 }
@@ -239,7 +239,7 @@ fn methods(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     }
 }
 
-/// What it is worth that packets pass whole, in namespaces of the probe's own.
+/// Adds the gain of packets that pass whole, in the probe's own namespaces.
 fn packets(run: &Run, finding: &mut LoopbackFinding) {
     for (device, name) in [("lo", "lo"), ("veth", "veth")] {
         let of = |offload| at(run, OFFLOAD, &OFFLOAD_BASE, &[("device", device), ("offload", offload)]);

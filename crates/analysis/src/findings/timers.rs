@@ -17,7 +17,7 @@ const LATE_NS: f64 = 200e3;
 /// The tick of a kernel without high-resolution timers is 1, 4 or 10 ms; half of the shortest is how late they are at
 /// least in the middle. ns
 const TICK_NS: f64 = 450e3;
-/// What an idle server takes, ns.
+/// Usual latency on an idle server, ns.
 const USUAL_NS: f64 = 10e3;
 
 pub(super) static RULE: Rule = Rule {

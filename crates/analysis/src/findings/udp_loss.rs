@@ -11,7 +11,7 @@ use crate::texts::findings::udp_loss as texts;
 use crate::words;
 
 const UDP: &str = "net.udp_bandwidth";
-/// What is lost below this, a scheduler's delay now and then explains.
+/// Least share lost: less is explained by a scheduler's delay now and then.
 const NOTABLE: f64 = 0.05;
 
 pub(super) static RULE: Rule = Rule {

@@ -16,11 +16,11 @@ const READ: &str = "memory.read";
 const WRITE: &str = "memory.write";
 const COPY: &str = "memory.copy";
 
-/// By what factor one must be faster than the other to be worth a word.
+/// Least factor between two values that is worth a word.
 const NOTABLE: f64 = 1.1;
 /// Buffers from this multiple of the last cache on lie in memory for the most part.
 const IN_MEMORY: f64 = 1.5;
-/// What the bus moves for a byte written by plain stores, and for one copied by them.
+/// Bytes on the bus for a byte written by plain stores, and for one copied by them.
 const WRITTEN: f64 = 2.0;
 const COPIED: f64 = 3.0;
 
@@ -74,8 +74,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 const NON_TEMPORAL: Text = term!("Non-temporal stores, which skip that read,");
 const STRING: Text = term!("String stores (rep stosb)");
 
-/// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross; the share that
-/// plain stores lose against them there, where that is proven.
+/// Adds the rates of another kind of stores in memory beside plain ones of the same size, and their crossing; returns the share that plain
+/// stores lose there, where that is proven.
 fn add_other_stores(
     text: &mut Vec<Message>,
     cases: &mut Vec<String>,
@@ -110,7 +110,7 @@ fn add_other_stores(
     others.is_above(stored, 1.0).then(|| lost(others.estimate.value(), stored.estimate.value()))
 }
 
-/// Whether a point was written or copied by plain stores. Others do not read the line first, or do what nobody tells.
+/// Tells whether a point was written or copied by plain stores. Others do not read the line first, or are unknown.
 fn is_plain(point: &CurvePoint) -> bool {
     let kernel = point.case.measured().and_then(|measured| measured.notes.get("kernel"));
     !kernel.is_some_and(|kernel| OTHER_STORES.contains(&kernel.as_str()))
@@ -120,7 +120,7 @@ fn at<'a>(points: &'a [CurvePoint<'a>], size: u64) -> Option<&'a CurvePoint<'a>>
     points.iter().find(|point| point.at == size)
 }
 
-/// From which size on buffers lie in memory by all that is known of the caches, bytes; none where nothing is.
+/// Size from which on buffers lie in memory by all that is known of the caches, bytes; none where nothing is.
 fn in_memory(run: &Run) -> Option<f64> {
     let reported = LEVELS.iter().filter_map(|level| Some(level.reported(run)?.size_bytes as f64));
     let last = reported.chain(last_cache_size(run)).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! From runs to a verdict: hosts of each kind are scored, those that are not like the others chosen, and what stands out in them.
+//! Verdict from runs: hosts of each kind are scored, outliers chosen, and their deviations named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ struct Pending<'a> {
 }
 
 impl Fleet {
-    /// What the runs that were read come to.
+    /// Assembles the verdict from the runs that were read.
     pub fn of(gathering: &Gathering) -> Fleet {
         let hosts = hosts(gathering);
         let mut of_kind: BTreeMap<_, Vec<&Host>> = BTreeMap::new();
@@ -248,7 +248,7 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// What stands out in a host that was chosen: tested at the level that the choice leaves.
+    /// Adds the deviations of a chosen host: tested at the level that the choice leaves.
     fn stands_out(&self, gathering: &Gathering, host: usize, level: f64, result: &mut HostResult) {
         let Some(scores) = &self.scores else { return };
         let p = |units: &[super::score::Unit]| -> Vec<f64> {

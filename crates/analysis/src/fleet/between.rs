@@ -11,9 +11,9 @@ use serde::Serialize;
 pub(super) const LEAST_MET: usize = 3;
 /// A way is told where it delivers this much less than both hosts' other ways let one expect, on logarithms: a fifth.
 const LEAST_APART: f64 = 0.223;
-/// And where it is off by so many times what ways scatter by.
+/// Least deviation of such a pair, in multiples of the scatter of ways.
 const LEAST_SCALES: f64 = 4.0;
-/// What was measured of a pair.
+/// Quantity measured between a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carried {
@@ -32,7 +32,7 @@ pub struct PairApart {
     pub to: String,
     pub carried: Carried,
     pub value: f64,
-    /// What is delivered beside what is expected of the two: −0.2 is a fifth less.
+    /// Deviation from the rate that is expected of the two: −0.2 is a fifth less.
     pub change: f64,
 }
 
@@ -59,7 +59,7 @@ pub struct FailedPair {
 /// The logarithms of what ways carry, less being worse, by the hosts at their ends.
 pub(super) type Ways<'a> = Vec<(&'a str, &'a str, f64)>;
 
-/// What was measured of all pairs.
+/// Values of all pairs.
 pub(super) fn ways(pairs: &[FleetPair], carried: Carried) -> Ways<'_> {
     let value = |pair: &FleetPair| -> Option<f64> {
         let (estimate, sign) = match carried {
@@ -72,7 +72,7 @@ pub(super) fn ways(pairs: &[FleetPair], carried: Carried) -> Ways<'_> {
     pairs.iter().filter_map(|pair| Some((pair.from.as_str(), pair.to.as_str(), value(pair)?))).collect()
 }
 
-/// What pairs come to for themselves.
+/// Summary of all pairs.
 pub(super) fn between(pairs: &[FleetPair]) -> BetweenHosts {
     let mut found = BetweenHosts::default();
     for pair in pairs {

@@ -1,4 +1,4 @@
-//! When a host's values stepped up or down for good, over the runs that are kept of it, and what else changed then.
+//! Lasting steps of a host's values over its stored runs, and other changes at the same time.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,20 +40,19 @@ pub struct HostChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Changed {
     pub label: Text<String>,
-    /// What it was; empty where it was not known.
+    /// Old value; empty where it was not known.
     pub from: String,
-    /// What it is since then; empty where it is not known.
+    /// New value; empty where it is not known.
     pub to: String,
 }
 
-/// What a case gave before and since.
+/// Values of a case before and since.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseChange {
     pub case: String,
-    /// Its probe's title.
+    /// Title of the probe.
     pub title: Text<String>,
     pub unit: Unit,
-    /// Which direction is better.
     pub better: Better,
     /// The median of the runs up to the step, from the last one on where there are several.
     pub before: f64,
@@ -61,14 +60,14 @@ pub struct CaseChange {
     pub since: f64,
     pub runs: [usize; 2],
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// 95 % interval.
     pub interval: [f64; 2],
-    /// How likely so clear a step is in any case, were the order of the runs one of chance.
+    /// Probability of so clear a step in any case, if the order of the runs were random.
     pub p: f64,
 }
 
 impl CaseChange {
-    /// Whether it is worse since; of a case of which neither is better, no.
+    /// Tells whether it is worse since; false for a case without a good direction.
     pub fn is_worse(&self) -> bool {
         match self.better {
             Better::Lower => self.ratio > 1.0,

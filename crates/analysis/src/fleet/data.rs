@@ -1,4 +1,4 @@
-//! What a fleet comes to, as data: every format shows this.
+//! Results of a fleet, as data: every format shows this.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub struct Fleet {
     pub judged: usize,
     /// The hosts of each kind, the largest kind first.
     pub kinds: Vec<KindOfHosts>,
-    /// What goes with being odd.
+    /// Facts that outliers share.
     pub causes: Vec<SharedFact>,
     /// Hosts whose runs rise or fall with time.
     pub drifts: Vec<Drift>,
-    /// What was measured between hosts; none where nothing was.
+    /// Measurements between hosts; none where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<BetweenHosts>,
     pub unread: Vec<Unread>,
@@ -54,26 +54,26 @@ impl Fleet {
 pub struct KindOfHosts {
     pub kind: HostClass,
     pub title: Text<String>,
-    /// Whether there are hosts enough for a verdict.
+    /// True where there are hosts enough for a verdict.
     pub is_judged: bool,
     /// The groups, in the order in which every host has them.
     pub groups: Vec<GroupSpread>,
     /// Every case that is held against each other.
     pub cases: Vec<CaseSpread>,
-    /// Its cases beside what is usual for servers of its design.
+    /// Cases beside what is usual for servers of the design.
     #[serde(skip)]
     pub usual: Vec<CaseBesideUsual>,
     /// The hosts, the farthest first.
     pub hosts: Vec<HostResult>,
 }
 
-/// By what the scatter within a host is known.
+/// Source of the scatter within a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WithinBy {
-    /// By several runs of one host.
+    /// Several runs of one host.
     Runs,
-    /// By the rounds of single runs, which differ less than runs do.
+    /// Rounds of single runs, which differ less than runs do.
     Rounds,
 }
 
@@ -82,7 +82,7 @@ pub enum WithinBy {
 pub struct GroupSpread {
     pub name: String,
     pub cases: usize,
-    /// Between hosts, as a fraction; none where fewer than five have it.
+    /// Spread between hosts, as a fraction; none where fewer than five have it.
     pub between: Option<f64>,
     /// Within a host, as a fraction; none where nothing tells.
     pub within: Option<f64>,
@@ -94,7 +94,7 @@ pub struct CaseSpread {
     pub title: Text<String>,
     pub unit: Unit,
     pub better: Better,
-    /// Of which estimator the hosts' values are: `quiet` or `typical`.
+    /// Estimator of the hosts' values: `quiet` or `typical`.
     pub estimator: Leading,
     pub group: usize,
     pub hosts: usize,
@@ -104,7 +104,7 @@ pub struct CaseSpread {
     /// The standard deviation of one host's runs, as a fraction.
     pub within: Option<f64>,
     pub within_by: Option<WithinBy>,
-    /// Where the hosts lie beside their median, as logarithms, worse being negative: least, 5 %, 25 %, 75 %, 95 %, most.
+    /// Quantiles of the hosts' distances from their median, as logarithms, worse being negative: least, 5 %, 25 %, 75 %, 95 %, most.
     pub quantiles: [f64; 6],
 }
 
@@ -118,38 +118,38 @@ impl CaseSpread {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct HostResult {
-    /// Its name, with what tells it from others of that name.
+    /// Name, made unique among hosts of the same name.
     pub name: String,
-    /// Whether another host is called the same.
+    /// True where another host has the same name.
     pub shares_name: bool,
     pub runs: usize,
     pub file: String,
     pub started: String,
-    /// Whether it is not like the others of its kind.
+    /// True where it is an outlier of its kind.
     pub is_odd: bool,
-    /// How likely hosts alike are to have one that far out; none without a verdict.
+    /// Probability that equal hosts have one that far out; none without a verdict.
     pub p: Option<f64>,
     /// The same adjusted for the number of hosts.
     pub q: Option<f64>,
-    /// What each group delivers beside the usual, as a fraction less or more, and how many deviations that is.
+    /// Deviation of each group from the usual, as a fraction less or more, and in standard deviations.
     pub groups: Vec<Option<Deviation>>,
     /// The groups that stand out, by number, the farthest first; of odd hosts alone.
     pub odd_groups: Vec<usize>,
     /// The cases that stand out, the farthest first; of odd hosts alone.
     pub odd_cases: Vec<OddCase>,
-    /// What the host has and few others do; of odd hosts alone.
+    /// Rare facts of the host; of outliers alone.
     pub reasons: Vec<RareFact>,
-    /// Where its latest run lies in what is usual for servers of its design; empty where that is not known.
+    /// Position of its latest run in what is usual for servers of its design; empty where that is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub usual: Vec<BesideUsual>,
     /// Cases that failed in its latest run.
     pub failed: u32,
     /// Cases that most hosts of the kind have, and this one has not.
     pub missing: usize,
-    /// Beside each case of the kind, as a logarithm, worse being negative.
+    /// Distance from each case of the kind, as a logarithm, worse being negative.
     #[serde(skip)]
     pub places: Vec<Option<f32>>,
-    /// Of the cases by number what the other estimator says, where it is something else.
+    /// Value of the other estimator by number of the case, where it differs.
     #[serde(skip)]
     pub besides: BTreeMap<usize, OtherEstimate>,
 }
@@ -158,17 +158,17 @@ pub struct HostResult {
 pub struct Deviation {
     /// −0.2: it delivers a fifth less than usual.
     pub change: f64,
-    /// In deviations of the other hosts.
+    /// Distance in deviations of the other hosts.
     pub distance: f64,
 }
 
-/// What the other estimator says of a host's case, where it is something else.
+/// Value of the other estimator for a host's case, where it differs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OtherEstimate {
     pub estimator: Leading,
     /// The host's value by it.
     pub value: f64,
-    /// Beside the median of the kind's values by it, as a fraction less or more of what is delivered.
+    /// Change from the median of the kind's values by it, as a fraction less or more of what is delivered.
     pub change: f64,
 }
 
@@ -177,13 +177,13 @@ pub struct OddCase {
     /// The case, by number among those of the kind.
     pub case: usize,
     pub id: String,
-    /// Of which estimator the values are.
+    /// Estimator of the values.
     pub estimator: Leading,
     /// The host's value.
     pub value: f64,
-    /// Beside the median of the kind, as a fraction less or more of what is delivered.
+    /// Change from the median of the kind, as a fraction less or more of what is delivered.
     pub change: f64,
-    /// In deviations of the other hosts.
+    /// Distance in deviations of the other hosts.
     pub distance: f64,
     /// The other estimator's, where it is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,9 +198,9 @@ pub struct RareFact {
     pub label: Text<String>,
     pub value: Text<String>,
     pub usual: Text<String>,
-    /// Others of the kind that have the same.
+    /// Number of others of the kind that have the same.
     pub others: usize,
-    /// Others of the kind that are not odd.
+    /// Number of others of the kind that are no outliers.
     pub of: usize,
 }
 
@@ -215,9 +215,9 @@ pub struct SharedFact {
     pub along: Vec<Text<String>>,
     /// Odd hosts that have it, and all of them.
     pub odd: (usize, usize),
-    /// Others that have it, and all of them.
+    /// Number of others that have it, and of all of them.
     pub others: (usize, usize),
-    /// How likely one of all facts goes with being odd as much by chance; none below five odd hosts, of which that cannot be told.
+    /// Probability that one of all facts goes as much with outliers by chance; none below five outliers, which are too few to tell.
     pub p: Option<f64>,
 }
 
@@ -227,10 +227,10 @@ pub struct Drift {
     pub host: String,
     pub group: String,
     pub runs: usize,
-    /// When the first and the last of them began.
+    /// Start of the first and of the last of them.
     pub time: (String, String),
-    /// From the first to the last, as a fraction less or more of what is delivered.
+    /// Change from the first to the last, as a fraction less or more of the delivered rate.
     pub change: f64,
-    /// How likely an order of the runs is that rises or falls as much.
+    /// Probability that runs in random order rise or fall as much.
     pub p: f64,
 }

@@ -1,4 +1,4 @@
-//! Whether a host's runs rise or fall with time.
+//! Drift of a host's runs with time.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::gathering::Gathering;
 use super::host::Host;
 use crate::difference::FALSE_DISCOVERIES;
 
-/// Of fewer runs no order is unlikely enough.
+/// Least number of runs: of fewer no order is unlikely enough.
 const LEAST_RUNS: usize = 6;
 /// Less is no drift that anybody minds.
 const LEAST_CHANGE: f64 = 0.01;
@@ -39,8 +39,7 @@ pub(super) fn drifts(gathering: &Gathering, hosts: &[Host]) -> Vec<Drift> {
     drifts
 }
 
-/// What each group delivers in each run beside the host's own median, as logarithms, in the order of time. Runs that lack the group are
-/// left out.
+/// Logarithms of each group in each run beside the host's own median, in the order of time. Runs that lack the group are left out.
 fn series(gathering: &Gathering, host: &Host) -> BTreeMap<String, Vec<f64>> {
     let mut of_case: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
     for (order, run) in host.runs.iter().enumerate() {

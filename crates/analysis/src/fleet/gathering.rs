@@ -1,4 +1,4 @@
-//! What run files say, one file after the other, kept as numbers: names and facts are kept once, however many hosts share them.
+//! Contents of run files, one file after the other, kept as numbers: names and facts are kept once, however many hosts share them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,9 +20,9 @@ const LONGEST: usize = 300;
 /// A file that tells nothing, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Unread {
-    /// Its name as it was found.
+    /// Name as it was found.
     pub file: String,
-    /// Why, a fragment that fits behind the name.
+    /// Reason, a fragment that fits behind the name.
     pub reason: Text<String>,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct CaseInfo {
     pub(super) title: Text<String>,
     pub(super) unit: Unit,
     pub(super) better: Better,
-    /// Of which estimator its values are.
+    /// Estimator of its values.
     pub(super) estimator: Leading,
 }
 
-/// What a case is that no run has, but the fleet.
+/// Case of the fleet, which no run has.
 pub(super) struct FleetCase {
     pub(super) id: &'static str,
     pub(super) probe: &'static str,
@@ -90,7 +90,7 @@ pub(super) struct RunRow {
     pub(super) finished: String,
     pub(super) kind: HostClass,
     pub(super) values: Vec<RunValue>,
-    /// Where values lie in what is usual for the host's design.
+    /// Position of values in what is usual for the host's design.
     pub(super) usual: Vec<BesideUsual>,
     /// Cases that should have worked and did not.
     pub(super) failed: u32,
@@ -104,7 +104,7 @@ pub struct Gathering {
     pub(super) runs: Vec<RunRow>,
     pub(super) cases: Vec<CaseInfo>,
     numbers: HashMap<(String, u32, Leading), u32>,
-    /// What facts are called, by their number.
+    /// Labels of facts, by their number.
     pub(super) labels: Vec<Text<String>>,
     keys: Interner,
     pub(super) texts: Interner,
@@ -115,7 +115,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Nothing yet. Of the runs that come, those cases count that a filter names: a group, a probe or a case; all where there is none.
+    /// Gathers nothing yet. Cases of later runs count if a filter names them: a group, a probe or a case; all where there is none.
     pub fn new(filters: &[String]) -> Gathering {
         Gathering { filters: filters.to_vec(), ..Gathering::default() }
     }
@@ -124,7 +124,7 @@ impl Gathering {
         self.runs.len()
     }
 
-    /// Whether any run has a case that was asked for.
+    /// Tells whether any run has a requested case.
     pub fn has_cases(&self) -> bool {
         !self.cases.is_empty()
     }
@@ -220,7 +220,7 @@ impl Gathering {
         self.is_asked_for(&[group, case.probe.as_str(), case.id.as_str()])
     }
 
-    /// Whether a filter is one of these names, or there is none.
+    /// Tells whether a filter is one of these names, or there is none.
     pub(super) fn is_asked_for(&self, names: &[&str]) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| names.contains(&filter.as_str()))
     }
@@ -308,7 +308,7 @@ impl Gathering {
 /// Facts that name one host or one boot, and so tell nothing of a group of them; and the modules one by one, which are counted here.
 const NAMES_ONE: [&str; 3] = ["host.hostname", "host.boot_id", "host.firmware.memory_modules"];
 
-/// What a comparison of two hosts does not hold against each other, and what explains one that is unlike many.
+/// Facts that a comparison of two hosts ignores, but that explain an outlier among many.
 fn further(host: &HostFacts, neighbours: Option<&Neighbours>, is_disturbed: bool) -> Vec<(&'static str, Text, String)> {
     let mut found = vec![("disturbances", term!("other programs disturbed the run"), yes_no(is_disturbed).to_owned())];
     if let Some(shared) = neighbours.and_then(|neighbours| neighbours.core_shared) {
@@ -336,7 +336,7 @@ fn yes_no(is_so: bool) -> &'static str {
     if is_so { "yes" } else { "no" }
 }
 
-/// Whether the hypervisor gave time of the case's CPUs to others: it is told in ticks of 10 ms.
+/// Tells whether the hypervisor gave time of the case's CPUs to others: it is reported in ticks of 10 ms.
 fn stolen(measured: &SlimMeasured) -> bool {
     measured.noise.steal_ns.is_some_and(|ns| ns > 0.0)
 }

@@ -1,4 +1,4 @@
-//! Which runs are of one host: by its name, and where several hosts have one name, by what tells them apart.
+//! Assignment of runs to hosts: by name, and where several hosts share a name, by what distinguishes them.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use super::kind::HostClass;
 /// A host with its runs, by their number, oldest first.
 #[derive(Debug, Clone)]
 pub(super) struct Host {
-    /// Its name, with what tells it from others of that name.
+    /// Name, made unique among hosts of the same name.
     pub(super) name: String,
-    /// Whether another host is called the same.
+    /// True where another host has the same name.
     pub(super) shares_name: bool,
     pub(super) runs: Vec<usize>,
     pub(super) kind: HostClass,
@@ -60,7 +60,7 @@ pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
     hosts
 }
 
-/// Whether two of the boots ran at the same time, or by turns: then they are two machines, and not one that was started again.
+/// Tells whether two of the boots ran at the same time, or by turns: then they are two machines, not one that was rebooted.
 fn are_at_once(runs: &[usize], all: &[RunRow]) -> bool {
     let mut boots: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for run in runs.iter().map(|run| &all[*run]) {

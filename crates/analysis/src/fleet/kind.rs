@@ -1,4 +1,4 @@
-//! Which hosts are of one kind, and so should deliver the same: by what they are made of, not by what they are called.
+//! Kinds of hosts that should deliver the same: by their hardware, not by their names.
 
 use crate::typography::COMMA;
 use crate::words;
@@ -21,7 +21,7 @@ pub struct HostClass {
 }
 
 impl HostClass {
-    /// That of the machine that a run measured.
+    /// Class of the machine that a run measured.
     pub(super) fn of(run: &Run) -> HostClass {
         let host = &run.host;
         let text = |text: &str| text.chars().take(LONGEST).collect::<String>();
@@ -35,7 +35,7 @@ impl HostClass {
         }
     }
 
-    /// In words: `AMD EPYC 9654, 2 × 192 CPUs, 768 GiB, native`.
+    /// Description: `AMD EPYC 9654, 2 × 192 CPUs, 768 GiB, native`.
     pub fn words(&self) -> Text<String> {
         let cpu = if self.cpu.is_empty() { &self.architecture } else { &self.cpu };
         let mut parts = vec![if cpu.is_empty() { term!("unknown CPU").into() } else { Message::plain(cpu) }];

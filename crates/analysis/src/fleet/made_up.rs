@@ -10,7 +10,7 @@ const GROUPS: usize = 8;
 const PROBES: usize = 5;
 const CASES: usize = 5;
 
-/// In what a planted host is odd.
+/// Deviation of a planted host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Odd {
     All,

@@ -1,4 +1,4 @@
-//! What the network carries between hosts as values of each host, which are held against the others' as any are.
+//! Network between hosts as values of each host, which are compared like any others.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Gathering {
     }
 }
 
-/// What the three values of a host are called.
+/// Probe of a host's three values.
 const PROBE: &str = "net.pairs";
 static CASES: [FleetCase; 3] = [
     FleetCase {

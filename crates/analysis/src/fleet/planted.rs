@@ -3,7 +3,7 @@
 use hostmark_model::{CpuFact, HostFacts, MemoryModule, Noise};
 use serde_json::{Value, json};
 
-/// In what planted hosts are odd, and the fact that causes it.
+/// Deviation of planted hosts, and the fact that causes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
     /// A CPU quota: everything is slower.
@@ -51,7 +51,7 @@ impl MadeUp {
         MadeUp { hosts, kinds: 1, odd: 0, shift: 0.0, planted: Planted::Quota, samples: 0, seed }
     }
 
-    /// Whether a host is one of the odd ones.
+    /// Tells whether a host is one of the outliers.
     pub fn is_odd(&self, host: usize) -> bool {
         host.is_multiple_of(self.kinds) && host / self.kinds < self.odd
     }

@@ -1,4 +1,4 @@
-//! How far each host of one kind lies from the others, case by case, probe by probe and group by group, and one p value a host.
+//! Distance of each host of one kind from the others, case by case, probe by probe and group by group, and one p value a host.
 
 use hostmark_stats::descriptive::{mean, median};
 use hostmark_stats::outlier::{Apart, Prior, Tails, Variances, combined, distances, freedom};
@@ -16,27 +16,27 @@ pub(super) const LEAST_SCATTER: f64 = 0.005;
 /// A value counts in the mean of its probe as no farther from the host's others than so many deviations, and a probe in that of its
 /// group: a host that is off in all of them is so without a bound.
 const FARTHEST: f64 = 4.0;
-/// Once some hosts are found, the tails of the others are told anew, so often at most: odd hosts hide each other by looking like tails.
+/// Number of times that tails are estimated anew without the outliers found: outliers hide each other by looking like tails.
 const PASSES: usize = 3;
-/// What other cases, probes or groups tell of the scatter of one is worth no more values than this, as they are not independent.
+/// Largest weight, in values, of the scatter of other cases, probes or groups, as they are not independent.
 const MOST_PRIOR: f64 = 4.0;
 /// Tails are taken for heavy until the hosts show otherwise: degrees of freedom of few hosts, and hosts for each further one.
 const TAILS: (f64, f64) = (4.0, 8.0);
-/// Between which quantiles tails are told, of few hosts and of more: the farther out the better, but for a few odd hosts, which are no
+/// Quantiles between which tails are estimated, of few hosts and of more: the farther out the better, but for a few outliers, which are no
 /// large part of many.
 const FEW: (f64, f64) = (0.5, 0.9);
 const SOME: (f64, f64) = (0.8, 0.975);
 const MANY: (f64, f64) = (0.9, 0.99);
-/// Of single probes they stay heavy: what one boot in a thousand does to one probe shows in no quantile of a hundred hosts.
+/// Tails of single probes stay heavy: the effect of one boot in a thousand on one probe shows in no quantile of a hundred hosts.
 const PROBE_TAILS: f64 = 6.0;
 /// A host whose median distance is larger is off in everything.
 const OFF_IN_ALL: f64 = 3.0;
 
 /// A case of a kind: the logarithm of each host's value, worse being less.
 pub(super) struct ScoreColumn {
-    /// Its probe, by number; probes are numbered within their groups.
+    /// Number of the probe; probes are numbered within their groups.
     pub(super) probe: usize,
-    /// For each host; none where it has no value.
+    /// Value of each host; none where it has none.
     pub(super) values: Vec<Option<f64>>,
     /// The variance that each host's value has beyond what all have.
     pub(super) own: Vec<f64>,
@@ -45,11 +45,11 @@ pub(super) struct ScoreColumn {
 /// A case, a probe or a group, and where each host stands in it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unit {
-    /// How far each host lies from the others, on logarithms, worse being negative.
+    /// Distance of each host from the others, on logarithms, worse being negative.
     pub(super) apart: Vec<Option<Apart>>,
-    /// What is shown of it: of a group the mean of its cases, however far out they are.
+    /// Value to show: of a group the mean of its cases, however far out they are.
     pub(super) shown: Vec<Option<f64>>,
-    /// How likely a distance is that is no less.
+    /// Probability of a distance that is no less.
     pub(super) p: Vec<Option<f64>>,
     /// The degrees of freedom that other units add.
     prior_freedom: f64,
@@ -172,7 +172,7 @@ fn judge(units: &mut [Unit], is_odd: &[bool], most: f64) {
     }
 }
 
-/// Whether the median of where a host stands is far out: that is no tail of single units.
+/// Tells whether the median of a host's distances is far out: that is no tail of single units.
 fn is_off_in_all(units: &[Unit], host: usize) -> bool {
     let distances: Vec<f64> = units.iter().filter_map(|unit| Some(unit.apart[host]?.distance())).collect();
     median(&distances).is_some_and(|middle| middle.abs() > OFF_IN_ALL)

@@ -1,4 +1,4 @@
-//! Of made-up fleets those are found that are odd, and of fleets without any hardly one.
+//! Tests that outliers of synthetic fleets are found, and that fleets without outliers have hardly any.
 
 use hostmark_stats::selection::discoveries;
 

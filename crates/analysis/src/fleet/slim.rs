@@ -28,7 +28,7 @@ pub(super) struct SlimRun {
     pub(super) cases: Vec<SlimCase>,
 }
 
-/// What is needed of a probe.
+/// Part of a probe that a fleet needs.
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimProbe {
     pub(super) id: String,
@@ -38,7 +38,7 @@ pub(super) struct SlimProbe {
     pub(super) revision: u32,
 }
 
-/// What is needed of a case.
+/// Part of a case that a fleet needs.
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimCase {
     pub(super) id: String,
@@ -50,7 +50,7 @@ pub(super) struct SlimCase {
 #[serde(rename_all = "snake_case")]
 pub(super) enum SlimOutcome {
     Measured(Box<SlimMeasured>),
-    /// It could not be measured there.
+    /// Case that could not be measured there.
     Skipped {},
     Failed {},
 }
@@ -65,14 +65,14 @@ pub(super) struct SlimMeasured {
     also: SlimAlso,
 }
 
-/// Of the further quantities the one by which a core is judged.
+/// Companion by which a core is judged.
 #[derive(Debug, Default, Deserialize)]
 struct SlimAlso {
     cycles: Option<Also>,
 }
 
 impl SlimMeasured {
-    /// Its value, or that in cycles of the core; none where these are not known.
+    /// Value, or that in cycles of the core; none where these are not known.
     pub(super) fn quantity(&self, name: &str) -> Option<Cow<'_, Estimate>> {
         if name == Measured::CYCLES {
             let cycles = &self.also.cycles.as_ref()?.estimate;

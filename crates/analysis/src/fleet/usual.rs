@@ -1,4 +1,4 @@
-//! Where hosts lie in what is usual for servers of their design, whatever the other hosts of the fleet are like.
+//! Position of hosts in what is usual for servers of their design, whatever the other hosts of the fleet are like.
 
 use hostmark_model::{Better, CaseId, Message, Run};
 use serde::Serialize;
@@ -7,16 +7,16 @@ use super::slim::{SlimCase, SlimOutcome, SlimProbe};
 use crate::constants;
 use crate::references::{Counterpart, Reference, ReferenceValue, Standing, usual};
 
-/// Where a value of a host lies.
+/// Position of a host's value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BesideUsual {
     pub id: String,
     pub standing: Standing,
-    /// What is delivered over the near end of what is usual: below 1 is worse; 1 within it, and where it is not known.
+    /// Delivered rate over the near end of the usual range: below 1 is worse; 1 within it, and where it is not known.
     pub over: f64,
     #[serde(skip)]
     known: UsualRange,
-    /// What it comes to, in words.
+    /// Verdict in words.
     #[serde(skip)]
     words: Message,
 }
@@ -37,9 +37,9 @@ pub struct CaseBesideUsual {
     pub machine: Message,
     pub better: usize,
     pub within: usize,
-    /// Those that deliver less, and how many times less, the worst first.
+    /// Hosts that deliver less, and by which factor, the worst first.
     pub worse: Vec<(String, f64)>,
-    /// Those of which that is not known, and why.
+    /// Hosts without a verdict, and the reason.
     pub unknown: Vec<(String, Message)>,
 }
 
@@ -49,13 +49,13 @@ impl CaseBesideUsual {
         self.better + self.within + self.worse.len()
     }
 
-    /// Whether most of the hosts of which it is known deliver less than is usual.
+    /// Tells whether most of the hosts with a verdict deliver less than is usual.
     pub fn is_slow_as_a_whole(&self) -> bool {
         2 * self.worse.len() > self.judged()
     }
 }
 
-/// Where the values of a run lie.
+/// Positions of a run's values.
 pub(super) fn of_run(run: &Run, probes: &[SlimProbe], cases: &[SlimCase]) -> Vec<BesideUsual> {
     // What another tool measured has cases of its own.
     let Some(reference) = usual(&run.host).filter(|_| run.imported.is_none()) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Why hosts are odd: facts that they share and others lack.
+//! Reasons for outliers: facts that they share and others lack.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,14 +8,14 @@ use hostmark_stats::max_t::{Labelled, adjusted};
 use super::data::{RareFact, SharedFact};
 use super::gathering::Gathering;
 
-/// So many odd hosts tell what goes with them.
+/// Least number of outliers that shows what they share.
 const LEAST_ODD: usize = 5;
 /// Permutations of the labels, so that p is told to a two thousandth; and their seed, so that a report says the same twice.
 const PERMUTATIONS: usize = 1999;
 const SEED: u64 = 1993;
-/// What is no likelier by chance is a cause.
+/// Significance level of a cause.
 const LEVEL: f64 = 0.05;
-/// What fewer odd hosts share counts where so many of them have it, and no more of the others.
+/// Share of fewer outliers that must have a fact, while fewer of the others do.
 const MOST_ODD_HAVE: f64 = 0.8;
 const FEW_OTHERS_HAVE: f64 = 0.2;
 /// Causes, and reasons of one host, that are told.
@@ -77,7 +77,7 @@ fn value_text(gathering: &Gathering, value: Option<u32>) -> Text<String> {
     }
 }
 
-/// What goes with being odd, the surest first.
+/// Facts that go with outliers, the surest first.
 pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<SharedFact> {
     let odd = hosts.iter().filter(|host| host.is_odd).count();
     let others = hosts.len() - odd;
@@ -144,7 +144,7 @@ pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<SharedFact>
     found
 }
 
-/// What each odd host of one kind has and few of the others that are not odd do, the rarest first.
+/// Rare facts of each outlier of one kind, which few other hosts have, the rarest first.
 pub(super) fn reasons(gathering: &Gathering, hosts: &[Judged]) -> HashMap<usize, Vec<RareFact>> {
     let usual_hosts = hosts.iter().filter(|host| !host.is_odd).count();
     let mut found: HashMap<usize, Vec<RareFact>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! How sure a value is: its interval as ± or as low … high.
+//! Uncertainty of a value: its interval as ± or as low … high.
 
 use hostmark_model::{Estimate, Leading, Message, Profile, Text, Unit};
 use hostmark_say::say;
@@ -46,7 +46,7 @@ pub fn plus_minus_of(half: f64) -> String {
     if half > WIDEST { format!("±>{}", percent(WIDEST)) } else { format!("±{}", percent(half)) }
 }
 
-/// From here on an interval's ends tell more than its half width.
+/// Half width of an interval, relative to its value, from which on its ends are shown instead.
 pub const WIDEST: f64 = 1.0;
 
 /// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
@@ -62,7 +62,7 @@ pub fn low_high(estimate: &Estimate, unit: Unit) -> Option<Message> {
     }
 }
 
-/// What a value is called whose rounds disagree too far for an interval.
+/// Mark of a value whose rounds disagree too far for an interval.
 pub const UNSTEADY: Text = term!("unsteady");
 
 /// Two ends in the scale in which the value between them is shown.
@@ -77,9 +77,7 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
 
 /// The quiet and the typical value are both told where they differ by more than this.
 const APART: f64 = 0.05;
-/// What the typical value is called.
 pub const TYPICAL: Text = term!("typical");
-/// What the quiet one is called.
 pub const QUIET: Text = term!("quiet");
 
 /// The value beside the leading one and its name, where the two differ by so much that a reader must know.
@@ -89,12 +87,11 @@ pub fn other(estimate: &Estimate) -> Option<(Text, f64)> {
     are_apart(other, estimate.value()).then_some((estimator(by), other))
 }
 
-/// Whether two values are so far apart that both are told.
+/// Tells whether two values differ so much that both are shown.
 pub fn are_apart(one: f64, other: f64) -> bool {
     (one - other).abs() > APART * one.abs().min(other.abs())
 }
 
-/// What a value of an estimator is called.
 pub const fn estimator(by: Leading) -> Text {
     match by {
         Leading::Quiet => QUIET,

@@ -12,7 +12,7 @@ use hostmark_model::Estimate;
 /// Share of disturbed samples from which they are mentioned: a few are everyday, and left out already.
 pub const DISTURBED_SHARE: f64 = 0.05;
 
-/// How many significant digits a value is shown with; an interval's ends get one more where they would look alike.
+/// Number of significant digits of a value; an interval's ends get one more where they would look alike.
 pub const DIGITS: usize = 3;
 
 /// `3×40`: the rounds, and the samples of one round.

@@ -7,11 +7,11 @@ use super::DIGITS;
 /// A multiple of a base unit in which values are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// How many of the base unit it holds.
+    /// Size in base units.
     pub size: f64,
-    /// What stands behind the number; empty for plain numbers.
+    /// Unit behind the number; empty for plain numbers.
     pub suffix: Text,
-    /// Whether a whole number is written without decimals (bytes, counts), as it is exact.
+    /// True where a whole number is written without decimals (bytes, counts), as it is exact.
     pub exact: bool,
 }
 

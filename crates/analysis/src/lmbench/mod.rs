@@ -63,37 +63,37 @@ pub const PROGRAMS: &[&str] = &[
 
 #[derive(Debug)]
 pub struct SummaryTable {
-    /// What stands over it, with the unit of its values.
+    /// Title, with the unit of its values.
     pub title: Text,
-    /// Its columns behind host and system, in lmbench's order.
+    /// Columns behind host and system, in lmbench's order.
     pub columns: &'static [SummaryColumn],
 }
 
 #[derive(Debug)]
 pub struct SummaryColumn {
-    /// What stands over it; a line break begins a further line.
+    /// Heading; a line break begins a further line.
     pub head: Text,
-    /// How many of a value's base unit are one of the column's.
+    /// Number of a value's base units in one of the column's.
     pub scale: f64,
-    /// Where its value lies in a run of this program.
+    /// Place of its value in a run of this program.
     pub ours: CellSource,
-    /// Where its value lies in a run that was read from a result file of lmbench.
+    /// Place of its value in a run that was read from a result file of lmbench.
     pub theirs: CellSource,
 }
 
-/// Where a value lies in a run.
+/// Place of a value in a run.
 #[derive(Debug, Clone, Copy)]
 pub enum CellSource {
     Case(CasePoint),
-    /// In two cases, whose mean it is.
+    /// Mean of two cases.
     Mean(CasePoint, CasePoint),
-    /// In the first of two cases; where that has no value, in the second, which measures the same in another way.
+    /// First of two cases; where that has no value, the second, which measures the same in another way.
     Either(CasePoint, CasePoint),
-    /// It is a number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
+    /// Number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
     Load,
-    /// It is text on the machine itself: its model.
+    /// Text on the machine itself: its model.
     Machine,
-    /// It is text on the caches.
+    /// Text on the caches.
     Caches,
 }
 

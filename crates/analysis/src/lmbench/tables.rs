@@ -187,7 +187,7 @@ const UDP: (&str, &str) = ("protocol", "udp");
 const TCP: (&str, &str) = ("protocol", "tcp");
 const UNIX: &[(&str, &str)] = &[("by", "unix_stream")];
 
-/// How the probes of group net call a far end that is another host.
+/// Axis and value by which the probes of group net name another host.
 pub(super) const PEER: (&str, &str) = ("to", "peer");
 
 pub static LOCAL: &[SummaryColumn] = &[

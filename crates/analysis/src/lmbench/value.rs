@@ -11,22 +11,22 @@ use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unname
 use crate::reasons;
 use crate::typography::COMMA;
 
-/// What tells how several copies fare beside one.
+/// Probe of the throughput of several copies beside one.
 pub(super) const SCALING: &str = "cpu.scaling";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryCell {
     /// The value; none when there is none.
     pub text: Option<Message>,
-    /// Why there is none, or what is remarkable about it.
+    /// Reason for an empty cell, or a remark on its value.
     pub note: Option<CellRemark>,
 }
 
-/// What is said of a cell under its table.
+/// Remark on a cell, under its table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRemark {
     pub text: Message,
-    /// What would measure it, as a filter.
+    /// Filter of the case that would fill it.
     pub filter: Option<String>,
 }
 
@@ -83,7 +83,7 @@ fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> SummaryCel
     }
 }
 
-/// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
+/// Interval of the column's value, as ±; of a mean of two the wider of both. None where there is no interval.
 pub fn interval(run: &Run, column: &SummaryColumn) -> Option<String> {
     let half = |point: &CasePoint| {
         let measured = measured(run, *point).ok()?;
@@ -177,7 +177,7 @@ fn far(run: &Run, point: CasePoint) -> Option<Message> {
     Some(say!("to {peer}"))
 }
 
-/// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
+/// Options that the person set for the case and the column does not ask for: the value is not that of other runs.
 fn set(run: &Run, point: CasePoint) -> Option<Message> {
     let case = find(run, point).filter(|_| run.imported.is_none())?;
     let is_set = |axis: &str| {
@@ -199,7 +199,7 @@ fn value_of(measured: &Measured, point: CasePoint) -> f64 {
     }
 }
 
-/// What the other estimator says, where that is something else.
+/// Value of the other estimator, where it differs.
 fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Message> {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe)?;
     let (estimate, unit) = match point.quantity {
@@ -209,7 +209,7 @@ fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Message> {
     other_value(&estimate, unit)
 }
 
-/// What a reader must know before the number is believed.
+/// Warning about a number.
 pub fn remark(measured: &Measured) -> Option<Message> {
     let split = || {
         let estimate =
@@ -250,12 +250,12 @@ fn measured(run: &Run, point: CasePoint) -> Result<&Measured, CellRemark> {
     }
 }
 
-/// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.
+/// Tells whether the point is that of a far end: the filter that would measure it depends on the program that made the run.
 pub fn is_far(point: CasePoint) -> bool {
     point.at.contains(&super::tables::PEER)
 }
 
-/// Whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.
+/// Tells whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.
 fn lacks_axis(run: &Run, point: CasePoint) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe);
     let has = |name: &str| probe.is_some_and(|probe| probe.axes.iter().any(|axis| axis.name == name));
@@ -358,7 +358,7 @@ fn caches(run: &Run) -> SummaryCell {
     SummaryCell { text: Some(text), note: None }
 }
 
-/// How far two levels may differ and still look like one.
+/// Largest difference of two levels that look like one.
 const ALIKE: f64 = 0.2;
 
 fn alike(run: &Run) -> SummaryCell {

@@ -6,10 +6,10 @@ use super::goodput::{Framing, Protocol, goodput, payload_bytes};
 
 /// The probe of TCP's rate.
 pub const TCP_BANDWIDTH: &str = "net.tcp_bandwidth";
-/// What a packet has where neither end tells of its size.
+/// MTU where neither end reports one, bytes.
 const USUAL_MTU: u64 = 1500;
 
-/// Which way bytes go, as the host sees it that measured.
+/// Direction of the bytes, as seen by the host that measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Send,
@@ -29,7 +29,7 @@ impl Direction {
     }
 }
 
-/// What holds a direction to a rate.
+/// Limit on the rate of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapacityCause {
     Limit,
@@ -37,21 +37,21 @@ pub enum CapacityCause {
     Link,
 }
 
-/// What a direction can carry at most.
+/// Largest rate of a direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
     pub cause: CapacityCause,
     /// The rate, with all that packets take, bits a second.
     pub bits_per_s: u64,
-    /// What it carries of a program's bytes, bytes a second.
+    /// Rate of a program's bytes, bytes a second.
     pub bytes_per_s: f64,
     /// A program's bytes in a packet.
     pub payload_bytes: u64,
-    /// What that packet takes of the rate.
+    /// Bytes of that packet that count towards the rate.
     pub frame_bytes: u64,
     /// The interface that it lies in, where it is told.
     pub interface: Option<String>,
-    /// Whether that is the peer's.
+    /// True where that is the peer's.
     pub is_far: bool,
     /// The kind of queue; empty of a link.
     pub(crate) queue: String,
@@ -62,9 +62,9 @@ pub struct Capacity {
 pub struct LinkDirection<'a> {
     pub peer: &'a Peer,
     pub direction: Direction,
-    /// What it can carry of TCP, as far as the facts tell: the smallest first.
+    /// Limits of TCP, as far as the facts tell: the smallest first.
     pub capacities: Vec<Capacity>,
-    /// Its fastest case that nothing speaks against.
+    /// Fastest case that is not in doubt.
     pub(crate) fastest: Option<&'a CaseRecord>,
 }
 
@@ -112,7 +112,7 @@ fn fastest<'a>(run: &'a Run, peer: &Peer, direction: Direction) -> Option<&'a Ca
     cases.reduce(|best, case| if rate(case) > rate(best) { case } else { best })
 }
 
-/// What holds a direction to a rate, as far as both ends tell, the smallest first.
+/// Limits of a direction, as far as both ends tell, the smallest first.
 pub fn capacities(peer: &Peer, direction: Direction, protocol: Protocol) -> Vec<Capacity> {
     let (here, there) = (peer.path.as_ref(), peer.path_back.as_ref());
     let (sender, is_far) = match direction {

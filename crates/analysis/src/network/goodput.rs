@@ -1,6 +1,6 @@
-//! What a link of a known speed can carry of a program's own bytes.
+//! Goodput of a link of a known speed: the rate of a program's own bytes.
 
-/// How a packet is counted by what holds it to a rate.
+/// Size of a packet by the limit that counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// A wire of Ethernet (IEEE 802.3): each packet takes its header, a preamble, a check sequence and a gap.
@@ -14,7 +14,7 @@ impl Framing {
     const fn overhead_bytes(self) -> u64 {
         /// Two addresses and a type.
         const HEADER: u64 = 14;
-        /// With the delimiter that begins the frame.
+        /// Bytes before the frame, with the delimiter that begins it.
         const PREAMBLE: u64 = 8;
         const CHECK_SEQUENCE: u64 = 4;
         /// The least time between two frames, as bytes.
@@ -25,13 +25,12 @@ impl Framing {
         }
     }
 
-    /// What a packet of `mtu` bytes takes of the rate.
+    /// Bytes of a packet of `mtu` bytes that count towards the rate.
     pub fn frame_bytes(self, mtu: u64) -> u64 {
         mtu.min(LARGEST_PACKET) + self.overhead_bytes()
     }
 }
 
-/// What carries the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Segments with a timestamp each (RFC 7323), as Linux sends them.
@@ -58,7 +57,7 @@ pub fn payload_bytes(mtu: u64, is_v6: bool, protocol: Protocol) -> Option<u64> {
     mtu.min(LARGEST_PACKET).checked_sub(network + transport).filter(|payload| *payload > 0)
 }
 
-/// What `bits_per_s` carry of a program's bytes in packets of `mtu` bytes, bytes a second; none where nothing fits.
+/// Goodput of `bits_per_s` in packets of `mtu` bytes, bytes a second; none where nothing fits.
 pub fn goodput(bits_per_s: u64, mtu: u64, is_v6: bool, framing: Framing, protocol: Protocol) -> Option<f64> {
     let payload = payload_bytes(mtu, is_v6, protocol)? as f64;
     Some(bits_per_s as f64 / 8.0 * payload / framing.frame_bytes(mtu) as f64)

@@ -1,4 +1,4 @@
-//! What is fast at first and slow for the rest: CPU credits and burst allowances that are used up.
+//! Fast starts that do not last: CPU credits and burst allowances that are used up.
 
 use hostmark_stats::descriptive::median;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::together::{Together, together};
 use super::{Line, Subject, Turn, began, between, is_real, overlap, seconds};
 
-/// So many times faster, as logarithm, is a burst: allowances give multiples, noise does not.
+/// ln(1.25), the least speedup of a burst: allowances give multiples, noise does not.
 const LEAST_TIMES: f64 = 0.2231;
 /// A machine that is fast for most of the time has no burst, but episodes.
 const MOST_SHARE: f64 = 0.5;
@@ -16,14 +16,14 @@ const ALIKE: usize = 3;
 /// Fast at first, slow for the rest.
 #[derive(Debug, Clone, Serialize)]
 pub struct Burst {
-    /// What is faster in it, and how many times, the most first.
+    /// Subjects that are faster in it, and by which factor, the most first.
     pub subjects: Vec<(Subject, f64)>,
-    /// How long a burst lasts, seconds; the median where there are several.
+    /// Duration of a burst, seconds; the median where there are several.
     pub fast_s: f64,
     /// The share of the time that is fast.
     pub share: f64,
     pub began: Vec<String>,
-    /// What else the machine had to do while it was slow.
+    /// Other load of the machine while it was slow.
     pub together: Vec<Together>,
     /// The turns that are fast, from and to.
     #[serde(skip)]

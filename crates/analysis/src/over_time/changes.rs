@@ -24,39 +24,39 @@ pub struct LastingChange {
     /// The first turn of the new level, by its place.
     #[serde(skip)]
     pub turn: usize,
-    /// When that began, and its run.
+    /// Time of the change: its run's start.
     pub since: String,
     pub run: String,
-    /// What it changed, the most first: the subject, its usual value before and since.
+    /// Changed subjects, the most first, with the usual value before and since.
     pub subjects: Vec<ChangedSubject>,
     /// Facts of the machine that the turn has otherwise than the one before it, or one near it.
     pub facts: Vec<Changed>,
-    /// What others took more of on the slower side of it.
+    /// Load by others that is higher on the slower side of it.
     pub together: Vec<Together>,
 }
 
 impl LastingChange {
-    /// Whether the machine is slower since, by what changed the most.
+    /// Tells whether the machine is slower since, by the subject that changed most.
     pub fn is_slower(&self) -> bool {
         self.subjects.first().is_some_and(|of| of.times < 1.0)
     }
 }
 
-/// What a change did to a subject.
+/// Effect of a change on a subject.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangedSubject {
     #[serde(flatten)]
     pub subject: Subject,
     pub before: f64,
     pub since: f64,
-    /// How many times faster it is since: below 1 where it is slower.
+    /// Speedup since: below 1 where it is slower.
     pub times: f64,
 }
 
 /// Lines that change at a turn.
 struct Found {
     turn: usize,
-    /// Of each, which it is, and whether it is slower since.
+    /// Each line's index, and whether it is slower since.
     lines: Vec<(usize, bool)>,
 }
 

@@ -23,7 +23,7 @@ const PARTS: usize = 8;
 /// Days at least that tell how much days differ.
 const LEAST_DAYS: usize = 3;
 
-/// What became of a subject.
+/// Verdict on a subject of two series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesVerdict {
@@ -42,10 +42,10 @@ pub struct ComparedSubject {
     /// The medians of all turns.
     pub base: f64,
     pub new: f64,
-    /// How much more the new series delivers: −0.1 a tenth less; and its 95 % interval.
+    /// Change of the delivered rate: −0.1 is a tenth less in the new series; and its 95 % interval.
     pub change: f64,
     pub interval: [f64; 2],
-    /// How likely so large a difference is by chance, adjusted for the number of subjects.
+    /// Probability of so large a difference by chance, adjusted for the number of subjects.
     pub q: f64,
     pub verdict: SeriesVerdict,
 }

@@ -21,14 +21,14 @@ const LEAST_DAYS: usize = 3;
 /// A time at which the machine was slower than usual.
 #[derive(Debug, Clone, Serialize)]
 pub struct Episode {
-    /// When its first turn began, and when the first behind it did; before a gap when that would have.
+    /// Start of its first turn, and of the first turn behind it; before a gap the time at which that was due.
     pub from: String,
     pub to: String,
     pub turns: usize,
     pub seconds: f64,
-    /// Whether it lasted when the series ended.
+    /// True where it lasted when the series ended.
     pub goes_on: bool,
-    /// What was slower, the most first.
+    /// Slower subjects, the most first.
     pub subjects: Vec<SlowSubject>,
     pub together: Vec<Together>,
     /// Facts of the machine that its turns have otherwise than the one before it.
@@ -37,14 +37,14 @@ pub struct Episode {
     pub(super) place: (usize, usize),
 }
 
-/// What was slower in an episode.
+/// Slower subject of an episode.
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowSubject {
     #[serde(flatten)]
     pub subject: Subject,
-    /// How many times slower than usual.
+    /// Slowdown beside the usual value.
     pub times: f64,
-    /// Its usual value, and that in the episode.
+    /// Usual value, and that in the episode.
     pub usual: f64,
     pub then: f64,
 }
@@ -64,7 +64,7 @@ pub struct Nightly {
 struct Stretch {
     place: (usize, usize),
     slow: SlowSubject,
-    /// How likely outliers alone make it.
+    /// Probability that outliers alone make it.
     by_chance: f64,
 }
 
@@ -128,7 +128,7 @@ fn place(group: &[Stretch]) -> (usize, usize) {
     (first, middle(group.iter().map(|stretch| stretch.place.1).collect()).max(first + 1))
 }
 
-/// Where a line is slower than usual between changes for good.
+/// Stretches in which a line is slower than usual, between lasting changes.
 fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize, known: &[(usize, usize)]) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (first, end) in between(ends, turns) {
@@ -191,7 +191,7 @@ fn whole(turns: &[Turn], group: Vec<Stretch>, every_s: f64) -> Episode {
     }
 }
 
-/// Those that come at the same time of day, on several days.
+/// Episodes that come at the same time of day, on several days.
 pub(super) fn nightly(episodes: &[Episode]) -> Vec<Nightly> {
     let begins = |episode: &Episode| {
         let time = hostmark_model::timestamp::Timestamp::parse(&episode.from).unwrap_or_default();

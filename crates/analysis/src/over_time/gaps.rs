@@ -4,23 +4,23 @@ use serde::Serialize;
 
 use super::Turn;
 
-/// From turn to turn it takes so many times as long as usual at least.
+/// Least time from turn to turn that is a gap, in multiples of the usual one.
 const LEAST: f64 = 1.5;
 /// The fact that tells one boot of a machine from another.
 const BOOT: &str = "host.boot_id";
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gap {
-    /// When the turns before it and behind it began.
+    /// Start of the turns before it and behind it.
     pub from: String,
     pub to: String,
-    /// How long a turn was overdue, seconds.
+    /// Delay of the overdue turn, seconds.
     pub seconds: f64,
-    /// Whether the machine was started anew meanwhile, where that is known.
+    /// True where the machine was rebooted meanwhile, where that is known.
     pub restarted: Option<bool>,
 }
 
-/// Whether there is one between this turn and the one before it. Runs that a person put together have no distance to keep.
+/// Tells whether there is a gap between this turn and the one before it. Runs that a person put together have no distance to keep.
 pub(super) fn is_before(turns: &[Turn], turn: usize, every_s: f64) -> bool {
     let pair = turn.checked_sub(1).and_then(|before| Some((turns.get(before)?, turns.get(turn)?)));
     pair.is_some_and(|(before, now)| now.series.is_some() && now.started.since(before.started) >= LEAST * every_s)

@@ -34,8 +34,8 @@ pub(super) struct MadeUpWeek {
 }
 
 impl MadeUpWeek {
-    /// Its turns. Values scatter with Student's tails, follow the day by one percent, drift together a little, and one in a hundred is
-    /// an outlier; some have two levels.
+    /// Turns of the week. Values scatter with Student's tails, follow the day by one percent, drift together a little, and one in a hundred
+    /// is an outlier; some have two levels.
     pub(super) fn turns(&self) -> Vec<Turn> {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let start = Timestamp::parse("2026-11-02T00:00:00Z").unwrap();

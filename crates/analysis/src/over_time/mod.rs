@@ -1,4 +1,4 @@
-//! How steady is a machine? What a series of its runs says over time.
+//! Steadiness of a machine: its series of runs over time.
 
 mod bursts;
 mod changes;
@@ -38,12 +38,11 @@ pub const SCHEMA: &str = "hostmark.over-time/1";
 pub const LEAST_TURNS: usize = 6;
 /// A level that differs by less is the same to who buys a machine, as logarithm: 5 %.
 const LEAST_STEP: f64 = 0.0488;
-/// So near to its best is as good as that, as logarithm: 10 %.
+/// Largest distance from the best value that is as good, as logarithm: 10 %.
 pub(crate) const NEAR_BEST: f64 = 0.0953;
-/// Its best is what it reaches in one of twenty turns: the very best is chance.
+/// Quantile of the turns that is the best value: the very best is chance.
 const BEST: f64 = 0.95;
 
-/// How steady a machine is, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Steadiness {
@@ -57,8 +56,8 @@ pub enum Steadiness {
 /// Episodes and bursts that outliers make by chance, expected in a whole series of quiet turns; of more it is none.
 const MOST_BY_CHANCE: f64 = 0.01;
 
-/// Whether chance is no reason for stretches that several lines have at the same time, each as likely as that: those that chance makes
-/// anyway say nothing.
+/// Tells whether simultaneous stretches of several lines, each with its probability by chance, are real: those that chance makes anyway
+/// prove nothing.
 fn is_real(turns: usize, each: impl Iterator<Item = f64>) -> bool {
     turns as f64 * each.map(|one| one.min(1.0)).product::<f64>() <= MOST_BY_CHANCE
 }
@@ -71,10 +70,10 @@ pub struct OverTime {
     /// The series' name; none of runs that a person put together.
     pub series: Option<String>,
     pub turns: usize,
-    /// When the first began and the last.
+    /// Start of the first turn and of the last.
     pub first: String,
     pub last: String,
-    /// From turn to turn, as a rule, seconds.
+    /// Usual time from turn to turn, seconds.
     pub every_s: f64,
     pub steadiness: Steadiness,
     /// The share of the time in which a value is within 10 % of its best: of the value in the middle, and of the worst.
@@ -83,15 +82,15 @@ pub struct OverTime {
     pub subjects: Vec<SubjectOverTime>,
     /// The parts of a series of less than a day.
     pub course: Option<Course>,
-    /// When the machine was slower for good, or faster.
+    /// Times at which the machine became slower or faster for good.
     pub changes: Vec<LastingChange>,
-    /// What is fast at first and slow for the rest.
+    /// Fast starts that do not last.
     pub bursts: Vec<Burst>,
     /// Times at which it was slower than usual.
     pub episodes: Vec<Episode>,
-    /// What its turns record that an episode may come together with.
+    /// Recorded causes that an episode may come together with.
     pub recorded: Vec<Cause>,
-    /// Those that come at the same hour on several days.
+    /// Episodes that come at the same hour on several days.
     pub nightly: Vec<Nightly>,
     /// Facts that changed when no value did, as far as they stand with no change and no episode.
     pub facts: Vec<ChangedFacts>,
@@ -126,8 +125,8 @@ impl Line {
         self.turns.partition_point(|one| *one < turn)
     }
 
-    /// How many stretches so long and so far from the usual level outliers alone make of one of so many lines, for each place at which
-    /// one may begin. What jumps to and fro by itself has many. Turns that are `known` to be slow for a reason are no outliers.
+    /// Expected number of stretches so long and so far from the usual level that outliers make by chance in so many lines, for each start.
+    /// Lines that jump have many. Turns that are `known` to be slow for a reason are no outliers.
     fn by_chance(
         &self,
         places: std::ops::Range<usize>,
@@ -160,7 +159,7 @@ impl Line {
     }
 }
 
-/// What the turns of one host say; none of fewer than [`LEAST_TURNS`].
+/// Analyses the turns of one host; none for fewer than [`LEAST_TURNS`].
 pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     turns.sort_by_key(|turn| turn.started);
     let (first, last) = (turns.first()?, turns.last()?);
@@ -211,7 +210,7 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     })
 }
 
-/// What changed from turn to turn and stands nowhere else: a quota of which no value tells, a link that is free again.
+/// Facts that changed from turn to turn and stand nowhere else: a quota that no value shows, a link that is free again.
 fn other_facts(turns: &[Turn], changes: &[LastingChange], episodes: &[Episode]) -> Vec<ChangedFacts> {
     let of = |turn: usize| {
         let near = turn.saturating_sub(1)..=turn + 1;
@@ -253,7 +252,7 @@ fn between(ends: &[usize], turns: usize) -> impl Iterator<Item = (usize, usize)>
     starts.zip(ends.iter().copied().chain([turns]))
 }
 
-/// What two sets of stretches share, beside what lies in either: of each the first turn and the one behind the last.
+/// Overlap of two sets of stretches, as a share of their union; a stretch is its first turn and the one behind its last.
 fn overlap(one: &[(usize, usize)], other: &[(usize, usize)]) -> f64 {
     let shared: usize =
         one.iter().flat_map(|(a, b)| other.iter().map(move |(c, d)| (*b.min(d)).saturating_sub(*a.max(c)))).sum();
@@ -261,14 +260,14 @@ fn overlap(one: &[(usize, usize)], other: &[(usize, usize)]) -> f64 {
     shared as f64 / (count(one) + count(other) - shared).max(1) as f64
 }
 
-/// When a turn began; of the one behind the last when it would have.
+/// Start of a turn; of the one behind the last the time at which it was due.
 fn began(turns: &[Turn], turn: usize, every_s: f64) -> Timestamp {
     let last = turns.last().map(|turn| turn.started).unwrap_or_default();
     let behind = last.after(std::time::Duration::from_secs_f64(every_s.clamp(0.0, 1e9)));
     turns.get(turn).map_or(behind, |turn| turn.started)
 }
 
-/// When the turns before this one were over: it began then, unless there is a gap.
+/// End of the turns before this one: its start, unless there is a gap.
 fn ended(turns: &[Turn], end: usize, every_s: f64) -> Timestamp {
     match gaps::is_before(turns, end, every_s) {
         true => began(&turns[..end], end, every_s),
@@ -300,7 +299,6 @@ fn seconds(turns: &[Turn], first: usize, end: usize, every_s: f64) -> f64 {
     (first..end).map(lasted).sum()
 }
 
-/// What the best of these values is.
 fn best(goodness: &[f64]) -> f64 {
     quantile(goodness, BEST).unwrap_or(0.0)
 }

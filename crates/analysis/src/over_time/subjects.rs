@@ -1,4 +1,4 @@
-//! What a subject gave over time: its best, its percentiles by hour of day, and how often it was near its best.
+//! Values of a subject over time: its best, its percentiles by hour of day, and how often it was near its best.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ pub struct SubjectOverTime {
     #[serde(flatten)]
     pub subject: Subject,
     pub turns: usize,
-    /// What it reaches in one of twenty turns.
+    /// Value reached in one of twenty turns.
     pub best: f64,
-    /// What nine of ten turns deliver at least, half of them, one of ten.
+    /// Delivered rate of nine of ten turns at least, of half of them, of one of ten.
     pub percentiles: [f64; 3],
     /// The share of the time in which it is within 10 % of its best.
     pub near_best: f64,
-    /// By hour of the day (UTC), the hours that have a turn.
+    /// Hours of the day (UTC) that have a turn.
     pub hours: Vec<Hour>,
-    /// What half of the turns lose at least in each part of a [`Course`]; none in a part without turns.
+    /// Median loss of the turns in each part of a [`Course`]; none in a part without turns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub course: Vec<Option<f64>>,
 }
@@ -29,7 +29,7 @@ pub struct SubjectOverTime {
 /// The parts of a series of less than a day, of which the hours of the day say little.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Course {
-    /// How long a part is, seconds: so many turns, as a rule.
+    /// Length of a part, seconds: so many turns, as a rule.
     pub part_s: f64,
     pub parts: usize,
 }
@@ -39,7 +39,7 @@ const MOST_PARTS: usize = 48;
 const DAY_S: f64 = 86_400.0;
 
 impl Course {
-    /// That of these turns, in order; none of a day or more.
+    /// Course of these turns, in order; none of a day or more.
     pub(super) fn of(turns: &[Turn], every_s: f64) -> Option<Course> {
         let span_s = turns.last()?.started.since(turns.first()?.started);
         let places = (span_s / every_s).round() as usize + 1;
@@ -58,9 +58,9 @@ impl Course {
 pub struct Hour {
     pub hour: u8,
     pub turns: usize,
-    /// What nine of ten turns deliver at least, half of them, one of ten.
+    /// Delivered rate of nine of ten turns at least, of half of them, of one of ten.
     pub percentiles: [f64; 3],
-    /// What half of the turns lose at least beside the subject's best, 0 to 1.
+    /// Median loss of the turns beside the subject's best, 0 to 1.
     pub lost: f64,
 }
 

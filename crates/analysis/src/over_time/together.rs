@@ -1,4 +1,4 @@
-//! With what a slow time came together: what others took of the machine then, and did not at other times.
+//! Causes of slow times: load of others that is higher then than at other times.
 
 use hostmark_stats::descriptive::{median, quantile};
 use serde::Serialize;
@@ -19,20 +19,20 @@ pub enum Cause {
     LastCache,
     /// The processors were hotter.
     Temperature,
-    /// It waited for a CPU that none of these had: a quota that cannot be seen from where it runs.
+    /// Waits for a CPU that no other cause explains: a quota that cannot be seen from inside.
     Waited,
 }
 
-/// Something that was more than at other times.
+/// Cause that was higher than at other times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Together {
     pub cause: Cause,
-    /// Its median then and at other times: shares of the time, ns of the last cache, or degrees Celsius.
+    /// Median then and at other times: shares of the time, ns of the last cache, or degrees Celsius.
     pub then: f64,
     pub otherwise: f64,
 }
 
-/// How a cause is read, and how much more of it is something: a difference of shares or degrees, or a share of the last cache's time.
+/// Reader of a cause, and the least increase that counts: a difference of shares or degrees, or a share of the last cache's time.
 type Read = (Cause, fn(&Company) -> Option<f64>, f64);
 
 /// All causes, those first that explain the most.
@@ -47,10 +47,10 @@ const CAUSES: [Read; 7] = [
     (Cause::Temperature, |company| company.celsius, 10.0),
     (Cause::Waited, |company| company.waited, 0.05),
 ];
-/// At other times it is mostly less: nine of ten turns.
+/// Share of the other turns in which the cause must be lower.
 const MOSTLY: f64 = 0.9;
 
-/// What was more in these turns than in the others.
+/// Causes that are higher in these turns than in the others.
 pub(super) fn together(turns: &[Turn], then: &[usize], others: &[usize]) -> Vec<Together> {
     let of = |(cause, read, least): &Read| {
         let values = |which: &[usize]| -> Vec<f64> {

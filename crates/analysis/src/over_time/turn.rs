@@ -1,4 +1,4 @@
-//! What is kept of a turn of a series: a thousand whole runs would take gigabytes.
+//! Kept data of a turn of a series: a thousand whole runs would take gigabytes.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::words;
 /// Facts that change from turn to turn, and explain nothing.
 const FLEETING: [&str; 1] = ["settings."];
 
-/// What is measured over time: a constant, or a case where a series measures others.
+/// Quantity measured over time: a constant, or a case where a series measures others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Subject {
-    /// Its case, and the further quantity of that.
+    /// Case, and its further quantity.
     pub key: String,
     pub name: Text<String>,
     pub unit: Unit,
@@ -38,7 +38,7 @@ impl Subject {
     }
 }
 
-/// What else took the machine's time in a turn, as its run recorded it; absent where it did not.
+/// Other load of the machine in a turn, as its run recorded it; absent where it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Company {
     /// The share of its time that the hypervisor gave to others.
@@ -71,7 +71,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// What is kept of a run; none of one that has no time or no value.
+    /// Keeps the data of a run; none for one that has no time or no value.
     pub fn of(run: &Run) -> Option<Turn> {
         let values = values(run);
         let started = Timestamp::parse(&run.started).filter(|_| !values.is_empty())?;
@@ -91,7 +91,7 @@ impl Turn {
 
 /// Turns at least that a new one is held against as it ends.
 const LEAST_BEFORE: usize = 3;
-/// So many times slower than before is told.
+/// Least slowdown that is reported.
 const SLOWER: f64 = 1.25;
 
 /// The subjects in which a turn is slower than the turns before it at their median, and how many times; the slowest first.

@@ -1,4 +1,4 @@
-//! Whether two environments had alike what a case depends on: memory, and the pages behind it.
+//! Check that two environments agree in what a case depends on: memory, and the pages behind it.
 
 use hostmark_model::{CaseRecord, Lang, Message, Run, Unit};
 use hostmark_say::say;
@@ -13,7 +13,7 @@ const OF_MEMORY: [&str; 3] = ["memory", "paging", "file"];
 /// A machine shows a little less memory than it was given.
 const TOLERANCE: f64 = 0.1;
 
-/// What a case says of the pages that it asked for, and what an ordinary page is called there and in [`Guest`].
+/// Note of a case on the pages that it asked for, and the name of an ordinary page there and in [`Guest`].
 ///
 /// [`Guest`]: hostmark_model::Guest
 const PAGE: &str = "page";
@@ -38,7 +38,7 @@ pub(super) fn cpus(environment: &Environment) -> usize {
     environment.runs.first().map(of_run).unwrap_or_default()
 }
 
-/// How many CPUs a list such as `0-3,8` names.
+/// Number of CPUs in a list such as `0-3,8`.
 fn count(list: &str) -> Option<usize> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -48,12 +48,12 @@ fn count(list: &str) -> Option<usize> {
     list.split(',').map(range).sum()
 }
 
-/// Whether two sizes of memory are as good as one.
+/// Tells whether two sizes of memory are practically equal.
 pub(super) fn is_as_large(one: u64, other: u64) -> bool {
     one.abs_diff(other) as f64 <= TOLERANCE * one as f64
 }
 
-/// Why a case of a guest says nothing of the same case in the first environment; none where it does, and of what is no guest.
+/// Reason why a case of a guest says nothing of the same case in the first environment; none where it does, and for other environments.
 pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Message> {
     let group = crate::repetition::group_of(&case.probe);
     if other.is_free() || kind_of(first, other) != EnvironmentKind::Guest || !OF_MEMORY.contains(&group) {

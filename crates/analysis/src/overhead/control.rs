@@ -9,12 +9,12 @@ use super::value::ComparableValue;
 use super::{Environment, cell_of};
 use crate::propagated::Propagated;
 
-/// Whether the first environment can be held against itself: it has runs for two halves.
+/// Tells whether the first environment can be compared with itself: it has runs for two halves.
 pub(super) fn is_there(first: &Environment) -> bool {
     first.runs.len() > 1
 }
 
-/// How far the medians of two halves of a value's runs lie apart, on logarithms; none where fewer than two runs have it.
+/// Distance of the medians of two halves of a value's runs, on logarithms; none where fewer than two runs have it.
 pub(super) fn distance(of_first: &ComparableValue) -> Option<f64> {
     halves::apart(&of_first.runs, descriptive::median)
 }
@@ -25,12 +25,12 @@ pub(super) fn beside(fraction: &Propagated, may_equal: bool, distance: Option<f6
     if may_equal || is_within(1.0 + fraction.value, distance) { no_difference(&shown) } else { shown }
 }
 
-/// What says nothing, with that behind it.
+/// Marks a value as no difference.
 pub(super) fn no_difference(shown: &Message) -> Message {
     say!("{shown} (no difference)")
 }
 
-/// Whether a ratio is no farther from one than halves of the first environment's runs are, whichever way: a fifth is −80 % and five
+/// Tells whether a ratio is no farther from one than halves of the first environment's runs are, on logarithms: a fifth is −80 % and five
 /// times +400 %, which is equally far.
 pub(super) fn is_within(ratio: f64, distance: Option<f64>) -> bool {
     distance.is_some_and(|distance| ratio.ln().abs() <= distance)

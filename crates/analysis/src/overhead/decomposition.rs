@@ -26,7 +26,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
     tables
 }
 
-/// Whether an environment has a value of a side.
+/// Tells whether an environment has a value of a side.
 fn is_measured(sheet: &Sheet, environment: usize, side: Space) -> bool {
     let is_here = |figure: &&Figure| figure.environment == environment && figure.side == side;
     sheet.figures.iter().filter(is_here).any(|figure| figure.value.is_ok())
@@ -121,7 +121,7 @@ fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> M
     operations.map(row).collect()
 }
 
-/// What interrupts cost: inside the kernel with them on, over the same with them off.
+/// Cost of interrupts: inside the kernel with them on, over the same with them off.
 fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     let pairs: Vec<(Params, Params)> = (sheet.measured_points(Space::Kernel).into_iter())
         .filter(|point| point.get(IRQ) == Some("on"))

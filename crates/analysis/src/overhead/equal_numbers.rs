@@ -1,4 +1,4 @@
-//! As many runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
+//! Equal number of runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
 
 use hostmark_model::{CaseRecord, Message};
 use hostmark_say::say;
@@ -6,7 +6,7 @@ use hostmark_say::say;
 use super::Environment;
 use crate::stream_times::passes;
 
-/// How many runs of each side count, and how many passes of each run.
+/// Number of runs of each side that count, and of passes of each run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Numbers {
     pub(super) runs: usize,
@@ -15,7 +15,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// What every side has of a case, by each one's measured cases; sides without any do not count.
+    /// Numbers that every side has of a case, by each one's measured cases; sides without any do not count.
     pub(super) fn of(sides: &[&[&CaseRecord]]) -> Numbers {
         let sides = || sides.iter().filter(|side| !side.is_empty());
         let runs = sides().map(|side| side.len()).min().unwrap_or(0);
@@ -24,7 +24,7 @@ impl Numbers {
         Numbers { runs, passes: all.and_then(|all| all.into_iter().min()) }
     }
 
-    /// What does not count, told.
+    /// Remarks on runs and passes that do not count.
     pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Message> {
         let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
             let (name, runs, all) = (one.name, self.runs, side.len());

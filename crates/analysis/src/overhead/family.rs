@@ -2,7 +2,7 @@
 
 use hostmark_model::{CaseRecord, Params, Text};
 
-/// Where an operation is done.
+/// Space in which an operation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
     Kernel,
@@ -13,7 +13,7 @@ pub(super) enum Space {
 pub(super) const SPACES: [Space; 2] = [Space::Kernel, Space::User];
 
 impl Space {
-    /// As it stands behind the name of an environment.
+    /// Label behind the name of an environment.
     pub(super) fn name(self) -> Text {
         match self {
             Space::Kernel => term!("inside the kernel"),
@@ -21,7 +21,7 @@ impl Space {
         }
     }
 
-    /// As it stands in the head of a column.
+    /// Label in the head of a column.
     pub(super) fn short(self) -> Text {
         match self {
             Space::Kernel => term!("kernel", "CPU time"),
@@ -37,7 +37,7 @@ pub(super) struct OperationCases {
     pub(super) at: &'static [(&'static str, &'static str)],
 }
 
-/// Something that is done over and over.
+/// Operation that is repeated.
 #[derive(Debug)]
 pub(super) struct FamilyOperation {
     pub(super) name: Text,
@@ -57,16 +57,16 @@ impl FamilyOperation {
 /// Operations that are held against each other. Their points differ by [`FREE`] axes alone.
 #[derive(Debug)]
 pub(super) struct OperationFamily {
-    /// What stands over its tables.
+    /// Title of its tables.
     pub(super) title: Text,
-    /// What stands before a conclusion.
+    /// Name before a conclusion.
     pub(super) name: Text,
     pub(super) operations: &'static [FamilyOperation],
     /// An axis on which all of its cases stand at the same value, whichever that is.
     pub(super) alike: Option<&'static str>,
-    /// Whether the base has interrupts off; else they stay on, as the work waits for them.
+    /// True where the base has interrupts off; else they stay on, as the work waits for them.
     pub(super) is_base_without_irq: bool,
-    /// Whether a case that lacks an axis is one of its cases.
+    /// True where a case that lacks an axis is one of its cases.
     pub(super) may_lack_axes: bool,
 }
 
@@ -212,7 +212,7 @@ impl OperationFamily {
     }
 }
 
-/// Whether a case belongs to a family, and stands in its tables.
+/// Tells whether a case belongs to a family, and stands in its tables.
 pub(super) fn is_part(case: &CaseRecord) -> bool {
     FAMILIES.iter().any(|family| family.place(case).is_some())
 }

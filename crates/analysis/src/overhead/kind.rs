@@ -1,29 +1,28 @@
-//! What an environment is beside the first: a guest, a container, all of the same machine.
+//! Kind of an environment beside the first: a guest, a container, all of the same machine.
 
 use hostmark_model::{ISOLATE, Run};
 
 use super::Environment;
 
-/// What an environment is, beside the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnvironmentKind {
     First,
-    /// It runs under a hypervisor that the first does not have.
+    /// Runs under a hypervisor that the first does not have.
     Guest,
-    /// It runs on a kernel like the first's, with limits or filters that the first does not have.
+    /// Runs on a kernel like the first's, with limits or filters that the first does not have.
     Container,
-    /// It is the first's machine, all of it.
+    /// Has all of the first's machine.
     Free,
     Other,
 }
 
-/// What each environment is.
+/// Kind of each environment.
 pub(super) fn kinds(environments: &[Environment]) -> Vec<EnvironmentKind> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     std::iter::once(EnvironmentKind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
 }
 
-/// What an environment is beside `first`.
+/// Kind of an environment beside `first`.
 pub(super) fn kind_of(first: &Environment, other: &Environment) -> EnvironmentKind {
     match (first.runs.first(), other.runs.first()) {
         _ if other.is_free() => EnvironmentKind::Free,

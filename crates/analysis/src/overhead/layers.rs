@@ -14,7 +14,7 @@ use crate::propagated::Propagated;
 /// An environment's side: a column of the values.
 type Column = (usize, Space);
 
-/// Where there are several environments, the values, and for each operation the percentages between them.
+/// Tables of values, where there are several environments, and for each operation of the percentages between them.
 pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec<Table> {
     let columns: Vec<Column> = columns(sheet);
     let bindings = bindings(sheet);
@@ -142,7 +142,7 @@ struct LayerStep {
     kind: EnvironmentKind,
 }
 
-/// What lies between two columns: in each environment the OS, and between two environments what the other one runs under.
+/// Layers between columns: in each environment the OS, and between two environments the other one's hypervisor or container.
 fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<LayerStep> {
     let is_there = |column: &Column| columns.contains(column);
     let mut all = Vec::new();
@@ -159,7 +159,7 @@ fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<LayerStep> {
 }
 
 impl LayerStep {
-    /// What the layer is, and its two sides.
+    /// Name of the layer, and its two sides.
     fn title(&self, sheet: &Sheet) -> Message {
         const OS: Text = term!("OS");
         let layer = match self.kind {

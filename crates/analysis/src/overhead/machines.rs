@@ -1,4 +1,4 @@
-//! What each environment is: its runs, its size, its kernel, what it runs under, and the program that measured.
+//! Table of the environments: runs, size, kernel, hypervisor, and the program that measured.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn row(environment: &Environment) -> Row {
     Row { label: Message::plain(environment.name), cells: cells.map(filled).collect() }
 }
 
-/// What the runs say, each text once.
+/// Distinct texts of the runs.
 fn distinct(environment: &Environment, of: impl Fn(&Run) -> Option<String>) -> Message {
     let all: BTreeSet<String> = environment.runs.iter().filter_map(|run| of(run)).collect();
     Message::plain(all.into_iter().collect::<Vec<_>>().join(" | "))

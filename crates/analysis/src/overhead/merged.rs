@@ -5,12 +5,12 @@ use crate::{spoken, words};
 use hostmark_model::{Lang, Text};
 use hostmark_say::say;
 
-/// What stands in brackets in so many runs is told of each.
+/// Number of bracketed texts up to which each is listed.
 const MOST: usize = 3;
 
 #[derive(Clone, Copy)]
 enum RemarkPiece<'a> {
-    /// What remarks of a kind have in common.
+    /// Text that remarks of a kind have in common.
     Fixed(&'a str),
     /// The number of a percentage.
     Share(&'a str),

@@ -1,5 +1,5 @@
-//! What an environment costs over another, and one case over another: percent over a named base. Runs of one name are runs
-//! of one environment; the first environment is the base of the others.
+//! Overhead of an environment over another, and of one case over another: percent over a named base. Runs of one name are runs of one
+//! environment; the first environment is the base of the others.
 
 mod alike;
 mod conclusions;
@@ -48,19 +48,19 @@ impl Environment<'_> {
 /// Tables that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableGroup {
-    /// What stands over them; none of those that speak for themselves.
+    /// Title over them; none where they need none.
     pub title: Option<Text>,
     pub tables: Vec<Table>,
-    /// What of the tables is worth a picture.
+    /// Charts of the tables.
     pub bars: Vec<Bars>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overhead {
-    /// What a reader must know before the tables.
+    /// Remarks that readers need before the tables.
     pub remarks: Vec<Message>,
     pub parts: Vec<TableGroup>,
-    /// What follows, as far as these runs tell.
+    /// Conclusions, as far as these runs tell.
     pub conclusions: Vec<LayerConclusion>,
 }
 
@@ -70,7 +70,7 @@ const BASE: &str = "native";
 const FREE: &str = "native-free";
 
 impl Environment<'_> {
-    /// Whether it has all of its machine.
+    /// Tells whether it has all of its machine.
     pub(crate) fn is_free(&self) -> bool {
         self.name == FREE
     }
@@ -80,7 +80,7 @@ impl Environment<'_> {
         self.runs.iter().find_map(|run| run.guest.as_deref())
     }
 
-    /// Whether software carries its instructions out.
+    /// Tells whether its instructions are emulated by software.
     pub(crate) fn is_emulated(&self) -> bool {
         self.guest().is_some_and(Guest::is_emulated)
     }
@@ -100,8 +100,8 @@ pub fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
     all
 }
 
-/// Whether runs are those of environments, and not any runs beside each other: some have a name in common, one is called the
-/// bare machine's, or was measured in a virtual machine that was started for it.
+/// Tells whether runs are those of environments, and not any runs beside each other: some have a name in common, one is called the bare
+/// machine's, or was measured in a virtual machine that was started for it.
 pub fn is_wanted(runs: &[Run]) -> bool {
     let environments = environments(runs);
     let is_named = || environments.iter().any(|one| one.name == BASE || one.guest().is_some());
@@ -142,7 +142,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
     Ok(view)
 }
 
-/// What follows from one run alone; its environment has no name, as there is no other.
+/// Conclusions from one run alone; its environment has no name, as there is no other.
 pub(crate) fn conclusions(run: &Run) -> Vec<LayerConclusion> {
     let environments = [Environment { name: "", runs: vec![run] }];
     conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
@@ -166,7 +166,7 @@ fn over(fraction: f64) -> String {
     }
 }
 
-/// Why a value says nothing of another.
+/// Message that a value cannot be compared, with the reason.
 fn not_comparable(why: Message) -> Message {
     Message::joined([term!("not comparable").into(), why], COLON)
 }

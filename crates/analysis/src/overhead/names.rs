@@ -1,4 +1,4 @@
-//! What the tables of an environment are called, by what its runs say of themselves.
+//! Titles of an environment's tables, from its runs.
 
 use hostmark_model::{ISOLATE, Message, Text};
 use hostmark_say::say;
@@ -14,7 +14,7 @@ fn layers(environment: &Environment) -> String {
     named.map(|named| format!(" ({})", named.replace(',', ", "))).unwrap_or_default()
 }
 
-/// What a side of an environment costs over the base.
+/// Title of the overhead of an environment's side over the base.
 pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environment) -> Message {
     let (name, layers) = (environment.name, layers(environment));
     match (kind, side) {
@@ -55,7 +55,7 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
     say!("{name}: {place}, over {over}, {point}{of}")
 }
 
-/// What a title of percentages ends with where rates were turned into times.
+/// End of a title of percentages where rates were turned into times.
 pub(super) fn of_rates(sheet: &Sheet) -> Text {
     match sheet.is_of_rates() {
         true => term!(", in the time of an operation"),

@@ -131,7 +131,7 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
     groups.into_iter().map(|(_, group, head)| (group, head)).collect()
 }
 
-/// By what fraction the cases take longer in the middle, of those that may be compared; rates as times.
+/// Median fraction by which comparable cases take longer; rates as times.
 fn longer(first: &Environment, other: &Environment, ids: &[&str]) -> Option<f64> {
     let ratio = |id: &&str| {
         let (base, value) = (ComparableValue::of(first, id).ok()?, ComparableValue::of(other, id).ok()?);
@@ -141,7 +141,7 @@ fn longer(first: &Environment, other: &Environment, ids: &[&str]) -> Option<f64>
     middle(ids.iter().filter_map(ratio)).map(|ratio| ratio - 1.0)
 }
 
-/// By what fraction a case lies over the same one in the first environment; or why that would say nothing.
+/// Fraction by which a case lies over the same one in the first environment; or the reason why that would say nothing.
 pub(super) fn compared(
     first: &Environment,
     other: &Environment,

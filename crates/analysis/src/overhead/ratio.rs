@@ -1,4 +1,4 @@
-//! How many times as long a write takes as a read, and how far samples scatter around their mean.
+//! Ratio of the times of a write and a read, and the scatter of samples around their mean.
 
 use hostmark_model::{Message, Params};
 
@@ -22,7 +22,7 @@ pub(super) struct Pairs {
     pub(super) cases: Vec<String>,
 }
 
-/// What a side of an environment has of both.
+/// Pairs of both on a side of an environment.
 pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Space) -> Pairs {
     let mut all = Pairs { points: Vec::new(), times: Vec::new(), cases: Vec::new() };
     for point in sheet.points(side) {
@@ -47,7 +47,7 @@ pub(super) fn mean_ratio(times: &[f64]) -> Option<f64> {
     (!times.is_empty()).then(|| ratios.sum::<f64>() / (times.len() / 2) as f64)
 }
 
-/// By environment and side, and the mean over these.
+/// Table by environment and side, and the mean over these.
 pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     let mut rows = Vec::new();
     let mut means = Vec::new();

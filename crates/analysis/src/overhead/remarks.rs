@@ -1,4 +1,4 @@
-//! What a reader must know before the tables.
+//! Remarks that readers need before the tables.
 
 use hostmark_model::{IN_SOFTWARE, Lang, Message, Text, Unit};
 use hostmark_say::say;
@@ -10,20 +10,20 @@ use super::sheet::Sheet;
 use super::{Environment, control};
 use crate::{format, guest};
 
-/// Of the machines: whether they are real, what disturbed them, whether they are as large as the first, and whether that was
-/// measured often enough to be held against itself.
+/// Remarks on the machines: whether they are real, disturbed, as large as the first, and whether the first was measured often enough to be
+/// compared with itself.
 pub(super) fn of_machines(environments: &[Environment]) -> Vec<Message> {
     let each = |of: fn(&Environment) -> Vec<Message>| environments.iter().flat_map(of);
     let control = uncontrolled(environments);
     each(emulated).chain(each(disturbances)).chain(differences(environments)).chain(control).collect()
 }
 
-/// Of the figures: which are no proof, and why the kernel's side is missing.
+/// Remarks on the figures: doubtful ones, and the reason why the kernel's side is missing.
 pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Message> {
     doubted(sheets).into_iter().chain(without_kernel(sheets)).collect()
 }
 
-/// What the runs tell of their machine's time, each kind once.
+/// Disturbances of the machine in its runs, each kind once.
 fn disturbances(environment: &Environment) -> Vec<Message> {
     let name = environment.name;
     let remarks = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
@@ -55,7 +55,7 @@ fn emulated(environment: &Environment) -> Vec<Message> {
     found.into_iter().map(remark).collect()
 }
 
-/// That the first environment cannot be held against itself.
+/// Remark that the first environment cannot be compared with itself.
 fn uncontrolled(environments: &[Environment]) -> Option<Message> {
     let (first, others) = environments.split_first()?;
     let name = first.name;
@@ -63,7 +63,7 @@ fn uncontrolled(environments: &[Environment]) -> Option<Message> {
         .then(|| say!("{name} has one run: without a second one no percentage has an A/A control beside it"))
 }
 
-/// How many figures of an environment were disturbed.
+/// Remark on the number of an environment's disturbed figures.
 fn doubted(sheets: &[Sheet]) -> Vec<Message> {
     let Some(environments) = sheets.first().map(|sheet| sheet.environments) else { return Vec::new() };
     let remark = |(index, environment): (usize, &Environment)| {
@@ -76,7 +76,7 @@ fn doubted(sheets: &[Sheet]) -> Vec<Message> {
     environments.iter().enumerate().filter_map(remark).collect()
 }
 
-/// Of which environments nothing was measured inside the kernel, by each reason once.
+/// Environments without measurements inside the kernel, by each reason once.
 fn without_kernel(sheets: &[Sheet]) -> Vec<Message> {
     let mut reasons: Vec<(&Message, Vec<&str>)> = Vec::new();
     for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))

@@ -8,7 +8,7 @@ use super::value::ComparableValue;
 use super::{Environment, alike, control};
 use crate::propagated::Propagated;
 
-/// What the cases say how many reference cycles a batch of operations took, where they do.
+/// Note of the cases on the reference cycles of a batch of operations.
 const BATCH: &str = "batch_cycles";
 
 /// A case of a family in an environment.
@@ -22,11 +22,11 @@ pub(super) struct Figure {
     pub(super) value: Result<ComparableValue, Message>,
     /// Reference cycles of a batch.
     pub(super) batch: Option<ComparableValue>,
-    /// Why it says nothing about the first environment.
+    /// Reason why it says nothing about the first environment.
     pub(super) unlike: Option<Message>,
 }
 
-/// What all is held against: a side and a point in the first environment.
+/// Base of all comparisons: a side and a point in the first environment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Base {
     pub(super) side: Space,
@@ -44,7 +44,7 @@ pub(super) struct Sheet<'a> {
 type Placed<'a> = (usize, &'a CaseRecord, (usize, Space, Params));
 
 impl<'a> Sheet<'a> {
-    /// Over the side and point of `named`, where that is a case of the family.
+    /// Sheet over the side and point of `named`, where that is a case of the family.
     pub(super) fn of(
         family: &'static OperationFamily,
         environments: &'a [Environment<'a>],
@@ -112,7 +112,7 @@ impl<'a> Sheet<'a> {
         points
     }
 
-    /// Those at which any environment has a value.
+    /// Points at which any environment has a value.
     pub(super) fn measured_points(&self, side: Space) -> Vec<Params> {
         let is_measured = |point: &Params| {
             let mut of_point = self.figures.iter().filter(|figure| figure.side == side && figure.point == *point);
@@ -142,7 +142,7 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// By what fraction an operation takes longer there than at the base, or why that is not known.
+    /// Fraction by which an operation takes longer there than at the base, or the reason why that is not known.
     pub(super) fn overhead(
         &self,
         environment: usize,
@@ -168,19 +168,19 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// Whether a value there may be that of the base.
+    /// Tells whether a value there may be that of the base.
     pub(super) fn may_equal(&self, environment: usize, operation: usize, side: Space, point: &Params) -> bool {
         let base = self.base.as_ref().and_then(|base| self.value(0, operation, base.side, &base.point).ok());
         let value = self.value(environment, operation, side, point).ok();
         value.zip(base).is_some_and(|(value, base)| value.may_equal(base))
     }
 
-    /// Whether the first environment is held against itself.
+    /// Tells whether the first environment is compared with itself.
     pub(super) fn is_controlled(&self) -> bool {
         self.environments.first().is_some_and(control::is_there)
     }
 
-    /// How far halves of the first environment's runs lie apart there.
+    /// Distance of halves of the first environment's runs there.
     pub(super) fn control(&self, operation: usize, side: Space, point: &Params) -> Option<f64> {
         control::distance(self.value(0, operation, side, point).ok()?)
     }
@@ -189,7 +189,7 @@ impl<'a> Sheet<'a> {
         environment == 0 && self.base.as_ref().is_some_and(|base| base.side == side && base.point == *point)
     }
 
-    /// Whether the family's values are rates, which are turned into times.
+    /// Tells whether the family's values are rates, which are turned into times.
     pub(super) fn is_of_rates(&self) -> bool {
         self.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(ComparableValue::is_rate))
     }

@@ -20,26 +20,26 @@ use crate::typography::COMMA;
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
-/// What both sides must have alike, as a note or in the case's id.
+/// Parameters that must be equal on both sides, as a note or in the case's id.
 const ALIKE: [(&str, Text); 2] = [("threads", term!("threads")), ("elements", term!("elements"))];
 
-/// Whether `probe` is shown here.
+/// Tells whether `probe` is shown here.
 pub(super) fn is_part(probe: &str) -> bool {
     PROBES.contains(&probe)
 }
 
-/// What an environment's runs of one case came to.
+/// Best results of an environment's runs of one case.
 struct Best {
-    /// Of each run that counts the rate of its best pass, units of 10^6 bytes a second, and the mean time of a pass, s.
+    /// Rate of the best pass of each run that counts, units of 10^6 bytes a second, and the mean time of a pass, s.
     runs: Vec<(f64, f64)>,
     /// The same of up to twice as many runs, for halves of as many.
     for_halves: Vec<(f64, f64)>,
-    /// What runs are assumed to differ by.
+    /// Assumed deviation between runs.
     assumed: f64,
-    /// What the best rates of rounds differ by, and their mean times.
+    /// Deviations between rounds of their best rates and their mean times.
     of_rounds: (f64, f64),
     alike: [Option<String>; 2],
-    /// How short the arrays were, where they were.
+    /// Remark that arrays were too short, where they were.
     short: Option<Message>,
     /// The loop that the host chose for its best rate, where it notes one.
     chosen: Option<String>,
@@ -142,7 +142,7 @@ fn of_group(
     TableGroup { title: None, tables: pictures.iter().map(table).collect(), bars: pictures.iter().map(bars).collect() }
 }
 
-/// Why an environment's memory makes its values say nothing about the first's.
+/// Reason why an environment's memory makes its values incomparable with the first's.
 fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str) -> Option<Message> {
     let case = cases(other).find(|case| case.probe == probe)?;
     alike::unlike(environments.first()?, other, case)
@@ -151,18 +151,18 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
 /// A kernel in all environments.
 struct StreamKernel {
     name: &'static str,
-    /// What a reader must know of it.
+    /// Remarks that readers need.
     remarks: Vec<Message>,
     best: Vec<Result<Best, Message>>,
-    /// Whether the first environment is held against itself.
+    /// True where the first environment is compared with itself.
     is_controlled: bool,
     with_intervals: bool,
-    /// Why an environment's value says nothing about the first's.
+    /// Reason why an environment's value says nothing about the first's.
     unlike: Vec<Option<Message>>,
 }
 
 impl Best {
-    /// Of cases that were measured, as many of them and of their passes as count.
+    /// Collects the measured cases, as many of them and of their passes as count.
     fn of(cases: &[&CaseRecord], numbers: Numbers) -> Best {
         let number = |case: &&CaseRecord| best_rate_and_mean_time(case, numbers.passes);
         let for_halves: Vec<(f64, f64)> = cases.iter().take(2 * numbers.runs).filter_map(number).collect();
@@ -192,8 +192,8 @@ impl Best {
     }
 }
 
-/// What the best rates and the mean times of rounds differ by, as standard deviations of their logarithms that one disturbed round does not
-/// change: where a side has one run alone, runs are assumed to differ by no less.
+/// Standard deviations between rounds of the best rates and the mean times, on logarithms, robust against one disturbed round: where a side
+/// has one run alone, runs are assumed to differ by no less.
 fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
     let apart = |logarithms: Vec<f64>| descriptive::robust_stddev(&logarithms).unwrap_or(0.0);
     let of_run = |case: &&CaseRecord| {
@@ -206,7 +206,7 @@ fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
 }
 
 impl Scale {
-    /// What is shown of a rate and a time.
+    /// Rate or time that is shown.
     fn of(self, (rate, time): (f64, f64)) -> f64 {
         match self {
             Scale::Rate => rate,
@@ -214,7 +214,7 @@ impl Scale {
         }
     }
 
-    /// Of numbers of which the greatest is the best: a rate as it is, a time as its inverse; and back.
+    /// Number whose greatest is the best: a rate as it is, a time as its inverse; and back.
     fn turned(self, number: f64) -> f64 {
         match self {
             Scale::Rate => number,
@@ -223,7 +223,7 @@ impl Scale {
     }
 }
 
-/// Those of all runs, turned so that the greatest is the best.
+/// Values of all runs, turned so that the greatest is the best.
 fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
     runs.iter().map(|run| scale.turned(scale.of(*run))).collect()
 }
@@ -248,7 +248,7 @@ impl StreamKernel {
         })
     }
 
-    /// How far the best of halves of the first environment's runs lie apart, on logarithms.
+    /// Distance of the best of halves of the first environment's runs, on logarithms.
     fn control(&self, scale: Scale) -> Option<f64> {
         let base = self.best[0].as_ref().ok()?;
         halves::apart(&turned(&base.for_halves, scale), descriptive::max)
@@ -292,8 +292,8 @@ impl StreamKernel {
     }
 }
 
-/// How short the arrays were where they were under the rule's size, and the loops where the environments did not choose the
-/// same: a share of the first is then one best over another, not a cost of one loop.
+/// Remarks on arrays under the rule's size, and on the loops where the environments did not choose the same: a share of the first is then
+/// one best over another, not a cost of one loop.
 fn remarks(environments: &[Environment], best: &[Result<Best, Message>]) -> Vec<Message> {
     let found = || best.iter().filter_map(|one| one.as_ref().ok());
     let each = environments.iter().zip(best);
@@ -306,7 +306,7 @@ fn remarks(environments: &[Environment], best: &[Result<Best, Message>]) -> Vec<
     found().find_map(|one| one.short.clone()).into_iter().chain(differ).collect()
 }
 
-/// Why two environments' values say nothing of each other.
+/// Reason why two environments' values say nothing of each other.
 fn unlike(base: &Best, value: &Best) -> Option<Message> {
     let mut pairs = ALIKE.iter().zip(base.alike.iter().zip(&value.alike));
     let ((_, name), (one, other)) = pairs.find(|(_, (one, other))| one.is_some() && other.is_some() && one != other)?;
@@ -350,7 +350,7 @@ fn noted(case: &CaseRecord, name: &str) -> Option<String> {
     in_notes.or_else(|| case.params.get(name)).filter(is_number).map(str::to_owned)
 }
 
-/// Of a kernel that an environment has not at all.
+/// Mark of a kernel that an environment lacks.
 const NOT_MEASURED: Text = term!("not measured");
 
 fn reason(picked: &[&CaseRecord]) -> Message {

@@ -17,28 +17,28 @@ use crate::reasons;
 pub(super) struct ComparableValue {
     /// The median of the runs' typical values.
     pub(super) value: f64,
-    /// From the lowest end of the runs' intervals to the highest; none where a run has none.
+    /// Interval from the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
-    /// Where it was measured: two values of one environment are of the same runs.
+    /// Name of the environment: two values of one environment are of the same runs.
     environment: String,
     /// The runs' typical values: what layers add is taken apart round by round, and what a layer disturbs is its cost.
     pub(super) runs: Vec<f64>,
-    /// Which of the environment's runs these are.
+    /// Indices of the environment's runs.
     which: Vec<usize>,
-    /// What these are assumed to differ by, as a standard deviation of their logarithms, and the variance that a run's own rounds tell.
+    /// Assumed standard deviation of these, on logarithms, and the variance by a run's own rounds.
     scatter: (f64, f64),
     /// The mean of all samples; the median of the runs.
     pub(super) mean: Option<f64>,
     /// Standard deviation of all samples over their mean; the median of the runs.
     pub(super) deviation: Option<f64>,
-    /// Its unit, where the run tells it.
+    /// Unit, where the run tells it.
     pub(super) unit: Option<Unit>,
-    /// Whether what was measured was disturbed, or cannot be believed.
+    /// True where the measurement was disturbed or is implausible.
     pub(super) is_doubted: bool,
     /// The revision of its probe.
     revision: Option<u32>,
     probe: String,
-    /// How many CPUs it kept busy; 0 where the run does not tell.
+    /// Number of CPUs it kept busy; 0 where the run does not tell.
     cpus: usize,
 }
 
@@ -101,7 +101,7 @@ impl ComparableValue {
         })
     }
 
-    /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
+    /// Fraction by which it lies over `base`, with the interval from both; or the reason why that would say nothing.
     pub(super) fn over(&self, base: &ComparableValue) -> Result<Propagated, Message> {
         let not = |why: Message| Err(not_comparable(why));
         if self.unit != base.unit {
@@ -164,7 +164,7 @@ impl ComparableValue {
         self.difference(base).map_or(unknown, |difference| difference.p_changed())
     }
 
-    /// Whether it may be that of `base`.
+    /// Tells whether it may be that of `base`.
     pub(super) fn may_equal(&self, base: &ComparableValue) -> bool {
         self.p_equal(base) > FALSE_DISCOVERIES
     }
@@ -187,12 +187,12 @@ impl ComparableValue {
         }
     }
 
-    /// Whether it says how long something takes.
+    /// Tells whether it is a duration.
     pub(super) fn is_cost(&self) -> bool {
         self.is_rate() || matches!(self.unit, Some(Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles))
     }
 
-    /// Whether it counts operations in a time.
+    /// Tells whether it counts operations in a time.
     pub(super) fn is_rate(&self) -> bool {
         matches!(self.unit, Some(Unit::BytesPerSecond | Unit::OperationsPerSecond))
     }
@@ -237,8 +237,7 @@ impl ComparableValue {
     }
 }
 
-/// What values of runs are assumed to differ by, and the variance that one run tells of its own: by its rounds, or where a file has none
-/// by its interval.
+/// Assumed deviation between runs, and the variance of one run: by its rounds, or where a file has none by its interval.
 fn scatter(cases: &[&CaseRecord], estimates: &[Estimate]) -> (f64, f64) {
     let (assumed, own) = difference::typical_scatter(cases.iter().copied()).unwrap_or_default();
     let of_interval = |estimate: &Estimate| {
@@ -249,7 +248,7 @@ fn scatter(cases: &[&CaseRecord], estimates: &[Estimate]) -> (f64, f64) {
     (assumed, if own > 0.0 { own } else { descriptive::mean(&squares).unwrap_or(0.0) })
 }
 
-/// Those of values above zero; none where one has none.
+/// Logarithms of values above zero; none where one has none.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().map(|value| (*value > 0.0).then(|| value.ln()).filter(|one| one.is_finite())).collect()
 }

@@ -71,7 +71,7 @@ pub fn brief(reason: impl Into<Message>) -> Message {
     Text { en: cut(&en, BRIEF), zh: cut(&zh, BRIEF) }.into()
 }
 
-/// What stands before the reason of a case that was not measured.
+/// Label before the reason of a case that was not measured.
 pub(crate) const SKIPPED: Text = term!("skipped");
 const FAILED: Text = term!("failed");
 
@@ -80,7 +80,7 @@ pub fn because(word: Text, reason: impl Into<Message>) -> Message {
     Message::joined([word.into(), in_both(reason)], COLON)
 }
 
-/// Why an outcome has no value; none where it has one.
+/// Reason why an outcome has no value; none where it has one.
 pub fn of_outcome(outcome: &Outcome) -> Option<Message> {
     match outcome {
         Outcome::Measured(_) => None,

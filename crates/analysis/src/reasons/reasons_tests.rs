@@ -1,4 +1,4 @@
-//! That sentences are told in Chinese with their arguments and within one another, and that what has no template stays as it is.
+//! Tests that sentences are translated with their arguments and within one another, and that texts without a template stay as they are.
 
 use std::io;
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use hostmark_model::*;
 
-/// What of a run can name somebody.
+/// Part of a run that can name somebody.
 pub(super) enum Leaf<'a> {
     Text(&'a mut String),
     Path(&'a mut PathBytes),

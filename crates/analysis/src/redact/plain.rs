@@ -1,4 +1,4 @@
-//! What kernels, distributions and this program call things: names that are nobody's. Anything else is taken for somebody's.
+//! Names of kernels, distributions and this program, which are nobody's. Anything else is taken for somebody's.
 
 /// Names of series that nobody chose: those of `hostmark watch` and of Slurm's epilog.
 pub(super) const SERIES: &[&str] = &["watch", "epilog"];
@@ -68,14 +68,14 @@ pub(super) const FILESYSTEMS: &[&str] = &[
     "proc",
     "sysfs",
 ];
-/// What interfaces are called before their numbers.
+/// Words in interfaces' names before their numbers.
 const INTERFACES: &[&str] = &[
     "lo", "eth", "en", "eno", "ens", "enp", "enP", "wlan", "wl", "wlp", "wlo", "wls", "ib", "ibp", "ibs", "ww", "wwp",
     "bond", "team", "br", "virbr", "vmbr", "docker", "veth", "vnet", "tap", "tun", "wg", "dummy", "sit", "gre",
     "gretap", "tunl", "ip", "tnl", "vlan", "vxlan", "macvlan", "macvtap", "ipvlan", "cni", "usb", "s", "f", "p", "n",
     "d", "np", "nd", "o", "u", "c",
 ];
-/// What disks are called before their numbers.
+/// Words in disks' names before their numbers.
 const DISKS: &[&str] = &[
     "nvme", "n", "c", "p", "mmcblk", "boot", "md", "loop", "sr", "zram", "ram", "nbd", "rbd", "drbd", "pmem", "s",
     "bcache", "fd", "nullb", "root",
@@ -106,7 +106,7 @@ const DEVICES: &[&str] = &[
     "mem",
     "kmsg",
 ];
-/// What a device may be made of, before a level.
+/// Kinds of device layers, before a level.
 pub(super) const LAYERS: &[&str] =
     &["lvm", "crypt", "mpath", "raid", "linear", "direct I/O", "deleted", "dmraid", "part"];
 /// Words that kernels and distributions put behind a release.
@@ -226,24 +226,24 @@ fn words<'a>(name: &'a str, more: &'a [char]) -> impl Iterator<Item = &'a str> {
     name.split(move |c: char| !c.is_alphabetic() && !more.contains(&c)).filter(|word| !word.is_empty())
 }
 
-/// Whether a name is made of these words and short numbers.
+/// Tells whether a name is made of these words and short numbers.
 fn is_made_of(name: &str, known: &[&str], separators: &str) -> bool {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || separators.contains(c));
     let numbers = name.split(|c: char| !c.is_ascii_digit());
     is_plain && numbers.map(str::len).all(|digits| digits <= 5) && words(name, &[]).all(|word| known.contains(&word))
 }
 
-/// Whether an interface is called as the kernel or systemd calls one.
+/// Tells whether an interface has a name by the kernel or systemd.
 pub(super) fn is_interface(name: &str) -> bool {
     is_made_of(name, INTERFACES, ".")
 }
 
-/// Whether what is in /dev is called as the kernel calls it.
+/// Tells whether a file in /dev has its name from the kernel.
 pub(super) fn is_device(name: &str) -> bool {
     DEVICES.contains(&name) || is_disk(name)
 }
 
-/// Whether a disk is called as the kernel calls one.
+/// Tells whether a disk has its name from the kernel.
 pub(super) fn is_disk(name: &str) -> bool {
     let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let of_letters = ["sd", "hd", "vd", "xvd", "ubd", "dasd"].iter().find_map(|kind| letters.strip_prefix(kind));

@@ -1,4 +1,4 @@
-//! What is known of a core by its design: its caches answer in a number of cycles, and their time tells its clock.
+//! Facts about a core's design: its caches answer in a number of cycles, and their time tells its clock.
 
 use hostmark_model::{Measured, Text};
 
@@ -7,8 +7,8 @@ use super::{Reference, ReferenceValue};
 /// A design, and the cycles that a load from L1d and from L2 takes at least, by its maker's manual.
 type DesignCycles = (&'static str, u32, u32);
 
-/// Those of Intel's optimization manual (248966), and of AMD's optimization guides (56305, 56665, 57647, 58455). A chain through registers takes the simplest address, 4 cycles where others take 5. Of Arm's designs the clock is not
-/// known from the base: its chain has further instructions.
+/// Latencies by Intel's optimization manual (248966) and AMD's guides (56305, 56665, 57647, 58455). A chain through registers takes the
+/// simplest address: 4 cycles, not 5. Arm's clocks are not known from the base: that chain has further instructions.
 const CYCLES: &[(&str, &str, &[DesignCycles])] = &[
     (
         "https://www.intel.com/content/www/us/en/developer/articles/technical/intel64-and-ia32-architectures-optimization.html",

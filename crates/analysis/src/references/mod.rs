@@ -48,10 +48,10 @@ pub struct Reference {
     /// The processor's model, or the part of its name by which it is known.
     #[serde(default)]
     pub model: Option<String>,
-    /// What the processor's design is called, where the values are what is usual for servers of that design and of no other.
+    /// Name of the processor's design, where the values are what is usual for servers of that design and of no other.
     #[serde(default)]
     pub design: Option<String>,
-    /// Whether it is a virtual machine.
+    /// True where it is a virtual machine.
     #[serde(default)]
     pub guest: bool,
     #[serde(default)]
@@ -59,11 +59,11 @@ pub struct Reference {
     /// The widest vector instructions: avx, avx2 or avx512.
     #[serde(default)]
     pub instructions: Option<String>,
-    /// Where its values stand, unless a value says otherwise.
+    /// Address of its source, unless a value says otherwise.
     pub address: String,
-    /// When they were measured or published.
+    /// Date of measurement or publication.
     pub date: String,
-    /// Who measured them, in a word or two.
+    /// Author of the measurements, in a word or two.
     #[serde(default)]
     pub by: Option<String>,
     pub method: Text<String>,
@@ -76,7 +76,7 @@ pub struct Reference {
     pub run: Option<String>,
 }
 
-/// What a reference has of machines with so many CPUs.
+/// Values of a reference for machines with so many CPUs.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Class {
     pub cpus: [usize; 2],
@@ -91,43 +91,43 @@ pub struct ReferenceValue {
     /// The further quantity of the case that is meant; empty for its value.
     #[serde(default)]
     pub quantity: String,
-    /// In the base unit of the probe; of its `cycles` in cycles.
+    /// Value in the base unit of the probe; of its `cycles` in cycles.
     pub value: f64,
-    /// Between what it lies; a published number has none.
+    /// Range of the value; a published number has none.
     #[serde(default)]
     pub interval: Option<[f64; 2]>,
-    /// Between what half of several machines lie.
+    /// Range of half of several machines.
     #[serde(default)]
     pub half: Option<[f64; 2]>,
-    /// In what it was measured otherwise than by hostmark; none where it was not.
+    /// Difference from hostmark's method; none where there is none.
     #[serde(default)]
     pub differs: Option<Text<String>>,
-    /// Where it stands, if not where the others do.
+    /// Address of its source, if not the others'.
     #[serde(default)]
     pub address: Option<String>,
-    /// When it was measured or published, if not with the others.
+    /// Date of measurement or publication, if not the others'.
     #[serde(default)]
     pub date: Option<String>,
     /// The machine, if it is another.
     #[serde(default)]
     pub machine: Option<Text<String>>,
-    /// How it was measured, if otherwise than the others.
+    /// Method, if not the others'.
     #[serde(default)]
     pub method: Option<Text<String>>,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Citation<'a> {
     pub address: &'a str,
-    /// When it was measured or published.
+    /// Date of measurement or publication.
     pub date: &'a str,
     pub machine: &'a Text<String>,
     pub method: &'a Text<String>,
 }
 
 impl Citation<'_> {
-    /// Whether all of it is told.
+    /// Tells whether the citation is complete.
     pub fn is_whole(&self) -> bool {
         let is_given = |text: &Text<String>| !text.en.trim().is_empty() && !text.zh.trim().is_empty();
         !self.address.trim().is_empty()
@@ -163,7 +163,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether it is what most of several servers deliver, and not what a maker or a document tells.
+    /// Tells whether it is what most of several servers deliver, and not a maker's or a document's figure.
     pub(crate) fn is_of_servers(&self) -> bool {
         self.half.is_some()
     }
@@ -183,7 +183,7 @@ impl ReferenceValue {
         Counterpart::of(run, self.case_in(run)?, &self.quantity)
     }
 
-    /// Why a run has nothing of it, also in words.
+    /// Reason why a run lacks it, also in words.
     pub fn why_missing(&self, run: &Run) -> (Standing, Message) {
         match self.case_in(run).map(|case| &case.outcome) {
             Some(Outcome::Measured(_)) => (Standing::NoCycles, verdict::NO_CYCLES.into()),
@@ -195,7 +195,7 @@ impl ReferenceValue {
     }
 }
 
-/// What a run has of a case.
+/// Value of a case in a run.
 #[derive(Debug, Clone)]
 pub struct Counterpart<'a> {
     pub estimate: Cow<'a, Estimate>,
@@ -232,7 +232,7 @@ impl<'a> Counterpart<'a> {
 }
 
 impl Reference {
-    /// Where its values come from, unless a value says otherwise.
+    /// Source of its values, unless a value says otherwise.
     pub fn source(&self) -> Citation<'_> {
         Citation { address: &self.address, date: &self.date, machine: &self.machine, method: &self.method }
     }
@@ -264,7 +264,7 @@ impl Reference {
         Ok(read)
     }
 
-    /// What cannot be in a reference.
+    /// Checks for impossible values.
     fn check(&self) -> Result<(), String> {
         let all = || self.values.iter().chain(self.classes.iter().flat_map(|class| &class.values));
         if all().count() > MOST_VALUES {
@@ -298,7 +298,7 @@ impl Reference {
         Ok(())
     }
 
-    /// What it has of machines with as many CPUs as a host; none where it does not tell them apart.
+    /// Values for machines with as many CPUs as a host; none where it does not tell them apart.
     pub fn class_of(&self, host: &HostFacts) -> Option<&Class> {
         let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
         self.classes.iter().find(|class| (class.cpus[0]..=class.cpus[1]).contains(&cpus))
@@ -319,7 +319,7 @@ impl Reference {
         }
     }
 
-    /// Its values that a host stands beside.
+    /// Values to compare a host with.
     pub fn values_for(&self, host: &HostFacts) -> &[ReferenceValue] {
         self.class_of(host).map_or(&self.values, |class| &class.values)
     }

@@ -15,9 +15,9 @@ const LEAST_USUAL: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub struct NearestReference<'a> {
     pub reference: &'a Reference,
-    /// Its values for as many CPUs.
+    /// Values for as many CPUs.
     values: &'a [ReferenceValue],
-    /// Of what machines those are.
+    /// Machines of those values.
     machine: &'a Text<String>,
 }
 
@@ -37,7 +37,7 @@ pub fn beside(run: &Run) -> Option<NearestReference<'static>> {
     beside_among(run, all())
 }
 
-/// What is usual for servers of this host's design; none where that is not known.
+/// Reference of what is usual for servers of this host's design; none where that is not known.
 pub fn usual(host: &HostFacts) -> Option<&'static Reference> {
     built_in().iter().find(|reference| reference.design.is_some() && may_judge(host, reference))
 }
@@ -75,8 +75,8 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     })
 }
 
-/// Whether it says anything of this host: of the same architecture and, where both are known, vendor; what is usual for a design says
-/// something of that design alone.
+/// Tells whether it applies to this host: of the same architecture and, where both are known, vendor; what is usual for a design applies to
+/// that design alone.
 fn may_judge(host: &HostFacts, reference: &Reference) -> bool {
     let cpu = &host.cpu;
     let is_vendor = cpu.vendor.as_ref().zip(reference.vendor.as_ref()).is_none_or(|(one, other)| one == other);
@@ -88,7 +88,7 @@ fn may_judge(host: &HostFacts, reference: &Reference) -> bool {
     reference.architecture == cpu.architecture && is_vendor && reference.design.as_ref().is_none_or(is_design)
 }
 
-/// How near, by facts in the order in which they weigh: vendor, model, instructions, native or guest, number of CPUs.
+/// Nearness, by facts in the order in which they weigh: vendor, model, instructions, native or guest, number of CPUs.
 type Nearness = (bool, bool, u8, bool, i32);
 
 fn nearness(host: &HostFacts, reference: &Reference) -> Nearness {
@@ -107,12 +107,12 @@ fn nearness(host: &HostFacts, reference: &Reference) -> Nearness {
 }
 
 impl<'a> NearestReference<'a> {
-    /// Whether its values are what is usual for servers of the same design, and not one machine's.
+    /// Tells whether its values are what is usual for servers of the same design, and not one machine's.
     pub fn is_usual(&self) -> bool {
         self.reference.design.is_some()
     }
 
-    /// What the reference has of a constant.
+    /// Value of a constant in the reference.
     pub(crate) fn value_of(&self, constant: &ConstantValue) -> Option<&'a ReferenceValue> {
         find(self.values, constant)
     }
@@ -122,7 +122,7 @@ impl<'a> NearestReference<'a> {
         Counterpart::of_constant(constant, &self.value_of(constant)?.quantity)
     }
 
-    /// Beside what the constants stand, and where its values come from.
+    /// Machines beside which the constants stand, and the source of their values.
     pub fn source(&self) -> Message {
         let name = visible(&self.reference.name);
         match self.is_usual() {
@@ -139,7 +139,7 @@ impl<'a> NearestReference<'a> {
     }
 }
 
-/// What values have of a constant: its cycles rather than its time.
+/// Value of a constant: its cycles rather than its time.
 fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'a ReferenceValue> {
     let of_quantity = |quantity: &str| {
         let is_it = |value: &&ReferenceValue| {
@@ -151,7 +151,7 @@ fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'
     cycles.or_else(|| of_quantity(constant.quantity()))
 }
 
-/// Whether words are a rough ratio and no verdict.
+/// Tells whether words are a rough ratio and no verdict.
 pub fn is_about(words: &str) -> bool {
     [term!("~").en, term!("~").zh].iter().any(|sign| words.starts_with(sign))
 }

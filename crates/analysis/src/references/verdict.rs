@@ -1,4 +1,4 @@
-//! What a value comes to beside a reference's, in words and by how much: the one judgement of what is usual, on every screen and page.
+//! Verdict on a value beside a reference's, in words and numbers: the one judgement of what is usual, on every screen and page.
 
 use hostmark_model::{Better, Estimate, Lang, Measured, Message, Text, Unit, is_of_disturbed, is_of_small_buffer};
 use hostmark_say::say;
@@ -11,31 +11,31 @@ use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 use crate::words;
 
-/// From here on slower is worth a mark.
+/// Least slowdown that is worth a mark.
 const MUCH: f64 = 1.25;
 const MARK: &str = " !";
 
-/// How a value stands to that of a reference.
+/// Relation of a value to a reference's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It lies within the reference's interval.
+    /// Value within the reference's interval.
     Within,
-    /// It is better than both intervals explain.
+    /// Value better than both intervals explain.
     Better,
-    /// It is worse than both intervals explain.
+    /// Value worse than both intervals explain.
     Worse,
-    /// It is better, by less than its interval.
+    /// Value better by less than its interval.
     PerhapsBetter,
-    /// It is worse, by less than its interval.
+    /// Value worse by less than its interval.
     PerhapsWorse,
-    /// Its rounds reach from within to far beyond.
+    /// Rounds reach from within to far beyond.
     Unsteady,
-    /// It is worse, and flags say that it was disturbed.
+    /// Value worse, and flagged as disturbed.
     Disturbed,
     /// One of them has no interval.
     NoInterval,
-    /// They were not measured alike.
+    /// Methods of measurement differ.
     OtherMethod,
     /// The last cache may hold part of what was to be memory.
     SmallBuffer,
@@ -50,12 +50,12 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Whether it is known to deliver no less than the reference.
+    /// Tells whether it is known to deliver no less than the reference.
     pub fn is_fine(self) -> bool {
         matches!(self, Standing::Within | Standing::Better | Standing::PerhapsBetter)
     }
 
-    /// Why there is no verdict; none where there is one.
+    /// Reason for no verdict; none where there is one.
     pub fn why_none(self) -> Option<Text> {
         Some(match self {
             Standing::Within
@@ -84,18 +84,18 @@ pub(super) const NO_CYCLES: Text = term!("cycles not known");
 /// A value that a run does not have.
 pub(super) const NOT_MEASURED: Text = term!("not measured");
 
-/// What a value comes to beside a reference.
+/// Verdict on a value beside a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceVerdict {
     /// `44 % slower !`, `as usual`.
     pub words: Text<String>,
     pub tone: Tone,
-    /// What is delivered over the near end of what is usual: above 1 is better; 1 where intervals explain the difference.
+    /// Delivered rate over the near end of the usual range: above 1 is better; 1 where intervals explain the difference.
     pub better: f64,
     pub standing: Standing,
 }
 
-/// How a verdict stands out.
+/// Emphasis of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Good,
@@ -106,7 +106,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// As a page's style calls it.
+    /// Class in a page's style sheet.
     pub fn name(self) -> &'static str {
         match self {
             Tone::Good => "good",
@@ -124,7 +124,7 @@ const PERHAPS_SLOWER: Text = term!("perhaps slower");
 const PERHAPS_FASTER: Text = term!("perhaps faster");
 const SAME: Text = term!("same");
 
-/// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
+/// Distance of a value beyond an end, above 1, in words; none where it rounds to nothing.
 fn amount(beyond: f64, side: Side) -> Option<Text<String>> {
     let percent = ((beyond - 1.0) * 100.0).round();
     let over = if percent > MOST_PERCENT { ">" } else { "" };
@@ -137,7 +137,7 @@ fn amount(beyond: f64, side: Side) -> Option<Text<String>> {
     })
 }
 
-/// Nothing real is off by more; a file may say anything.
+/// Largest percentage in words: no real value is off by more, but a file may say anything.
 const MOST_PERCENT: f64 = 9999.0;
 
 /// The side of an end on which a value lies.
@@ -147,7 +147,7 @@ enum Side {
     Faster,
 }
 
-/// Between what a value lies for certain: its interval, and what its rounds came to where they disagree or are too few.
+/// Range that certainly holds a value: its interval, and that of its rounds where they disagree or are too few.
 fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
     match (estimate.interval(), estimate.shown_range()) {
         (Some((low, high)), Some([least, most])) => Some((low.min(least), high.max(most))),
@@ -157,20 +157,20 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
 }
 
 impl ReferenceVerdict {
-    /// Its words without the mark.
+    /// Words without the mark.
     pub(crate) fn unmarked(&self, lang: Lang) -> &str {
         self.words.get(lang).trim_end_matches(MARK)
     }
 }
 
 impl ReferenceValue {
-    /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
+    /// Range of the value: `12.7 … 15.1 ns`; none of a published number.
     pub fn range(&self, unit: Unit) -> Option<Message> {
         let [low, high] = self.interval?;
         Some(scale_for(self.value, unit).with_suffix(between((low, high), self.value, unit)))
     }
 
-    /// Why what was found beside it gets no verdict.
+    /// Reason for no verdict on the value found.
     fn bars(&self, found: &Counterpart) -> Option<Standing> {
         Some(match () {
             () if found.better == Better::Neither => Standing::NoDirection,
@@ -182,8 +182,8 @@ impl ReferenceValue {
         })
     }
 
-    /// What a value comes to beside it. It is slower or faster where it lies beyond the interval by more than its own; `~` stands before what
-    /// gets no verdict. Beside what is usual for servers of a design the words are others than beside one machine.
+    /// Verdict on a value beside it. It is slower or faster where it lies beyond the interval by more than its own; `~` stands before
+    /// values without a verdict. Beside what is usual for servers of a design the words are others than beside one machine.
     pub fn verdict(&self, found: &Counterpart, is_usual: bool) -> ReferenceVerdict {
         let value = found.estimate.value();
         let same = if is_usual { AS_USUAL } else { SAME };
@@ -234,7 +234,7 @@ impl ReferenceValue {
 }
 
 impl NearestReference<'_> {
-    /// What a constant comes to. None where the reference lacks it, or neither direction is good.
+    /// Verdict on a constant. None where the reference lacks it, or neither direction is good.
     pub fn verdict(&self, constant: &ConstantValue) -> Option<ReferenceVerdict> {
         let known = self.value_of(constant)?;
         let verdict = match Counterpart::of_constant(constant, &known.quantity) {
@@ -249,13 +249,13 @@ impl NearestReference<'_> {
         Some(verdict).filter(|verdict| verdict.standing != Standing::NoDirection)
     }
 
-    /// What is usual of a constant: `12.7 … 15.1 ns`; none beside one machine.
+    /// Usual range of a constant: `12.7 … 15.1 ns`; none beside one machine.
     pub fn range(&self, constant: &ConstantValue) -> Option<Message> {
         let known = self.value_of(constant).filter(|_| self.is_usual())?;
         known.range(known.unit_beside(constant.unit))
     }
 
-    /// What the column beside the values is called.
+    /// Heading of the column beside the values.
     pub fn column(&self) -> Text {
         match self.is_usual() {
             true => term!("usual for its kind"),
@@ -264,7 +264,7 @@ impl NearestReference<'_> {
     }
 }
 
-/// What gets no verdict: a rough ratio.
+/// Rough ratio in place of a verdict.
 fn about(worse: f64, same: Text, standing: Standing) -> ReferenceVerdict {
     let known = amount(worse, Side::Slower)
         .or_else(|| amount(worse.recip(), Side::Faster))

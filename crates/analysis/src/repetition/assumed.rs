@@ -1,4 +1,4 @@
-//! What comparisons assume runs to differ by where a host has too few of its own: what recorded runs of other hosts differed by.
+//! Assumed deviations between runs where a host has too few of its own: those of recorded runs of other hosts.
 
 use hostmark_model::{CaseRecord, Estimate};
 
@@ -39,13 +39,13 @@ const OF_GROUPS: &[(&str, f64)] = &[
     ("net", 0.022),
     ("virt", 0.017),
 ];
-/// What the core does by itself, told at a clock.
+/// Values limited by the core alone, reported at a clock.
 const CORE: &str = "core";
 const QUIET: &str = "quiet";
-/// Of a kind of which no runs were recorded.
+/// Deviation of a kind without recorded runs.
 const OF_OTHERS: f64 = 0.05;
 
-/// Which kind a value is of: of its estimate, or without one the typical value.
+/// Kind of a value: of its estimate, or without one the typical value.
 pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a str {
     match estimate.and_then(Estimate::leading_quiet) {
         Some(quiet) if quiet.at_hz.is_some() => CORE,
@@ -54,7 +54,7 @@ pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a
     }
 }
 
-/// What is assumed of a group's mean.
+/// Assumed deviation of a group's mean.
 pub(super) fn shift(group: &str) -> f64 {
     OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
 }

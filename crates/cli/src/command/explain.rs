@@ -77,7 +77,7 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Which settings may be tried with a probe; empty where there are none.
+/// Commands to try settings with a probe; empty where there are none.
 fn trials(settings: &[&str], lang: Lang) -> String {
     let commands: Vec<String> = settings.iter().map(|setting| format!("  hostmark try {setting}\n")).collect();
     match commands.is_empty() {
@@ -94,7 +94,7 @@ enum Named {
     Several(Vec<search::Entry>),
 }
 
-/// What is called so: probes by a column of lmbench's summary, a filter or a constant; else what has these words.
+/// Finds pages by name: probes by a column of lmbench's summary, a filter or a constant; else entries with these words.
 fn named(name: &str) -> Result<Named> {
     let is_filter = |name: &String| plan::pick(CATALOGUE, std::slice::from_ref(name)).is_ok();
     let owned = |probes: Vec<&str>| probes.into_iter().map(str::to_owned).collect::<Vec<_>>();

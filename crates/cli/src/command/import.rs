@@ -90,7 +90,7 @@ fn read(format: &str, path: &Path) -> Result<Run> {
     Ok(run)
 }
 
-/// What to do with a file that is none of this format, by what it begins with.
+/// Remedy for a file that is not of this format, by its beginning.
 fn hint(path: &Path, format: &hostmark_import::ImportFormat) -> Option<&'static str> {
     let mut start = Vec::new();
     regular::open_to_read(path).ok()?.take(1 << 16).read_to_end(&mut start).ok()?;

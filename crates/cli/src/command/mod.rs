@@ -138,7 +138,7 @@ pub fn unsaved(file: &str, error: &io::Error) -> anyhow::Error {
     lost(said!("the run could not be saved to {file} ({error}); {remedy}"))
 }
 
-/// What to do where there is no more room for a file; none for other errors.
+/// Remedy where there is no more room for a file; none for other errors.
 pub fn remedy(error: &io::Error) -> Option<String> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

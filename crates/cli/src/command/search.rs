@@ -1,4 +1,4 @@
-//! What `explain` and `list` find by words: titles, names and pages of probes, findings, settings, terms and references, in both languages.
+//! Search by words for `explain` and `list`: titles, names and pages of probes, findings, settings, terms and references in both languages.
 
 use std::cmp::Reverse;
 
@@ -65,7 +65,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// What stands before its title.
+    /// Label before its title.
     const fn label(self) -> Text {
         match self {
             Topic::Probe => Text { en: "", zh: "" },
@@ -82,14 +82,14 @@ impl Topic {
 #[derive(Debug)]
 pub struct Entry {
     pub topic: Topic,
-    /// What is typed to have its page.
+    /// Name to type for its page.
     pub id: String,
     pub title: Text<String>,
     /// Other names: of columns, rows and programs.
     names: Vec<String>,
     /// Id, title and names in lower case.
     titled: String,
-    /// Where it is explained, and what to do about it, in lower case.
+    /// Explanation and remedies, in lower case.
     told: String,
 }
 
@@ -104,8 +104,8 @@ impl Entry {
     }
 }
 
-/// How well an entry fits; the least fits best: its class, its place in a list or behind the probes, how often the words stand in its
-/// title, and in its text.
+/// Rank of an entry; the least fits best: its class, its place in a list or behind the probes, how often the words stand in its title, and
+/// in its text.
 type Rank = (u8, usize, Reverse<usize>, Reverse<usize>);
 
 /// The entries that have all words of `typed`, the best first: those that are called so, then those that the field calls so, then those
@@ -118,7 +118,7 @@ fn search(typed: &str, all: Vec<Entry>) -> Vec<Entry> {
     found.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// What is found by words that are no filter, at least one; the error of the filter where nothing is.
+/// Finds entries by words that are no filter, at least one; the filter's error where nothing is found.
 pub fn found(typed: &str) -> Result<Vec<Entry>, PlanError> {
     let refused = match plan::pick(CATALOGUE, &[typed.to_owned()]) {
         Err(refused @ PlanError::UnknownProbe { .. }) => refused,
@@ -272,7 +272,7 @@ fn rank(entry: &Entry, typed: &str, words: &[String]) -> Option<Rank> {
     }
 }
 
-/// How often a text has the rarest of the words; a whole word counts double.
+/// Number of times that a text has the rarest of the words; a whole word counts double.
 fn times(words: &[String], text: &str) -> usize {
     let of_word = |word: &String| {
         let stem = stem(word);

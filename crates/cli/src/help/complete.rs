@@ -1,5 +1,5 @@
-//! What the shell offers behind Tab: filters with their axes and values, stored runs, tables. Nothing is measured, and of
-//! stored runs only the names are read.
+//! Shell completion: filters with their axes and values, stored runs, tables. Nothing is measured, and of stored runs only the names are
+//! read.
 
 use std::ffi::OsStr;
 
@@ -14,7 +14,7 @@ use super::join;
 use super::page::value_help;
 use crate::store;
 
-/// At most so many stored runs are offered, the newest first.
+/// Largest number of stored runs offered, the newest first.
 const MOST_RUNS: usize = 50;
 /// Sizes as people type them.
 const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];
@@ -32,7 +32,7 @@ pub fn attached(command: Command, path: &str, lang: Lang) -> Command {
     })
 }
 
-/// What is said of an argument's values, in this language.
+/// Adds the help of an argument's values, in this language.
 fn with_values_in(argument: Arg, path: &str, lang: Lang) -> Arg {
     let said = |value: &PossibleValue| {
         let help = value.get_help().map(ToString::to_string);

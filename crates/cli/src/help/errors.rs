@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in one sentence that ends with what to do.
+//! Errors of a command line, in one sentence that ends with what to do.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -34,7 +34,7 @@ pub fn answer(error: &Error, command: Command, words: &[OsString], lang: Lang) -
     Exit::Fine
 }
 
-/// What is wrong with the variable that shells set.
+/// Error of the variable COMPLETE that shells set.
 pub fn of_completion(error: &Error) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -146,7 +146,7 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
     }
 }
 
-/// Why a text is no such number, in our languages.
+/// Reason why a text is not a valid number, in our languages.
 fn number(why: &str) -> String {
     if let Some((value, range)) = why.split_once(" is not in ") {
         let (low, high) = range.split_once("..=").unwrap_or((range, ""));
@@ -162,7 +162,7 @@ fn number(why: &str) -> String {
     }
 }
 
-/// What may be given instead.
+/// Possible values instead.
 fn possible(error: &Error) -> Option<String> {
     let values = strings(error, ContextKind::ValidValue);
     if values.is_empty() {
@@ -184,7 +184,7 @@ fn strings(error: &Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-/// What was typed, cut off where nobody reads on, with nothing in it that would steer a terminal.
+/// Typed text, shortened, without terminal control characters.
 fn short(typed: &str) -> String {
     let shown = escape::visible(typed);
     match shown.char_indices().nth(LONGEST) {

@@ -105,7 +105,7 @@ pub fn paths(built: &Command) -> Vec<String> {
     all
 }
 
-/// What every command does, by its path.
+/// Summary of every command, by its path.
 pub fn abouts(command: &Command) -> impl Iterator<Item = (String, Text<String>)> {
     zh::COMMANDS.iter().map(|(path, zh)| {
         let en = at(command, path).get_about().map(ToString::to_string).unwrap_or_default();

@@ -13,18 +13,18 @@ use crate::texts::help as zh;
 
 /// Widest and narrowest help.
 const WIDTHS: (usize, usize) = (40, 100);
-/// How wide a column of terms may become.
+/// Largest width of the column of terms.
 const TERMS: usize = 30;
 
-/// How a page looks on a screen.
+/// Style of a page on a screen.
 #[derive(Debug, Clone, Copy)]
 pub struct PageStyle {
     pub width: usize,
-    /// Whether headings are bold.
+    /// True where headings are bold.
     pub color: bool,
 }
 
-/// How wide help is on an output of so many columns.
+/// Width of help on an output of so many columns.
 pub fn width(columns: Option<usize>) -> usize {
     columns.unwrap_or(WIDTHS.1).clamp(WIDTHS.0, WIDTHS.1)
 }
@@ -37,7 +37,7 @@ pub enum SectionKind {
     Options,
     /// Options that only the long help shows.
     More,
-    /// What only the long help tells, as a table.
+    /// Table in the long help alone.
     Topic,
     /// Examples: each with what it does.
     Examples,
@@ -164,7 +164,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
     HelpEntry { term, short, text }
 }
 
-/// What is said of a value; the command line's own English where the table has none.
+/// Help of a value; the command line's own English where the table has none.
 pub fn value_help(path: &str, id: &str, value: &str, en: Option<String>, lang: Lang) -> String {
     let found = || zh::VALUES.iter().find(|(p, i, v, _)| (*i, *v) == (id, value) && (*p == path || p.is_empty()));
     match lang {
@@ -287,7 +287,7 @@ pub fn lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What no line break goes through, and whether a blank stands before it.
+/// Parts that no line break splits, each with whether a blank stands before it.
 fn atoms(text: &str) -> Vec<(String, bool)> {
     let mut atoms: Vec<(String, bool)> = Vec::new();
     // Whether the next character belongs to the last atom.

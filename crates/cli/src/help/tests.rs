@@ -23,7 +23,7 @@ fn has_chinese(text: &str) -> bool {
     text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
 }
 
-/// What has no Chinese, each as what to add to which table.
+/// Texts without Chinese, each as an instruction what to add to which table.
 fn untranslated(command: &Command, path: &str) -> Vec<String> {
     let mut all = Vec::new();
     if !has_chinese(&command.get_about().map(ToString::to_string).unwrap_or_default()) {

@@ -1,4 +1,4 @@
-//! What a manual page tells beside options: filters, exit codes, files and environment, in English and Chinese.
+//! Topics of a manual page beside options: filters, exit codes, files and environment, in English and Chinese.
 
 use hostmark_model::{Exit, Lang, Text};
 
@@ -19,7 +19,7 @@ pub fn chinese(en: &str) -> Option<&'static str> {
     HEADINGS.iter().find(|heading| heading.en == en).map(|heading| heading.zh)
 }
 
-/// Whether a heading has its Chinese.
+/// Tells whether a heading has its Chinese.
 #[cfg(test)]
 pub fn is_known(zh: &str) -> bool {
     HEADINGS.iter().any(|heading| heading.zh == zh)
@@ -61,7 +61,7 @@ impl WholeTopic {
 }
 
 impl Topic {
-    /// Its rows in this language.
+    /// Rows in this language.
     pub fn entries(&self, lang: Lang) -> Vec<HelpEntry> {
         let entry = |(term, text): &(&str, Text)| {
             let text = text.get(lang).to_owned();
@@ -71,7 +71,7 @@ impl Topic {
     }
 }
 
-/// What the page of a command tells.
+/// Topics of a command's page.
 pub fn of(path: &str) -> Vec<Topic> {
     let mut topics = Vec::new();
     if ["", "run", "list", "report", "compare", "watch", "vm run"].contains(&path) {

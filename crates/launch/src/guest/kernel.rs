@@ -18,15 +18,15 @@ use crate::transport_error::shown;
 
 /// Bytes of a kernel at most; distributions' have 10 to 60 MB.
 const MOST_KERNEL_BYTES: u64 = 512 << 20;
-/// Where distributions put kernels.
+/// Directory of distributions' kernels.
 const BOOT: &str = "/boot";
-/// What their files are called, before the release.
+/// Prefixes of their files, before the release.
 const NAMES: [&str; 2] = ["vmlinuz-", "Image-"];
 /// Characters of a release at most.
 #[cfg(target_arch = "x86_64")]
 const LONGEST_RELEASE: usize = 64;
 
-/// Why a kernel cannot be booted. A sentence that ends with what to do.
+/// Reason why a kernel cannot be booted. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     None,
@@ -52,7 +52,7 @@ displays_its_message!(KernelError);
 
 /// A kernel that can be booted.
 pub struct BootKernel {
-    /// Its file's contents.
+    /// Contents of its file.
     pub bytes: Vec<u8>,
     /// Their SHA-256, hexadecimal.
     pub digest: String,
@@ -100,7 +100,7 @@ impl BootKernel {
     }
 }
 
-/// What a kernel's file is called here.
+/// Name of a kernel's file here.
 fn wanted() -> Message {
     if cfg!(target_arch = "x86_64") { say!("bzImage, as /boot/vmlinuz-*") } else { say!("file Image") }
 }
@@ -142,15 +142,15 @@ fn what_is(bytes: &[u8]) -> Message {
     }
 }
 
-/// Where distributions put the modules of each kernel.
+/// Directory of distributions' modules of each kernel.
 const MODULES: &str = "/lib/modules";
 /// Bytes of a list of modules at most, and of a module.
 const MOST_MODULE_BYTES: u64 = 64 << 20;
-/// What the names of modules' files end with, and what unpacks them.
+/// Endings of modules' files, and the programs that unpack them.
 const PACKED: [(&str, Option<&str>); 4] =
     [(".ko", None), (".ko.xz", Some("xz")), (".ko.zst", Some("zstd")), (".ko.gz", Some("gzip"))];
 
-/// What a kernel has built in, and what of it lies in a directory.
+/// Modules of a kernel: those built in, and those in a directory.
 #[derive(Debug, Default)]
 pub struct Modules {
     directory: PathBuf,
@@ -163,12 +163,12 @@ pub struct Modules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
     pub name: String,
-    /// Its file's contents, unpacked.
+    /// Contents of its file, unpacked.
     pub bytes: Vec<u8>,
 }
 
 impl Modules {
-    /// Those in this directory, else those of a kernel of this release where they are; none of a kernel that is unknown.
+    /// Modules in this directory, else those of a kernel of this release where they are; none for an unknown kernel.
     pub fn of(directory: Option<&Path>, release: Option<&str>) -> Result<Modules, GuestError> {
         match (directory, release) {
             (Some(directory), _) => Modules::read(directory).map_err(|error| {
@@ -194,7 +194,7 @@ impl Modules {
         Ok(Modules { directory: directory.to_owned(), built_in, files: files.collect() })
     }
 
-    /// Whether the kernel has this built in, or it can be loaded.
+    /// Tells whether the kernel has this built in, or it can be loaded.
     pub fn has(&self, name: &str) -> bool {
         self.is_built_in(name) || self.files.contains_key(name)
     }
@@ -203,7 +203,7 @@ impl Modules {
         self.built_in.iter().any(|one| one == name)
     }
 
-    /// What has to be loaded for these, in order. One that is unknown is left out: the kernel may have it built in.
+    /// Modules to load for these, in order. One that is unknown is left out: the kernel may have it built in.
     pub fn loaded_for(&self, names: &[&str]) -> Result<Vec<Module>, GuestError> {
         let mut paths: Vec<&str> = Vec::new();
         for name in names.iter().filter(|name| !self.is_built_in(name)) {

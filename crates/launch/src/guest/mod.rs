@@ -35,12 +35,12 @@ mod start;
 
 /// The word that starts QEMU so that it ends with this program; no command for people.
 pub const MACHINE: &str = "guest-machine";
-/// Where a guest's first process finds what it has to do.
+/// Path of the tasks for a guest's first process.
 pub const SETUP: &str = "/hostmark.guest";
-/// What the port of virtio is called that passes lines between an agent and its parent; a serial port has another name.
+/// Name of the port of virtio that passes lines between an agent and its parent; a serial port has another name.
 pub const VIRTIO_PORT: &str = "hostmark";
 
-/// What carries the guest's instructions out.
+/// Accelerator that executes the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accel {
     /// The processor, through /dev/kvm.
@@ -50,7 +50,7 @@ pub enum Accel {
 }
 
 impl Accel {
-    /// As QEMU and run files name it.
+    /// Name in QEMU and run files.
     pub fn name(self) -> &'static str {
         match self {
             Accel::Kvm => "kvm",
@@ -62,7 +62,6 @@ impl Accel {
 /// A guest as it is to be made.
 #[derive(Debug, Clone)]
 pub struct GuestSpec {
-    /// What carries its instructions out.
     pub accel: Accel,
     pub qemu: OsString,
     /// The machine type; QEMU's usual one of the architecture unless given.
@@ -91,7 +90,7 @@ pub struct GuestSpec {
     pub append: Vec<String>,
     /// More words for QEMU's command line.
     pub qemu_args: Vec<String>,
-    /// How long it may take until the first agent could be started.
+    /// Longest time until the first agent can be started.
     pub boot_timeout: Duration,
 }
 
@@ -128,15 +127,14 @@ pub struct DiskSpec {
     pub directory: PathBuf,
     /// Bytes.
     pub size: u64,
-    /// How its contents are laid out.
     pub format: DiskFormat,
     /// QEMU's cache mode.
     pub cache: String,
-    /// Whether a thread of its own carries its requests out.
+    /// True where an iothread of its own serves its requests.
     pub iothread: bool,
 }
 
-/// How a disk's contents are laid out.
+/// Format of a disk's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFormat {
     Raw,
@@ -144,14 +142,14 @@ pub enum DiskFormat {
     Qcow2,
 }
 
-/// What a guest's network interface is connected to.
+/// Connection of a guest's network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NetSpec {
     /// QEMU's own network stack: without rights, and slow.
     User,
     /// An interface of the host's kernel.
     Tap {
-        /// Its name; it exists, and has an address.
+        /// Name of the interface; it exists, and has an address.
         interface: String,
         /// The guest's address in the same network.
         address: Ipv4Addr,
@@ -160,11 +158,11 @@ pub enum NetSpec {
     },
 }
 
-/// How long one that has ended may take to say why.
+/// Time for QEMU, once it has ended, to say why.
 const GRACE: Duration = Duration::from_secs(1);
 /// The exit code of who was to become QEMU and could not.
 const NOT_FOUND: i32 = 127;
-/// How often a guest is booted at most whose emulator ran what its kernel had changed.
+/// Largest number of boots of a guest whose emulator ran what its kernel had changed.
 const BOOTS: u32 = 3;
 
 /// A guest that answers. When dropped it is ended, and nothing is left of it.
@@ -233,7 +231,7 @@ impl Booted {
         Ok(booted)
     }
 
-    /// Where it leads: each start there is a new agent in this guest.
+    /// Place of the guest: each start there is a new agent in this guest.
     pub fn place(&self) -> Transport {
         Transport::Guest(transport::GuestPlace::new(
             Rc::clone(&self.channel),
@@ -314,7 +312,7 @@ impl Booted {
         Ok(())
     }
 
-    /// Why QEMU has ended before the guest ran.
+    /// Reason why QEMU has ended before the guest ran.
     fn ended_early(&mut self, error: &io::Error) -> GuestError {
         let has_ended = self.process.ends_within(GRACE);
         let status = self.process.kill();
@@ -380,7 +378,7 @@ impl Booted {
         }
     }
 
-    /// Which of channel, monitor and the request to stop have something to say.
+    /// Readiness of the channel, the monitor and the request to stop.
     fn ready(&self, stop: Option<&OwnedFd>, at_most: Duration) -> io::Result<[bool; 3]> {
         let mut watched = vec![PollFd::new(&*self.channel, PollFlags::IN), PollFd::new(&self.monitor, PollFlags::IN)];
         watched.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
@@ -440,7 +438,7 @@ impl Booted {
 /// Memory under which a distribution's kernel and this program have hardly room, bytes.
 const LITTLE: u64 = 256 << 20;
 
-/// Why there is no guest. A sentence that ends with what to do.
+/// Reason why there is no guest. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     Kernel(#[from] KernelError),
@@ -449,30 +447,30 @@ pub enum GuestError {
     Dynamic {
         machine: &'static str,
     },
-    /// It is asked for what cannot be.
+    /// Impossible request.
     Asked(Message),
     /// QEMU is missing, or does not start.
     Qemu {
-        /// Its last word, or how it ended.
+        /// Last word, or how it ended.
         how: Message,
         remedy: Message,
     },
-    /// Nobody in the guest answers.
+    /// Silence of the guest.
     Silent {
         seconds: u64,
         lines: Vec<String>,
         /// The likely cause, and what to do.
         remedy: Message,
     },
-    /// It ended while it booted.
+    /// Guest ended while it booted.
     Ended {
         how: Message,
         lines: Vec<String>,
         remedy: Message,
     },
-    /// Its emulator ran instructions of its kernel that another of its CPUs had changed by then, as QEMU does now and then with several CPUs.
+    /// Emulator ran instructions of the kernel that another of its CPUs had changed by then, as QEMU does now and then with several CPUs.
     Misemulated(Vec<String>),
-    /// It says too much where its agent should answer.
+    /// Output is too much where the guest's agent should answer.
     Floods(Vec<String>),
     /// The person asked to stop.
     Stopped,

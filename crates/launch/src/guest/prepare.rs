@@ -20,9 +20,9 @@ use super::{DiskFormat, DiskSpec, GuestError, GuestSpec, NetSpec, SETUP, VIRTIO_
 use crate::program::{Program, Programs, digest_of, hex};
 use crate::transport_error::shown;
 
-/// What the guest's first filesystem has directories for.
+/// Directories of the guest's first filesystem.
 const DIRECTORIES: [&str; 8] = ["dev", "proc", "sys", "tmp", "root", "disk", "image", "modules"];
-/// What a channel of virtio takes, and an image's filesystem.
+/// Modules of a virtio channel, and of an image's filesystem.
 const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 const IMAGE_MODULES: [&str; 4] = ["virtio_blk", "ext4", "xfs", "overlay"];
 const SERIAL: &str = "ttyS1";
@@ -31,7 +31,7 @@ const USER_NET: (Ipv4Addr, u8, Ipv4Addr) = (Ipv4Addr::new(10, 0, 2, 15), 24, Ipv
 /// Bytes of hostmark's own module at most.
 const MOST_MODULE: u64 = 64 << 20;
 
-/// What passes lines between an agent and its parent.
+/// Device that passes lines between an agent and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentChannel {
     /// The second serial port, which every kernel has built in.
@@ -101,7 +101,7 @@ pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestE
     Ok(Prepared { kernel, program, initramfs, disk, image, channel, digests })
 }
 
-/// What can be told before anything is started.
+/// Checks all that can be told before anything is started.
 fn check(spec: &GuestSpec) -> Result<(), GuestError> {
     let asked = |sentence: Message| Err(GuestError::Asked(sentence));
     match spec {
@@ -153,7 +153,7 @@ fn net_of(net: &NetSpec) -> GuestNet {
     }
 }
 
-/// Where a module is in the initramfs.
+/// Path of a module in the initramfs.
 fn path_of(module: &Module) -> String {
     format!("/modules/{}.ko", module.name)
 }
@@ -174,7 +174,7 @@ fn initramfs(program: &Program, modules: &[Module], setup: &GuestSetup) -> io::R
 /// Makes the filesystem. Nothing of it is left for the guest's kernel to do in the background.
 const MKFS: [&str; 7] = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-m", "0"];
 const CONVERT: [&str; 6] = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2"];
-/// Where programs of the administrator's are, which not every user has in PATH.
+/// Directories of the administrator's programs, which not every user has in PATH.
 const SYSTEM: &str = "/usr/sbin:/sbin";
 /// Bytes of the smallest disk with a journal that leaves room for cases.
 const LEAST: u64 = 64 << 20;
@@ -233,7 +233,7 @@ fn run(words: &[&str], files: &[&File]) -> Result<(), (Message, Message)> {
     }
 }
 
-/// What an image's contents are laid out as.
+/// Format of an image's contents.
 fn format_of(image: &Path) -> io::Result<DiskFormat> {
     let mut begin = [0; 4];
     let length = kernel::open(image)?.read(&mut begin)?;

@@ -68,7 +68,7 @@ fn held(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What is known of a guest before it has booted.
+/// Description of a guest before it has booted.
 pub fn described(spec: &GuestSpec, prepared: &Prepared, command: Vec<String>) -> Guest {
     Guest {
         accel: spec.accel.name().into(),
@@ -241,7 +241,7 @@ pub fn words(spec: &GuestSpec, prepared: &Prepared, held: &Descriptors) -> Vec<O
     words.into_iter().map(OsString::from).collect()
 }
 
-/// As many sockets as nodes, where these divide its CPUs.
+/// Number of sockets: that of nodes, where these divide its CPUs.
 fn sockets(spec: &GuestSpec) -> u32 {
     if spec.nodes > 0 && spec.cpus.is_multiple_of(spec.nodes) { spec.nodes } else { 1 }
 }
@@ -251,7 +251,7 @@ fn escaped(value: &str) -> String {
     value.replace(',', ",,")
 }
 
-/// Whether the host's kernel passes packets on by itself.
+/// Tells whether the host's kernel passes packets on by itself.
 fn has_vhost() -> bool {
     OpenOptions::new().read(true).write(true).open("/dev/vhost-net").is_ok()
 }

@@ -18,7 +18,7 @@ use crate::timing::timing;
 
 /// Handshakes at most within a second: each multiplies two points of the curve.
 pub const MOST_HANDSHAKES: usize = 10;
-/// How long who was told why it is refused may take to hear it.
+/// Time for a refused client to receive the reason.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes of what nobody reads any more that are dropped at once.
 const DROPPED_AT_ONCE: usize = 1 << 12;
@@ -33,11 +33,11 @@ pub struct AdmittedClient {
 
 enum HandshakeStep {
     Greeted(Greeting),
-    /// It has the token, and waits for its turn.
+    /// Client has the token, and waits for its turn.
     Admitted(Box<Admitted>),
-    /// It was answered, and has to show that it is there.
+    /// Client was answered, and has to show that it is there.
     Answered(Box<Channel>),
-    /// It was told why it is refused.
+    /// Client was told why it is refused.
     Leaving,
 }
 
@@ -56,7 +56,7 @@ pub struct Admission {
     handshakes: RateLimiter,
 }
 
-/// What comes of a look at one.
+/// Result of looking at one.
 enum Look {
     Stays,
     Refused(Refusal),
@@ -65,7 +65,7 @@ enum Look {
 }
 
 impl Admission {
-    /// For those who have this token.
+    /// Admission of clients with this token.
     pub fn new(token: Token) -> Admission {
         let handshakes = RateLimiter::of(MOST_HANDSHAKES, Duration::from_secs(1));
         Admission { token, knockers: Vec::new(), handshakes }
@@ -91,7 +91,7 @@ impl Admission {
         self.knockers.push(Knocker { socket, from, records, step, until: now + timing().handshake });
     }
 
-    /// Who is sent away where there are too many: of those who have shown nothing yet.
+    /// Index of the client that is sent away where there are too many: of those who have shown nothing yet.
     fn who_makes_room(&self) -> usize {
         let is_unknown = |knocker: &Knocker| matches!(knocker.step, HandshakeStep::Greeted(_) | HandshakeStep::Leaving);
         let all = self.knockers.iter().enumerate();
@@ -117,7 +117,7 @@ impl Admission {
         watched.extend(self.knockers.iter().map(of));
     }
 
-    /// How long at most until there is something to do without anybody's word; none when there is nobody.
+    /// Longest time until there is something to do without anybody's word; none when there is nobody.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         let late = self.knockers.iter().map(|knocker| knocker.until.saturating_duration_since(now)).min();
         let is_waiting = self.knockers.iter().any(|knocker| matches!(knocker.step, HandshakeStep::Admitted(_)));
@@ -223,7 +223,7 @@ impl Knocker {
         Ok(None)
     }
 
-    /// Nothing of it counts any more.
+    /// Reads and drops a client's further input.
     fn drop_what_comes(&mut self) -> Result<Option<Vec<u8>>, Look> {
         match self.socket.read(&mut [0; DROPPED_AT_ONCE]) {
             Err(error) if is_later(&error) => Ok(None),
@@ -241,12 +241,12 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// So many in this time, whenever it begins.
+    /// Limits to so many in this time, whenever it begins.
     pub fn of(most: usize, within: Duration) -> RateLimiter {
         RateLimiter { most, within, times: VecDeque::with_capacity(most) }
     }
 
-    /// How long the next one has to wait; none when it need not.
+    /// Time until the next one may come; none when it need not wait.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         let oldest = self.times.front().filter(|_| self.times.len() >= self.most)?;
         let left = self.within.saturating_sub(now.saturating_duration_since(*oldest));
@@ -264,10 +264,10 @@ impl RateLimiter {
 /// The time between two lines of one kind.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Why somebody was refused.
+/// Reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// What came is no message of this protocol.
+    /// Message of another protocol.
     Garbage,
     /// The first message was not made with this token.
     Token,
@@ -340,13 +340,13 @@ impl Refusals {
         }
     }
 
-    /// When the next line is due; none when nothing is to be told.
+    /// Time until the next line is due; none when there is nothing to report.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         self.kinds.values().filter(|kind| kind.unreported > 0).map(|kind| left(kind, now).unwrap_or_default()).min()
     }
 }
 
-/// How long this kind has to be quiet still.
+/// Time for which this kind must still be silent.
 fn left(kind: &RefusalKind, now: Instant) -> Option<Duration> {
     let left = QUIET.saturating_sub(now.saturating_duration_since(kind.reported?));
     (!left.is_zero()).then_some(left)

@@ -8,13 +8,13 @@ use super::svg::{Anchor, Svg, num};
 use super::{Chart, LegendEntry};
 
 pub(crate) struct Heat {
-    /// What the columns and the rows are called.
+    /// Titles of the columns and the rows.
     pub(crate) columns: Message,
     pub(crate) rows: Message,
     /// The names along both sides, ascending.
     pub(crate) names: Vec<usize>,
     pub(crate) cells: Vec<HeatCell>,
-    /// How a value is written in a cell, where there is room, and in the legend.
+    /// Format of a value in a cell, where there is room, and in the legend.
     pub(crate) short: fn(f64) -> Message,
 }
 

@@ -10,15 +10,15 @@ use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, LegendEntry, MOST_SERIES, classes, shape, sign};
 
 pub(crate) struct LineChart {
-    /// What the axes are called; the names of their ticks have the unit.
+    /// Titles of the axes; the names of their ticks have the unit.
     pub(crate) x_title: Message,
     pub(crate) y_title: Message,
     pub(crate) x: ScaleKind,
     pub(crate) y: ScaleKind,
-    /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
+    /// Series; those beyond [`MOST_SERIES`] are left out, and the legend says so.
     pub(crate) series: Vec<Series>,
     pub(crate) borders: Vec<Border>,
-    /// What lies behind the last border; before each lies what it ends.
+    /// Name of the part behind the last border; each border names the part before it.
     pub(crate) beyond: Option<Message>,
     /// Another machine's line, drawn behind all others.
     pub(crate) behind: Option<Series>,
@@ -26,9 +26,9 @@ pub(crate) struct LineChart {
 
 pub(crate) struct Series {
     pub(crate) label: Message,
-    /// In the order in which they are joined.
+    /// Points in the order in which they are joined.
     pub(crate) points: Vec<LinePoint>,
-    /// Where the line runs, if more is known of it than its points.
+    /// Course of the line, if more is known of it than its points.
     pub(crate) course: Vec<(f64, f64)>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct LinePoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) interval: Option<(f64, f64)>,
-    /// What is said of it: where it stands, its value and its interval.
+    /// Reading of the point: its place, its value and its interval.
     pub(crate) reading: Message,
 }
 
 /// A line across, where one region ends.
 pub(crate) struct Border {
     pub(crate) at: f64,
-    /// What ends here; none for a border that is only claimed.
+    /// Name of the level that ends here; none for a border that is only claimed.
     pub(crate) name: Option<Message>,
     pub(crate) reading: Message,
 }

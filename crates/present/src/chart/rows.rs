@@ -12,7 +12,7 @@ pub(crate) struct Rows {
     pub(crate) x_title: Message,
     pub(crate) x: ScaleKind,
     pub(crate) rows: Vec<ValueRow>,
-    /// What the marks stand for, in the order of [`ValueRow::style`]; empty where there is nothing to tell apart.
+    /// Meaning of the marks, in the order of [`ValueRow::style`]; empty where there is only one.
     pub(crate) styles: Vec<Message>,
 }
 

@@ -3,7 +3,7 @@
 use hostmark_analysis::format::scale_for;
 use hostmark_model::{Message, Unit, size_text};
 
-/// How values are spread along an axis.
+/// Distribution of values along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Spread {
     Log,
@@ -12,7 +12,7 @@ pub(crate) enum Spread {
     Nines,
 }
 
-/// What the values of an axis are, which decides how they are written.
+/// Kind of an axis' values, which decides how they are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ScaleKind {
     /// Bytes at powers of two.
@@ -32,7 +32,7 @@ pub(crate) struct Axis {
     spread: Spread,
     low: f64,
     high: f64,
-    /// What is written, and where.
+    /// Ticks: place and label.
     pub(crate) ticks: Vec<(f64, Message)>,
 }
 
@@ -152,7 +152,7 @@ impl Axis {
         Axis { spread: Spread::Log, low: 1.0 / room, high: room, ticks }
     }
 
-    /// Where `value` stands: 0 at the low end, 1 at the high one; none for what has no place on this axis.
+    /// Place of `value`: 0 at the low end, 1 at the high one; none where it has no place on this axis.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let at = |value: f64| match self.spread {
             Spread::Log => value.ln(),
@@ -168,7 +168,7 @@ impl Axis {
         self.place(value).unwrap_or(0.0).clamp(0.0, 1.0)
     }
 
-    /// Whether it is logarithmic, which a reader must be told.
+    /// Tells whether it is logarithmic, which readers must know.
     pub(crate) fn is_log(&self) -> bool {
         self.spread == Spread::Log
     }
@@ -185,7 +185,7 @@ fn nice_step(least: f64, kind: ScaleKind) -> f64 {
     if kind == ScaleKind::Count { step.max(1.0) } else { step }
 }
 
-/// What is written at `at`: on a linear axis all in the unit that suits the `largest`.
+/// Label of the tick at `at`: on a linear axis all in the unit that suits the `largest`.
 fn tick(kind: ScaleKind, at: f64, largest: f64) -> Message {
     match kind {
         ScaleKind::Size => size_text(at as u64).into(),

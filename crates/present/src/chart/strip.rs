@@ -15,7 +15,7 @@ pub(crate) struct Strip {
 }
 
 pub(crate) struct Round {
-    /// Its samples, in their order, and whether each was disturbed.
+    /// Samples, in their order, and whether each was disturbed.
     pub(crate) samples: Vec<(f64, bool)>,
     /// The middle of all its samples.
     pub(crate) median: f64,

@@ -17,7 +17,7 @@ pub(super) struct Svg {
     body: String,
 }
 
-/// Where a text stands to its point.
+/// Position of a text relative to its point.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -151,7 +151,7 @@ impl Plot<'_> {
         self.left + self.x.place_within(value) * (self.right - self.left)
     }
 
-    /// Whether a value has its place between the ends of the axis from left to right.
+    /// Tells whether a value lies between the ends of the axis from left to right.
     pub(super) fn has(&self, x: f64) -> bool {
         self.x.place(x).is_some_and(|at| (0.0..=1.0).contains(&at))
     }

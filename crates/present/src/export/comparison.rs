@@ -11,10 +11,10 @@ use crate::views::comparison::comparison;
 
 #[derive(Debug)]
 pub struct ComparisonFormat {
-    /// What `--format` calls it.
+    /// Name for `--format`.
     pub name: &'static str,
     pub description: Text,
-    /// How it is written; the text ends with a line break.
+    /// Writer; the text ends with a line break.
     pub render: fn(&Comparison, &RenderOptions) -> String,
 }
 

@@ -37,7 +37,7 @@ const COLUMNS: [&str; 21] = [
     "estimator",
     "code",
 ];
-/// What the value itself is called, beside the further quantities' own names.
+/// Name of the value itself, beside the further quantities' own names.
 const VALUE: &str = "value";
 
 fn render(run: &Run, _: &RenderOptions) -> String {
@@ -49,7 +49,7 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     text
 }
 
-/// In quotes where a reader would part it (RFC 4180).
+/// Quotes a cell where a reader would split it (RFC 4180).
 fn quoted(cell: &str) -> Cow<'_, str> {
     match cell.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")).into(),

@@ -7,7 +7,7 @@ use crate::RenderOptions;
 use crate::print::plain;
 use crate::views::data_path::data_path;
 
-/// For the question why a pipeline is slower than the network beneath it.
+/// Format for the question why a pipeline is slower than the network beneath it.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "data-path",
     description: term!(

@@ -16,14 +16,14 @@ use crate::views::fleet::fleet as document;
 
 #[derive(Debug)]
 pub struct FleetFormat {
-    /// What `--format` calls it.
+    /// Name for `--format`.
     pub name: &'static str,
     pub description: Text,
     /// Writes it piece by piece, each of whole lines: of ten thousand hosts no text is kept whole that need not be.
     pub write: Written,
 }
 
-/// How a fleet is written: each piece is handed on.
+/// Writer of a fleet: passes on each piece.
 pub type Written = fn(&Fleet, &RenderOptions, &mut dyn FnMut(&str));
 
 /// Every format; the first is the default.

@@ -4,7 +4,7 @@ use super::{ExportFormat, Render};
 use crate::print::console;
 use crate::views::hosts::hosts;
 
-/// For people, at a terminal.
+/// Format for people, at a terminal.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "hosts",
     description: term!("several runs: what differs between their machines, and the constants of each in a column"),

@@ -3,7 +3,7 @@
 use super::{ExportFormat, Render};
 use crate::html;
 
-/// For people, in a browser.
+/// Format for people, in a browser.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "html",
     description: term!("a page with charts that stands alone, for a browser"),

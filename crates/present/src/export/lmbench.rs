@@ -13,7 +13,7 @@ use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::wrap;
 
-/// For eyes that know lmbench, and to set runs and imported result files beside each other.
+/// Format for eyes that know lmbench, and to set runs and imported result files beside each other.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench",
     description: term!("the twelve summary tables of lmbench, with a row for each run"),
@@ -135,7 +135,7 @@ fn host(run: &Run) -> String {
     }
 }
 
-/// What is said under a table; cells refer to it by number.
+/// Notes under a table; cells refer to them by number.
 #[derive(Default)]
 struct Notes {
     notes: Vec<Note>,

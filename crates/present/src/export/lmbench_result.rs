@@ -14,7 +14,7 @@ use hostmark_model::{Leading, Run};
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For lmbench's scripts.
+/// Format for lmbench's scripts.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench-result",
     description: term!("a result file of lmbench 3, for its getsummary"),
@@ -118,7 +118,7 @@ fn write_all(run: &Run, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n[{}]", date(run))
 }
 
-/// As `date` prints it.
+/// Date as `date` prints it.
 fn date(run: &Run) -> String {
     Timestamp::parse(&run.started).unwrap_or_default().date()
 }

@@ -7,7 +7,7 @@ use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::render::markdown::markdown;
 
-/// For pages that people write.
+/// Format for pages that people write.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "markdown",
     description: term!("tables in sections, and findings, as markdown; of several runs what overhead shows"),

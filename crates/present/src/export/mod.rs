@@ -31,13 +31,13 @@ use crate::tables;
 /// A format in which runs are written.
 #[derive(Debug)]
 pub struct ExportFormat {
-    /// What `--format` calls it.
+    /// Name for `--format`.
     pub name: &'static str,
     pub description: Text,
     pub render: Render,
 }
 
-/// How a format is written; the text ends with a line break, or is empty where there is no line.
+/// Writer of a format; the text ends with a line break, or is empty where there is no line.
 #[derive(Debug, Clone, Copy)]
 pub enum Render {
     One(fn(&Run, &RenderOptions) -> String),

@@ -11,14 +11,14 @@ use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Leading, Measured,
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For viewers of such files.
+/// Format for viewers of such files.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "openbenchmarking",
     description: term!("a composite.xml of OpenBenchmarking / Phoronix Test Suite"),
     render: Render::One(render),
 };
 
-/// What a file without a date says.
+/// Date of a file without one.
 const NO_DATE: &str = "1970-01-01 00:00:00";
 
 fn render(run: &Run, _: &RenderOptions) -> String {

@@ -15,10 +15,10 @@ pub use crate::views::over_time::Shades;
 
 #[derive(Debug)]
 pub struct SeriesFormat {
-    /// What `--format` calls it.
+    /// Name for `--format`.
     pub name: &'static str,
     pub description: Text,
-    /// How it is written; the text ends with a line break.
+    /// Writer; the text ends with a line break.
     pub render: fn(&OverTime, &RenderOptions, Shades) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! What an environment costs over another: a guest over the bare machine, user space over the kernel.
+//! Cost of an environment over another: a guest over the bare machine, user space over the kernel.
 
 use hostmark_analysis::overhead::overhead;
 use hostmark_model::Run;
@@ -9,7 +9,7 @@ use crate::print::{markdown, plain};
 use crate::texts;
 use crate::views::overhead as views;
 
-/// For the question what a layer costs.
+/// Format for the question what a layer costs.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "overhead",
     description: term!("what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN"),
@@ -29,7 +29,7 @@ pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result
     Ok(plain::write(&views::overhead(view), options))
 }
 
-/// Whether the runs have nothing to hold against each other.
+/// Tells whether the runs have nothing to compare.
 pub(super) fn is_empty(runs: &[Run]) -> bool {
     overhead(runs, None, false).is_ok_and(|view| view.parts.is_empty())
 }

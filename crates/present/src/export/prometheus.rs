@@ -11,7 +11,7 @@ use hostmark_model::{CaseRecord, Outcome, Run, Unit};
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For a monitoring that keeps the values.
+/// Format for a monitoring system that keeps the values.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "prometheus",
     description: term!("Prometheus text for node_exporter's textfile collector"),
@@ -22,7 +22,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 const TAKEN: [&str; 8] = ["job", "instance", "le", "quantile", RUN, SERIES, HOST, ESTIMATOR];
 /// Labels of every line: files of several runs may lie in one folder.
 const RUN: &str = "run";
-/// In the place of the run's name where it is a turn of a series: turns continue each other's lines.
+/// Label in place of the run's name for a turn of a series: turns continue each other's lines.
 const SERIES: &str = "series";
 const HOST: &str = "host";
 /// The label that says which value it is: quiet or typical. The kind of a case decides, so that no series changes its name.
@@ -188,7 +188,7 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     }
 }
 
-/// How a name ends, and what one of the stored unit is in Prometheus' base unit.
+/// Suffix of a name, and the size of the stored unit in Prometheus' base unit.
 fn base(unit: Unit) -> (&'static str, f64) {
     match unit {
         Unit::Nanoseconds => ("_seconds", 1e-9),

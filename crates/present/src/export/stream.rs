@@ -13,7 +13,7 @@ use hostmark_model::{CaseRecord, Leading, Outcome, Params, Run, counted};
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
-/// For scripts that read STREAM's output, and for eyes that know it.
+/// Format for scripts that read STREAM's output, and for eyes that know it.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "stream",
     description: term!("the table of STREAM 5.10, of memory.stream"),
@@ -119,7 +119,7 @@ fn values(cases: &[&CaseRecord]) -> String {
     )
 }
 
-/// Of how many passes the best rate is: the more there are, the higher it is.
+/// Number of passes behind the best rate: the more there are, the higher it is.
 fn best_of(cases: &[&CaseRecord]) -> String {
     let of_case = |case: &&CaseRecord| passes(case.measured()?);
     let all = || cases.iter().filter_map(of_case);
@@ -139,7 +139,7 @@ mod tests {
                 "params": { "kernel": kernel, "store": "plain", "threads": "all" }, "outcome": outcome })
     }
 
-    /// Of several rounds a median with its interval, 2 % to each side.
+    /// Builds a measurement: of several rounds a median with its interval, 2 % to each side.
     fn measured(samples: &Value) -> Value {
         let rounds = samples.as_array().unwrap();
         let median = rounds.iter().map(|round| round[0].as_f64().unwrap()).sum::<f64>() / rounds.len() as f64;

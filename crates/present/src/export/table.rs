@@ -3,7 +3,7 @@
 use super::{ExportFormat, Render};
 use crate::render::console;
 
-/// For people, at a terminal.
+/// Format for people, at a terminal.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "table",
     description: term!("tables for a person at a terminal"),

@@ -1,4 +1,4 @@
-//! What stands first: how far each run can be trusted, the constants, what costs most, and two charts.
+//! First part of the page: trust in each run, the constants, the greatest costs, and two charts.
 
 use hostmark_analysis::constants::MOST_FINDINGS;
 use hostmark_analysis::findings::is_everywhere;
@@ -41,7 +41,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
     text + &write(Block::Charts(leading))
 }
 
-/// How far a run can be trusted, what disturbed it and how it ended.
+/// Grade of a run, its disturbances and its end.
 fn head(runs: &Runs, run: usize) -> String {
     let letter = runs.letter(run);
     let mut text = runs.all[run].trust.iter().map(|trust| verdict(&letter, trust)).collect::<String>();

@@ -1,4 +1,4 @@
-//! What was measured, where and how: the runs' settings and their hosts, side by side.
+//! Settings of the runs and their hosts, side by side.
 
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::findings::host::host_report;

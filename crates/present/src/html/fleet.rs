@@ -23,7 +23,7 @@ const DIGITS: usize = 2;
 const STYLE: &str = include_str!("templates/fleet.css");
 const SCRIPT: &str = include_str!("templates/fleet.js");
 
-/// What the script draws a host's cases of.
+/// Data from which the script draws a host's cases.
 #[derive(Serialize)]
 struct Details<'a> {
     ids: Vec<&'a str>,

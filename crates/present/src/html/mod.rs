@@ -22,7 +22,7 @@ use crate::print::html;
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = concat!(include_str!("templates/script.js"), include_str!("templates/table.js"));
 
-/// What pages differ by, as markup.
+/// Parts in which pages differ, as markup.
 #[derive(Default)]
 struct Frame<'a> {
     title: &'a str,

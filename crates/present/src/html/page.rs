@@ -211,7 +211,7 @@ fn by_environment(all: &[Run]) -> Option<Vec<Run>> {
     is_wanted(all).then(sorted)
 }
 
-/// What the layers between environments cost. A page of one environment has none.
+/// Cost of the layers between environments. A page of one environment has none.
 fn layers(all: &[Run], number: Number) -> String {
     // The page has room for every interval.
     let view = overhead(all, None, true).ok().filter(|view| is_wanted(all) && !view.parts.is_empty());
@@ -243,7 +243,7 @@ fn pipelines(runs: &Runs, number: Number) -> String {
     if all.is_empty() { all } else { folded(DATA_PATH, "", &all) }
 }
 
-/// By which laws the work of each run grows with its CPUs.
+/// Scaling laws of each run.
 fn laws(runs: &Runs, number: Number) -> String {
     let of_run = |(index, run): (usize, &Run)| {
         // The section's own heading stands above.
@@ -277,7 +277,7 @@ fn beside(sides: &[(String, &[Run])]) -> Option<Comparison> {
     (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default(), SAME))
 }
 
-/// What the page's window is called: of one run its host, processor and date.
+/// Title of the page's window: of one run its host, processor and date.
 fn title(all: &[Run]) -> String {
     let [run] = all else { return hosts(all) };
     let day = run.started.split('T').next().filter(|day| !day.is_empty());

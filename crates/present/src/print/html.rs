@@ -15,7 +15,7 @@ use crate::markup::{escaped, markup};
 
 const REMARKS: Text = term!("remarks");
 const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
-/// How far the bars of constants reach.
+/// Largest ratio that the bars of constants show.
 const REACH: f64 = 4.0;
 
 /// Rows of a table and lines of a list, and lines of a cell: whoever wants more takes a form for programs.
@@ -235,7 +235,7 @@ fn constant(row: &Row, columns: &[Column]) -> String {
     format!("{text}</dd>{bar}</div>\n")
 }
 
-/// What stands behind a value.
+/// Small print behind a value.
 fn small(cell: &Cell) -> String {
     cell.lines.iter().map(|line| format!(" <small>{}</small>", markup(line))).collect()
 }
@@ -256,7 +256,7 @@ fn folded(title: &Message, count: usize, inside: &str) -> String {
     )
 }
 
-/// How the rows of a table are written.
+/// Options for the rows of a table.
 struct Sheet<'a> {
     columns: &'a [Column],
     layout: TableLayout,

@@ -29,7 +29,7 @@ pub fn against<'a>(run: &'a Run, reference: &'a Reference) -> Option<Against<'a>
     is_any.then_some(Against { run, reference, rows })
 }
 
-/// How a value stands to the reference's.
+/// Relation of a value to the reference's.
 fn standing(reference: &Reference, (value, found): &AgainstRow, run: &Run) -> Standing {
     match found {
         Some(found) => value.verdict(found, reference.design.is_some()).standing,
@@ -64,7 +64,7 @@ struct Document<'a> {
 }
 
 impl<'a> Against<'a> {
-    /// How each value of a row stands to the reference's.
+    /// Relation of each row's value to the reference's.
     pub fn standings(&self) -> impl Iterator<Item = Standing> {
         self.rows.iter().map(|row| standing(self.reference, row, self.run))
     }

@@ -93,14 +93,14 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     typeset(&(out + "</svg>\n"), lang).into_owned()
 }
 
-/// How far the figures are to be believed: what forbids it stands before the grade.
+/// Grade of the figures, or the reason not to believe them.
 fn believed(run: &Run) -> (&'static str, Message) {
     let forbids = run::contradictions(run).into_iter().next();
     let grade = || run.trust.as_ref().map(|trust| trust::line(trust, 0).into()).unwrap_or_default();
     forbids.map_or_else(|| (INK, grade()), |warning| (BAD, warning))
 }
 
-/// What machine it is: the model first; no name of a host.
+/// Description of the machine: the model first; no name of a host.
 fn parts(run: &Run, lang: Lang) -> Vec<String> {
     let mut parts: Vec<String> = run::machine(run).iter().map(|part| visible(&part.get(lang))).collect();
     if parts.is_empty() {
@@ -188,7 +188,7 @@ fn line(out: &mut String, x: f64, y: f64, (size, weight): (f64, u32), colour: &s
     );
 }
 
-/// How many pixels a text takes at most.
+/// Largest width of a text, pixels.
 fn columns(text: &str, size: f64, weight: u32) -> f64 {
     text.width() as f64 * character(size, weight)
 }

@@ -12,9 +12,9 @@ const LEAST_LAST: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct TextColumn {
     pub head: String,
-    /// Whether its cells end under each other, as numbers do.
+    /// True where its cells are right-aligned, as numbers are.
     pub is_number: bool,
-    /// Whether it goes where the width is too small for all; of several the last goes first.
+    /// True where it is dropped if the width is too small for all; of several the last goes first.
     pub may_go: bool,
 }
 

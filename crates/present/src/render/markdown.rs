@@ -105,7 +105,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     typeset(&out, lang).into_owned()
 }
 
-/// What machine it is, in a line, without its name.
+/// Description of the machine, in a line, without its name.
 pub fn machine(run: &Run, lang: Lang) -> String {
     run::machine(run).iter().map(|part| part.get(lang)).collect::<Vec<_>>().join(" · ")
 }

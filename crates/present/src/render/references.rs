@@ -118,7 +118,7 @@ fn unit(value: &ReferenceValue, probes: &[ProbeInfo]) -> Option<Unit> {
     }
 }
 
-/// What references have of a probe, with where it stands; empty where none has anything.
+/// Values of a probe in references, with their sources; empty where none has any.
 pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let (lang, width) = (options.lang, options.width.max(40));
     let mut out = String::new();

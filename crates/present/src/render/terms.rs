@@ -8,7 +8,7 @@ use crate::wrap::hanging;
 
 const WIDEST: usize = 100;
 
-/// What a report says, by what it is called in either language, and what that means.
+/// Terms of a report, by their names in either language, and their meaning.
 const TERMS: [(Text, Text); 7] = [
     (term!("TRUST"), texts::TRUST),
     (term!("quiet"), texts::QUIET),
@@ -33,7 +33,7 @@ pub fn all() -> impl Iterator<Item = (Text, Text)> {
     TERMS.into_iter()
 }
 
-/// What a term means, under its name; none of what is no term.
+/// Meaning of a term, under its name; none for other words.
 pub fn term(name: &str, options: &RenderOptions) -> Option<String> {
     let name = SAME_PAGE.iter().find(|(called, _)| called.is_called(name)).map_or(name, |(_, term)| *term);
     let (called, meaning) = TERMS.iter().find(|(called, _)| called.is_called(name))?;

@@ -1,5 +1,4 @@
-//! What stands around the verdicts of `hostmark try`: what the setting does here, and how to make that permanent. And the list of
-//! settings.
+//! Text around the verdicts of `hostmark try`: the setting's effect here, and how to make it permanent. And the list of settings.
 
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Test, Verdict};
 use hostmark_analysis::format::{number, percent, percent_number};
@@ -14,7 +13,7 @@ use super::console::page::{Page, Style};
 
 /// Changes that the sentence tells at most.
 const MOST_SHOWN: usize = 3;
-/// From this ratio on a change is told as a factor.
+/// Least ratio of a change that is shown as a factor.
 const FACTOR: f64 = 2.0;
 
 const SETTINGS: Text = term!("SETTINGS TO TRY");
@@ -22,16 +21,15 @@ const HOW: Text = term!("hostmark try TUNING");
 const CURES: Text = term!("finding: ");
 const CANNOT: Text = term!("not here: ");
 
-/// What a trial says beside its verdicts.
+/// Texts of a trial beside its verdicts.
 #[derive(Debug, Clone)]
 pub struct TrialText {
     /// The start of a sentence that goes on with what changed, and of one that goes on with what did not.
     pub makes: [Text; 2],
     /// Cases by their filters, `probe@axis=value`, and what each measures, the most important first. Others have their labels.
     pub names: Vec<(String, Text)>,
-    /// How it is made permanent.
+    /// Instructions to make it permanent.
     pub permanent: Text,
-    /// How many pairs there were.
     pub pairs: u32,
 }
 
@@ -48,7 +46,7 @@ pub fn say(comparison: &mut Comparison, trial: &TrialText) {
 /// Verdicts after which somebody may want to keep the setting.
 const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
 
-/// What the setting does here.
+/// Effect of the setting here.
 fn sentence(against: &Against, trial: &TrialText) -> Message {
     let cases = in_order(against, trial);
     let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, Message)> {
@@ -111,7 +109,7 @@ fn in_order<'a>(against: &'a Against, trial: &TrialText) -> Vec<(&'a CaseCompari
     }
 }
 
-/// Whether a case lies where a filter says.
+/// Tells whether a case lies where a filter says.
 fn is_at(case: &CaseComparison, filter: &str) -> bool {
     let (probe, points) = filter.split_once('@').unwrap_or((filter, ""));
     let mut points = points.split(',').filter_map(|point| point.split_once('='));
@@ -149,7 +147,7 @@ pub struct Listed<'a> {
     pub name: &'a str,
     pub what: Text,
     pub findings: &'a [&'a str],
-    /// Why it cannot be tried here, if it cannot.
+    /// Reason why it cannot be tried here, if it cannot.
     pub possible: Result<(), Text<String>>,
 }
 

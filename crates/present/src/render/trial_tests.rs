@@ -1,4 +1,4 @@
-//! What a trial says of its verdicts, in both languages.
+//! Tests of a trial's sentences, in both languages.
 
 use hostmark_analysis::compare::{Counts, Effect, Side};
 use hostmark_model::{Better, Lang, Params};

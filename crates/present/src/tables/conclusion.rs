@@ -1,4 +1,4 @@
-//! What a list of latencies by size proves: where it rises out of a cache, and what a load from that cache takes.
+//! Conclusions from a list of latencies by size: where it rises out of a cache, and how long a load from that cache takes.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use hostmark_analysis::spoken;
 use hostmark_model::{Lang, Message, Run, Text, Unit};
 use hostmark_say::say;
 
-/// How many times as high the latency is after a step, at least: a TLB miss that hits its second level, and noise, add less.
+/// Least factor of the latency over a step: a TLB miss that hits its second level, and noise, add less.
 const STEP: f64 = 1.3;
-/// How far the rows of a flat part lie apart at most.
+/// Largest factor between the rows of a flat part.
 const FLAT: f64 = 1.15;
 
 /// A row whose value is not in doubt.
@@ -18,7 +18,7 @@ const FLAT: f64 = 1.15;
 pub(super) struct TablePoint {
     pub(super) bytes: u64,
     pub(super) ns: f64,
-    /// What its interval, or its rounds, span.
+    /// Low end of its interval, or of its rounds.
     pub(super) low: f64,
     pub(super) high: f64,
 }
@@ -35,7 +35,7 @@ pub(super) fn conclusions(run: &Run, stride: u64, points: &[TablePoint], lang: L
     text
 }
 
-/// Whether the latency rises for good behind the row `before`, and out of which cache, where the host tells one that ends there.
+/// Tells whether the latency rises for good behind the row `before`, and out of which cache, where the host tells one that ends there.
 fn step(run: &Run, stride: u64, points: &[TablePoint], before: usize) -> Option<Option<&'static Level>> {
     let level_of = |point: &TablePoint| level_of_lines(run, point.bytes, stride);
     let last = points[before];

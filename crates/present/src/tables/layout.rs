@@ -20,11 +20,11 @@ use crate::wrap;
 /// A table of one row a size.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    /// What `--table` and `--format` call it.
+    /// Name for `--table` and `--format`.
     pub(crate) name: &'static str,
     pub(crate) title: Text,
     pub(crate) sections: &'static [Section],
-    /// What a reader has to know.
+    /// Explanations for readers.
     pub(crate) reading: &'static [Text],
 }
 
@@ -101,7 +101,7 @@ fn around(run: &Run, section: &Section) -> Message {
     }
 }
 
-/// What took the machine's time meanwhile, and in how many rows.
+/// Remark on disturbances of the machine, and the number of rows.
 fn disturbed(run: &Run, rows: &[&CaseRow], lang: Lang) -> Vec<String> {
     let (all, contended) = (rows.len(), rows.iter().filter(|row| row.is_contended()).count());
     let of_rows = (contended > 0)
@@ -110,13 +110,13 @@ fn disturbed(run: &Run, rows: &[&CaseRow], lang: Lang) -> Vec<String> {
     run.disturbances.iter().map(|text| text.get(lang).to_owned()).chain(of_rows).collect()
 }
 
-/// What the person set, and the rows do not tell.
+/// Options that the person set, and the rows do not show.
 fn set(run: &Run, lang: Lang) -> Option<String> {
     let set: Vec<String> = run.settings.set.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     (!set.is_empty()).then(|| spoken(&say!("set: {set}", set = set.join(" ")), lang))
 }
 
-/// Why cells have no value, or are to be taken with care; rows refer to them by number.
+/// Notes on cells without a value, or to be taken with care; rows refer to them by number.
 struct Notes {
     name: &'static str,
     texts: Vec<String>,

@@ -21,7 +21,7 @@ pub(crate) use size_stride::SIZE_STRIDE;
 /// A table that can be measured by its name; the format of that name prints it.
 #[derive(Debug)]
 pub struct NamedTable {
-    /// What `--table` and `--format` call it.
+    /// Name for `--table` and `--format`.
     pub name: &'static str,
     cells: fn(&HostFacts, usize) -> Vec<CaseId>,
 }
@@ -35,7 +35,7 @@ impl NamedTable {
 }
 
 impl NamedTable {
-    /// Whether any of its cells was measured in any of the runs.
+    /// Tells whether any of its cells was measured in any of the runs.
     pub fn is_in(&self, runs: &[Run]) -> bool {
         let is_at = |case: &CaseRecord, cell: &CaseId| {
             let same = |(axis, value): (&String, &String)| value == EACH_POINT || case.params.get(axis) == Some(value);
@@ -75,8 +75,8 @@ fn of_stream() -> Vec<CaseId> {
     stream_times::KERNELS.map(|(kernel, ..)| cell(stream_times::PROBE, &[(stream_times::KERNEL, kernel)])).into()
 }
 
-/// Those of one machine: the far end of the others is another one. Whether the number of chains that go on at once still
-/// rises at the most of them, fewer have to tell.
+/// Cells of lmbench on one machine, without those of a far end; and fewer chains, to tell whether the throughput still rises at the most of
+/// them.
 fn of_lmbench() -> Vec<CaseId> {
     let fewer = ["16", "24"].map(|chains| cell("memory.parallelism", &[("chains", chains)]));
     let cells = lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at));

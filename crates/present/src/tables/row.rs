@@ -18,16 +18,16 @@ pub(super) struct CaseRow<'a> {
     case: Option<&'a CaseRecord>,
 }
 
-/// What is said below the table of a row's cell.
+/// Note below the table on a row's cell.
 pub(super) enum Note {
     /// The run has no such case.
     Absent,
-    /// Why it was not measured, or what is remarkable.
+    /// Reason why it was not measured, or a remark.
     Said(Message),
 }
 
 impl Note {
-    /// As it is printed below the table of this name.
+    /// Text below the table of this name.
     pub(super) fn text(&self, table: &str, lang: Lang) -> String {
         match self {
             Note::Absent => spoken(&say!("not in this run; to measure: hostmark run --table {table}"), lang),
@@ -37,7 +37,7 @@ impl Note {
 }
 
 const MB_PER_S: f64 = 1e6;
-/// What stands in the place of a value.
+/// Mark in place of a value.
 const NOTHING: &str = "-";
 
 impl<'a> CaseRow<'a> {
@@ -45,12 +45,12 @@ impl<'a> CaseRow<'a> {
         CaseRow { form: section.form, bytes: size.parse().unwrap_or(0), case }
     }
 
-    /// Whether the run has no such case.
+    /// Tells whether the run has no such case.
     pub(super) fn is_absent(&self) -> bool {
         self.case.is_none()
     }
 
-    /// Whether others used its CPUs.
+    /// Tells whether others used its CPUs.
     pub(super) fn is_contended(&self) -> bool {
         self.measured().is_some_and(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended))
     }
@@ -59,7 +59,7 @@ impl<'a> CaseRow<'a> {
         self.case?.measured()
     }
 
-    /// Its value for conclusions, where nothing casts doubt on it.
+    /// Value for conclusions, if it is not in doubt.
     pub(super) fn point(&self) -> Option<TablePoint> {
         let stated = self.measured().filter(|_| self.note().is_none() && !self.is_contended())?.estimate.stated();
         let (low, high) = stated.of_this_run.or(stated.range.map(|[low, high]| (low, high)))?;
@@ -119,7 +119,7 @@ fn line_bytes(run: &Run) -> u64 {
     run.host.cache(cpu, 1).and_then(|cache| cache.line_bytes).map_or(64, u64::from)
 }
 
-/// How large the first cache for data is; where nothing tells it, what nearly every machine has at least.
+/// Size of the first data cache, bytes; where it is unknown, the least of nearly every machine.
 fn first_cache_bytes(run: &Run) -> u64 {
     let reported = run.host.cache(run.settings.cpu, 1).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
     reported.unwrap_or(32 << 10)

@@ -6,13 +6,13 @@ use hostmark_model::{CaseRecord, HostFacts, Run, Text};
 /// A part of a table: one probe along one axis of sizes.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// What stands over it; empty for nothing but a rule.
+    /// Title over it; empty for nothing but a rule.
     pub(crate) title: Text,
     pub(crate) probe: &'static str,
     /// The axis along which it goes.
     pub(crate) along: &'static str,
     pub(crate) sizes: Sizes,
-    /// Where it stands on other axes.
+    /// Position on other axes.
     pub(crate) at: &'static [(&'static str, &'static str)],
     /// The axis of which every point gets such a section.
     pub(crate) each: Option<&'static str>,
@@ -41,7 +41,7 @@ pub(crate) enum Form {
 const LEAST_LINES: u64 = 2;
 
 impl Section {
-    /// Its points on a machine that measures on `cpu`, as they stand in case ids.
+    /// Points on a machine that measures on `cpu`, as in case ids.
     pub(crate) fn sizes(&self, host: &HostFacts, cpu: usize) -> Vec<String> {
         let sizes = match self.sizes {
             Sizes::Kib(kib) => kib.iter().map(|kib| kib * 1024).collect(),

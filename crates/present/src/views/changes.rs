@@ -39,7 +39,7 @@ fn of_host(one: &HostChange) -> Document {
     vec![Block::Part(title), remarks(facts, FEW_FACTS), remarks(cases, FEW_CASES)]
 }
 
-/// So many of them for everybody.
+/// Block of remarks, the first `few` of them for everybody.
 fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
     all.iter_mut().skip(few).for_each(|one| one.is_detail = true);
     Block::Remarks(all)

@@ -12,7 +12,7 @@ use crate::document::{
     Tally, TallyReason,
 };
 
-/// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
+/// Number of cases up to which all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
 
 const DIFFERS: Text = term!("Differs");
@@ -62,7 +62,7 @@ fn named(role: Text, side: &Side) -> NamedParty {
     }
 }
 
-/// What stands above facts that differ: how many are the same.
+/// Title above facts that differ, with the number of equal ones.
 pub(super) fn differing(differ: usize, same: usize) -> (Message, Message) {
     let remark = match differ {
         0 => say!("nothing of {same} facts"),
@@ -96,7 +96,7 @@ fn differs(against: &Against, blocks: &mut Document) {
     }
 }
 
-/// What the cases of each group come to together, or those of each table.
+/// Changes of each group's cases together, or of each table's.
 fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
     let row = |group: &GroupChange| {
         let (change, interval, verdict) = words::group_cells(group);
@@ -125,7 +125,7 @@ fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
     Table { title: title.into(), columns, rows: groups.iter().map(row).collect(), ..Table::default() }
 }
 
-/// Those with a verdict, the greatest changes first; those without a difference in the catalogue's order, where neighbours are related.
+/// Cases with a verdict, the greatest changes first; those without a difference in the catalogue's order, where neighbours are related.
 fn cases(against: &Against) -> Option<Table> {
     let mut cases: Vec<&CaseComparison> =
         against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();

@@ -10,7 +10,7 @@ use crate::document::{Align, Cell, Column, Row, Style, Table, TableLayout};
 const CAPTION: Text = term!("Constants");
 const USUAL: Text = term!("usual", "constant");
 
-/// Those that any run has; nothing where none has any.
+/// Constants that any run has; none where none has any.
 pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> Option<Table> {
     match runs {
         [run] => Some(alone(run, known(runs), reference)).filter(|table| !table.rows.is_empty()),
@@ -60,7 +60,7 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
     Table { caption: CAPTION.into(), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
 }
 
-/// Those of several runs, each in a column of its name.
+/// Constants of several runs, each in a column of its name.
 pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
     let row = |(kind, name, beside): Known| {
         let label = Message::joined([kind, name], " · ");

@@ -6,7 +6,7 @@ use hostmark_model::Run;
 use super::overhead::table;
 use crate::document::{Block, Document, Style};
 
-/// Nothing where a run has no data path. `all` adds the intervals of what each process took.
+/// Data path of a run; empty where it has none. `all` adds the intervals of each process' times.
 pub(crate) fn data_path(run: &Run, all: bool) -> Document {
     let block = |item: Item| match item {
         Item::Heading(title) => Block::Part(title),

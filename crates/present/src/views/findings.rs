@@ -1,4 +1,4 @@
-//! What was found of runs, and what the settings of a host mean for its values.
+//! Findings about runs, and the effect of a host's settings on its values.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const DISTURBS: Text = term!("disturbs");
 const SHIFTS: Text = term!("shifts");
 const EVERYWHERE: Text = term!("On every machine by default");
 
-/// Those of each run, with the cases that they stand on.
+/// Findings of each run, with the cases that they rest on.
 pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
     let cases = runs.probes.iter().flat_map(|probe| probe.cases.iter());
     let cases: HashMap<&str, String> = cases.map(|case| (case.id, case.anchor())).collect();
@@ -44,13 +44,13 @@ pub(crate) fn short(runs: &Runs, finding: &Finding) -> Judged {
     Judged { text: text.into(), command, anchor: explained(runs, finding), ..Judged::default() }
 }
 
-/// Where a page has what a finding's command would explain.
+/// Anchor of the page's explanation in place of a finding's command.
 fn explained(runs: &Runs, finding: &Finding) -> String {
     let probe = finding.command.as_deref().and_then(|command| command.strip_prefix("hostmark explain "));
     probe.and_then(|id| runs.probe(id)).map(|probe| anchor(probe.id)).unwrap_or_default()
 }
 
-/// What about a host disturbs or shifts values.
+/// Conditions of a host that disturb or shift values.
 pub(crate) fn conditions(run: &Run) -> Vec<Judged> {
     let disturbed = Disturbed { load: run.host.activity.load, ..Disturbed::default() };
     let judged = |finding: HostFinding| Judged {

@@ -20,7 +20,7 @@ pub(crate) fn fleet(fleet: &Fleet) -> Document {
     first.into_iter().chain(fleet.kinds.iter().flat_map(kind)).chain(last).collect()
 }
 
-/// What stands before and behind the kinds of hosts.
+/// Parts before and behind the kinds of hosts.
 pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
     let summary = Block::Sentence(words::summary(fleet), Style::Heading);
     let mut first = vec![Block::Title(words::TITLE.into()), summary];
@@ -43,7 +43,7 @@ pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
     [first, list(words::UNREAD, unread, FEW_FILES).into_iter().chain(method).collect()]
 }
 
-/// Where a page has the row of a host.
+/// Anchor of a host's row on a page.
 pub(crate) fn anchor(kind: usize, host: usize) -> String {
     format!("h{kind}-{host}")
 }
@@ -113,7 +113,7 @@ pub(crate) fn kind(kind: &KindOfHosts) -> Document {
     [title, Block::Table(table)].into_iter().chain(remark).chain(usual).collect()
 }
 
-/// Where the hosts of a kind lie in what is usual for servers of their design; none where that is not known.
+/// Position of a kind's hosts in what is usual for servers of their design; none where that is not known.
 fn usual(kind: &KindOfHosts) -> Document {
     let rows = kind.usual.iter().map(|case| Row {
         cells: vec![

@@ -51,12 +51,12 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
     [Some(Block::Named(all)), facts, Some(constants)].into_iter().flatten().collect()
 }
 
-/// Where a run was measured.
+/// Machine and place of a run.
 fn machine(run: &Run) -> Vec<Message> {
     std::iter::once(Message::plain(&run.host.hostname)).chain(run::machine(run)).chain(run::place(run)).collect()
 }
 
-/// What each run is called over its column: its name where all are short and none is another's, else a letter.
+/// Headings of the runs' columns: names where all are short and unique, else letters.
 fn names(runs: &[Run]) -> Vec<String> {
     let is_short = |run: &Run| !run.name.is_empty() && run.name.width() <= WIDEST_NAME;
     let is_alone = |run: &Run| runs.iter().filter(|other| other.name == run.name).count() == 1;
@@ -82,7 +82,7 @@ fn differing_row(fact: &FactOfRuns, names: &[String]) -> Row {
     Row { cells: vec![(&fact.label.clone()).into(), values], ..Row::default() }
 }
 
-/// How far each run can be trusted, where that is known of any.
+/// Grade of each run, where it is known of any.
 fn trust(runs: &[Run]) -> Option<Row> {
     let grade = |run: &Run| Message::plain(run.trust.as_ref().map_or("–", |trust| trust.grade.letter())).into();
     let label = Cell { text: TRUST.into(), style: Style::Dim, ..Cell::default() };

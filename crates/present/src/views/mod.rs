@@ -1,4 +1,4 @@
-//! What is said of a result: typed values become a document, once for all media.
+//! Views of results: typed values become a document, once for all media.
 
 pub(crate) mod against;
 pub(crate) mod changes;

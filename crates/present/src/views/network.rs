@@ -14,7 +14,7 @@ use hostmark_say::say;
 use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table, TableLayout};
 use crate::words;
 
-/// Not the bare word: so the section of the probes is called.
+/// Title; the bare word is that of the probes' section.
 const TITLE: Text = term!("Network between hosts");
 
 /// The section of a run; none where all was measured on one machine. Its findings stand in a list of which the first has the
@@ -82,7 +82,7 @@ fn remarks(run: &Run) -> Vec<Message> {
     turns.iter().map(turn).chain(failed).collect()
 }
 
-/// What is known of the link to a peer.
+/// Facts about the link to a peer.
 fn facts(run: &Run, peer: &Peer, flows: &[LinkDirection], findings: (usize, &[Finding])) -> Table {
     let mut title = vec![Message::plain(&peer.name)];
     let hostname = &peer.host.hostname;
@@ -207,7 +207,7 @@ fn tcp(run: &Run, flow: &LinkDirection) -> Vec<Message> {
     best.iter().map(shown).collect()
 }
 
-/// What both ends' CPUs and the connection took.
+/// Use of both ends' CPUs and of the connection.
 fn ends(measured: &Measured) -> Message {
     let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value()).filter(|value| value.is_finite());
     let parts = [
@@ -278,7 +278,7 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Message> {
     cases_to(run, "net.rate_latency", peer).filter_map(shown).collect()
 }
 
-/// What the findings name, in a word each.
+/// Limits that the findings name, in a word each.
 const LIMITS: [(&str, Text); 7] = [
     ("net.rate_limit", term!("a rate limit")),
     ("net.link_full", term!("the link itself")),
@@ -289,7 +289,7 @@ const LIMITS: [(&str, Text); 7] = [
     ("net.bufferbloat", term!("a long queue")),
 ];
 
-/// What the findings on this peer's cases name, with their numbers in the list.
+/// Limits that the findings on this peer's cases name, with their numbers in the list.
 fn limits(run: &Run, peer: &Peer, (first, findings): (usize, &[Finding])) -> Vec<Message> {
     let is_to = |case: &&CaseRecord| case.peer() == Some(&peer.name);
     let of_peer: HashSet<&str> = run.cases.iter().filter(is_to).map(|case| case.id.as_str()).collect();

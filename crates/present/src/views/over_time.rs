@@ -23,11 +23,11 @@ const FEW_FACTS: usize = 6;
 const NAME: usize = 24;
 const HOURS: usize = 24;
 
-/// How much half of an hour's turns lose beside the best, and the shades that stand for it.
+/// Largest median loss of an hour's turns for each shade, beside the best.
 const SHADES: [(f64, char, char); 5] =
     [(0.05, '·', '.'), (0.1, '░', '-'), (0.25, '▒', '+'), (0.5, '▓', '*'), (f64::INFINITY, '█', '#')];
 
-/// Which characters stand for shades.
+/// Characters for shades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
     Unicode,
@@ -67,7 +67,7 @@ fn part(document: &mut Document, title: Text, all: Vec<Vec<Remark>>) {
     }
 }
 
-/// How steady is this machine?
+/// First line: the steadiness of this machine.
 fn first_line(all: &OverTime) -> Message {
     let word = match all.steadiness {
         Steadiness::Steady => term!("steady"),
@@ -173,7 +173,7 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
     parts
 }
 
-/// What changed with no value, in the order of time.
+/// Facts that changed without any value, in the order of time.
 fn facts(all: &[ChangedFacts]) -> Vec<Vec<Remark>> {
     one_line_each(all.iter().map(|one| {
         let facts = Message::joined(one.facts.iter().map(moved), COMMA);
@@ -237,7 +237,7 @@ fn of_episode(one: &Episode, recorded: &[Cause]) -> Vec<Remark> {
     std::iter::once(Remark::new(text, Style::Warning)).chain(below_it).collect()
 }
 
-/// What others took, as people call it.
+/// Name of a cause, as people call it.
 fn name(cause: Cause) -> Text {
     match cause {
         Cause::Steal => Text::name("CPU steal"),
@@ -250,7 +250,7 @@ fn name(cause: Cause) -> Text {
     }
 }
 
-/// On which side of a time others took something of the machine.
+/// Side of a time on which others took more of the machine.
 #[derive(Clone, Copy)]
 enum When {
     Then,
@@ -258,7 +258,7 @@ enum When {
     Before,
 }
 
-/// What came together with it, a line each.
+/// Causes that came together with it, a line each.
 fn company(all: &[Together], when: When) -> Vec<Remark> {
     let of = |one: &Together| {
         let name = name(one.cause);
@@ -328,7 +328,7 @@ fn heat_map(all: &OverTime, shades: Shades) -> Vec<Message> {
     std::iter::once(head).chain(all.subjects.iter().map(line)).chain([legend]).collect()
 }
 
-/// What stands above the columns of a heat map: every third hour, or the time at which a part of the course begins.
+/// Heading of a heat map's columns: every third hour, or the time at which a part of the course begins.
 fn head(all: &OverTime, width: usize) -> String {
     let Some(course) = all.course else { return (0..HOURS).step_by(3).map(|hour| format!("{hour:<6}")).collect() };
     let first = Timestamp::parse(&all.first).unwrap_or_default().seconds();

@@ -1,4 +1,4 @@
-//! What environments cost over each other.
+//! Costs of environments over each other.
 
 use hostmark_analysis::overhead::{ClaimVerdict, LayerConclusion, Overhead, TableGroup};
 use hostmark_analysis::plain_table::{self, RowsRemark};

@@ -94,7 +94,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
     }
 }
 
-/// Where the page shows a probe.
+/// Anchor of a probe on the page.
 pub(crate) fn anchor(probe: &str) -> String {
     format!("p-{probe}")
 }
@@ -117,7 +117,7 @@ fn companion(measured: &Measured, quantity: &QuantityInfo) -> Message {
     Message::joined([shown, plus_minus(&estimate).into()], " ")
 }
 
-/// What is told of a probe, under the question that it answers.
+/// Explanation of a probe, under the question that it answers.
 fn explained(info: &ProbeInfo) -> Vec<NamedParty> {
     let explain = &info.explain;
     let shown = [
@@ -165,7 +165,7 @@ fn values(probe: &Probe, measured: &Measured, value: Message) -> [Cell; 5] {
     ]
 }
 
-/// Why there is no value, and whether something went wrong.
+/// Reason for no value, and whether something went wrong.
 fn instead(record: Option<&CaseRecord>) -> Option<(Message, bool)> {
     match record.map(|record| &record.outcome) {
         Some(Outcome::Measured(_)) => None,

@@ -1,4 +1,4 @@
-//! What is said of a run before its values: what machine it is of, where it was measured, and what a reader must know of it.
+//! Text about a run before its values: its machine, its place, and warnings.
 
 use hostmark_analysis::consistency;
 use hostmark_analysis::duration::duration_s;
@@ -20,7 +20,7 @@ use crate::words;
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const NOTABLE: f64 = 0.01;
 
-/// How far the clock's rate may move: the calibration itself is no better than this.
+/// Largest drift of the clock's rate: the calibration itself is no better than this.
 const CLOCK_DRIFT: f64 = 1e-4;
 
 pub(crate) fn tool(run: &Run) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn tool(run: &Run) -> String {
     }
 }
 
-/// What machine it is of, without its name: the processor with its CPUs and memory first.
+/// Description of the machine, without its name: the processor with its CPUs and memory first.
 pub(crate) fn machine(run: &Run) -> Vec<Message> {
     let host = &run.host;
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
@@ -67,7 +67,7 @@ pub(crate) fn machine(run: &Run) -> Vec<Message> {
     facts.chain(hypervisor).chain(container).filter(|fact| !fact.is_empty()).collect()
 }
 
-/// Where it was measured, if not where it was ordered.
+/// Place of measurement, if another one than that of the command.
 pub(crate) fn place(run: &Run) -> Option<Message> {
     run.place.as_ref().map(|place| say!("measured at '{place}'"))
 }
@@ -80,12 +80,12 @@ pub(crate) fn whole_seconds(seconds: f64) -> Option<String> {
     }
 }
 
-/// What a reader must know before the values, without the grade and its reasons.
+/// Warnings before the values, without the grade and its reasons.
 pub(crate) fn warnings(run: &Run) -> Vec<Message> {
     [contradictions(run), ended(run, Reasons::Below), disturbed(run)].concat()
 }
 
-/// Why the values cannot be believed at all: what measured is no such machine, or the file cannot be true.
+/// Reasons not to believe the values at all: an emulated machine, or a file that contradicts itself.
 pub(crate) fn contradictions(run: &Run) -> Vec<Message> {
     guest::warning(run).map(Message::from).into_iter().chain(consistency::warning(run).as_ref().map(shown)).collect()
 }
@@ -97,7 +97,7 @@ fn shown(text: impl Into<Message>) -> Message {
     message
 }
 
-/// What could not be estimated again, a sentence each, after who did.
+/// Values that could not be estimated again, a sentence each, after the version that did.
 fn reestimated(run: &Run) -> Vec<Message> {
     let Some(again) = &run.again else { return Vec::new() };
     let version = visible(&again.version);
@@ -106,7 +106,7 @@ fn reestimated(run: &Run) -> Vec<Message> {
     std::iter::once(head).chain(again.gaps.iter().map(gap)).collect()
 }
 
-/// Where a reader finds why a case has no value.
+/// Place of the reasons why a case has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reasons {
     Below,
@@ -122,7 +122,7 @@ impl Reasons {
     }
 }
 
-/// Whether all was measured that was to be; a sentence for what was not.
+/// Completeness of the run; a sentence for whatever was not measured.
 pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Message> {
     let mut all = reestimated(run);
     if let Some(why) = &run.interrupted {
@@ -155,7 +155,7 @@ fn first_failed(run: &Run) -> Option<Message> {
     })
 }
 
-/// What disturbed the run, a sentence each.
+/// Disturbances of the run, a sentence each.
 pub(crate) fn disturbed(run: &Run) -> Vec<Message> {
     let (host, clock) = (&run.host, &run.settings.clock);
     let mut all = Vec::new();

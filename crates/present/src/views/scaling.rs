@@ -1,4 +1,4 @@
-//! By which law work grows with the number of CPUs, and from where on more of them do less.
+//! Scaling laws with the number of CPUs, and the number from which on throughput falls.
 
 use hostmark_analysis::scaling::of_run;
 use hostmark_analysis::typography::SEMICOLON;
@@ -9,7 +9,7 @@ use crate::document::{Align, Block, Cell, Column, Document, Row, Style, Table, T
 
 const TITLE: Text = term!("Scaling laws");
 
-/// Nothing where no work has enough numbers of CPUs; `all` says as well of which there are too few.
+/// Scaling of a run; empty where no work has enough numbers of CPUs. `all` also names the work that has too few.
 pub(crate) fn scaling(run: &Run, all: bool) -> Document {
     let (enough, few): (Vec<_>, Vec<_>) = of_run(run).into_iter().partition(|scaling| scaling.is_enough());
     let row = |label: Message, words: Message| {

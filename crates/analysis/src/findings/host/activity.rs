@@ -1,4 +1,4 @@
-//! What others do with the CPUs at this moment.
+//! Current CPU use of other programs.
 
 use hostmark_model::HostWeight;
 

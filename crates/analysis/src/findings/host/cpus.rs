@@ -1,4 +1,4 @@
-//! How many CPUs may be used, and how much of them.
+//! Number of usable CPUs, and the share of each.
 
 use hostmark_model::HostWeight;
 

@@ -1,4 +1,4 @@
-//! What every entry into the kernel pays besides the hardware's own cost.
+//! Cost of every kernel entry besides the hardware's own.
 
 use hostmark_model::{Audit, HostFacts, HostWeight};
 
@@ -37,7 +37,7 @@ fn costly(host: &HostFacts) -> Vec<(&'static str, &'static str)> {
     found
 }
 
-/// What is in force on the way into the kernel and out of it, as `MDS (VERW)`, the dearest first.
+/// Mitigations in force on kernel entry and exit, as `MDS (VERW)`, the most expensive first.
 pub(in crate::findings) fn named_mitigations(host: &HostFacts) -> Vec<String> {
     costly(host).into_iter().map(|(name, how)| format!("{} ({how})", short(name))).collect()
 }

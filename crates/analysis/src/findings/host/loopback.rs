@@ -1,4 +1,4 @@
-//! What stands on the way of packets that a machine sends to itself.
+//! Obstacles on the way of packets that a machine sends to itself.
 
 use hostmark_model::{HostWeight, LoopbackFacts, Message};
 use hostmark_say::say;

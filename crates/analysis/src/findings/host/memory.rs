@@ -6,7 +6,7 @@ use super::HostRule;
 use crate::format::value;
 use crate::texts::findings::host::memory as texts;
 
-/// What the quick profile may keep resident: with less to fill, sizes are cut.
+/// Memory that the quick profile may keep resident, bytes: with less to fill, sizes are cut.
 const QUICK_BYTES: u64 = 256 << 20;
 /// Sizes go up to so many times the last-level cache.
 const CACHES: u64 = 4;

@@ -1,4 +1,4 @@
-//! What a host's facts, and a short look at what goes on there, mean for a measurement; one rule each, in [`HOST_RULES`].
+//! Effects of a host's facts and of its current activity on a measurement; one rule each, in [`HOST_RULES`].
 
 mod activity;
 mod clock;
@@ -27,10 +27,10 @@ use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, 
 #[derive(Debug)]
 pub struct HostRule {
     pub id: &'static str,
-    /// What it means for a measurement.
+    /// Weight for a measurement.
     pub weight: HostWeight,
     pub cure: Text,
-    /// What was seen and its effect; None when all is well or the host does not say.
+    /// Observation and its effect; None when all is well or the host does not say.
     pub see: fn(&HostFacts, &Disturbed) -> Option<Text<String>>,
 }
 
@@ -71,7 +71,7 @@ pub static HOST_RULES: &[&HostRule] = &[
     &permissions::PERF,
 ];
 
-/// What follows from a host, in the order of [`HOST_RULES`].
+/// Findings about a host, in the order of [`HOST_RULES`].
 pub fn host_findings(host: &HostFacts, disturbed: &Disturbed) -> Vec<HostFinding> {
     let of_rule = |rule: &&'static HostRule| {
         let effect = (rule.see)(host, disturbed)?;

@@ -1,4 +1,4 @@
-//! What this user may not look at.
+//! Files that this user may not read.
 
 use hostmark_model::HostWeight;
 

@@ -38,7 +38,7 @@ fn directory(host: &HostFacts, purpose: Purpose) -> Option<&DirectoryFact> {
     host.storage.directories.iter().find(|directory| directory.purpose == purpose)
 }
 
-/// Why no file can be made in a directory; none where one can, or nobody knows.
+/// Reason why no file can be created in a directory; none where one can, or nobody knows.
 fn unwritable(directory: &DirectoryFact) -> Option<Text> {
     if directory.options.iter().any(|option| option == "ro") {
         return Some(term!("mounted read-only"));

@@ -1,11 +1,11 @@
-//! How the kernel treats the process that measures.
+//! Scheduling of the process that measures.
 
 use hostmark_model::{HostFacts, HostWeight, Text};
 
 use super::HostRule;
 use crate::texts::findings::host::process as texts;
 
-/// What makes whatever else runs go first; none where hostmark is served as all others are.
+/// Finding that other processes go first; none where hostmark is scheduled like all others.
 pub fn yields(host: &HostFacts) -> Option<Text<String>> {
     let process = &host.process;
     process.yields_to_others().then_some(())?;

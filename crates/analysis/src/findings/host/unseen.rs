@@ -1,4 +1,4 @@
-//! What the place that would tell it does not tell here: unknown, and not absent.
+//! Facts that are hidden here: unknown, and not absent.
 
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Message, Resource, Sight, Text};
 
@@ -20,7 +20,7 @@ fn limits_with(limits: &LimitFacts, sight: Sight) -> Option<Text> {
     }
 }
 
-/// Which limits this process may have, and in which group; none where its own group was looked at.
+/// Limits that this process may have, and their group; none where its own group could be read.
 pub fn limits_unseen(host: &HostFacts) -> Option<Text<String>> {
     let limits = limits_with(&host.limits, Sight::Nothing)?;
     match host.limits.unseen_groups().first() {
@@ -49,7 +49,7 @@ pub(super) static LIMITS_ABOVE: HostRule = HostRule {
     },
 };
 
-/// What /proc would tell, and does not.
+/// Facts that /proc hides.
 fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
     [
         (host.memory.total_bytes == 0, term!("memory")),

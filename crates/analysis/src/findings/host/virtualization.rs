@@ -1,4 +1,4 @@
-//! What a guest cannot see of the machine beneath.
+//! Facts that a guest cannot see of the machine beneath.
 
 use hostmark_model::HostWeight;
 

@@ -23,7 +23,7 @@ pub(in super::super) static RULE: Rule = Rule {
     draw,
 };
 
-/// By how much the load must delay a request, and how many times as long it must take, for that to be the queue's doing.
+/// Least delay of a request by the load, ns, and the least factor, to blame the queue.
 const ADDED_NS: f64 = 5e6;
 const TIMES: f64 = 3.0;
 
@@ -38,7 +38,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     peers(run).filter_map(of).collect()
 }
 
-/// What a request takes, ns.
+/// Times of a request, ns.
 struct Waited {
     idle: f64,
     loaded: f64,

@@ -56,7 +56,7 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }
 
-/// What makes each byte dear, as far as the facts tell.
+/// Reasons why each byte is expensive, as far as the facts tell.
 fn why(flow: &LinkDirection) -> Text<String> {
     let mut why = Vec::new();
     let (sender, receiver): (Option<&NetworkPath>, Option<&NetworkPath>) = match flow.direction {

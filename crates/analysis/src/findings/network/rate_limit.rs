@@ -21,7 +21,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).iter().filter_map(conclusion).collect()
 }
 
-/// Whether a direction goes as fast as its queue lets it: more would prove that the limit is elsewhere.
+/// Tells whether a direction is as fast as its queue allows: more would prove that the limit is elsewhere.
 pub(super) fn holds(flow: &LinkDirection) -> bool {
     let limit =
         flow.capacity().filter(|capacity| capacity.cause == CapacityCause::Limit).map(|limit| limit.bytes_per_s);

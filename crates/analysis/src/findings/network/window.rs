@@ -18,7 +18,7 @@ pub(in super::super) static RULE: Rule = Rule {
     draw,
 };
 
-/// From this share of the sender's time on a window is what limits it.
+/// Least share of the sender's time that makes a window the limit.
 const MUCH: f64 = 0.5;
 
 fn draw(run: &Run) -> Vec<Conclusion> {

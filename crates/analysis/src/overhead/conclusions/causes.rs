@@ -1,4 +1,4 @@
-//! Why a guest costs what it does: what leaves guest mode or walks two page tables, beside what does neither.
+//! Causes of a guest's cost: operations that leave guest mode or walk two page tables, beside others that do neither.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::guest::{exits, shares};
 use crate::overhead::Environment;
 use crate::propagated::{Propagated, propagated_ratio};
 
-/// What a probe pays for in a guest.
+/// Probe and the cost of a guest that it pays.
 struct GuestCost {
     probe: &'static str,
     claim: Text,
@@ -38,13 +38,13 @@ static CAUSES: [GuestCost; 3] = [
     },
 ];
 
-/// What is known of a guest's causes.
+/// Known causes of a guest's cost.
 pub(super) fn of(guest: &Environment, pairs: &[Pair]) -> Vec<LayerConclusion> {
     let each = CAUSES.iter().filter_map(|cause| beside(guest, cause, pairs));
     nested_paging(guest, pairs).into_iter().chain(each).chain(of_exits(guest)).collect()
 }
 
-/// How many times as much longer one case takes in the guest as another.
+/// Ratio of the slowdowns of two cases in the guest.
 fn more(one: &Pair, other: &Pair) -> Option<Propagated> {
     let times = [one.times, other.times].concat();
     propagated_ratio(&times, |times| Some(times[0] / times[1] / (times[2] / times[3])))
@@ -72,7 +72,7 @@ fn beside(guest: &Environment, cause: &GuestCost, pairs: &[Pair]) -> Option<Laye
 fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<LayerConclusion> {
     const PROBE: &str = "memory.latency";
     const SIZE: &str = "size";
-    /// So many times as large, one fits the TLB and the other does not.
+    /// Factor between two sizes of which one fits the TLB and the other does not.
     const APART: u64 = 1024;
     const CLAIM: Text = term!("Nested paging costs: loads that miss the TLB lose more than loads that hit");
     let mut kinds: BTreeMap<String, Vec<(u64, &Pair)>> = BTreeMap::new();
@@ -94,12 +94,12 @@ fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<LayerConclusion>
     greater(CLAIM, guest, [large, small], [&names[0], &names[1]])
 }
 
-/// Whether loads are spread over all pages: the default of the pattern.
+/// Tells whether loads are spread over all pages: the default of the pattern.
 fn is_random(params: &Params) -> bool {
     params.get("pattern").is_none_or(|pattern| pattern == "random")
 }
 
-/// What the reasons of KVM's statistics stand for.
+/// Meanings of the reasons in KVM's statistics.
 const MEANINGS: [(&str, Text); 6] = [
     ("halt_exits", term!("idle CPUs; halt polling decides what that costs")),
     ("io_exits", term!("ports of emulated devices")),
@@ -109,7 +109,7 @@ const MEANINGS: [(&str, Text); 6] = [
     ("hypercalls", term!("requests to the hypervisor")),
 ];
 
-/// How often the guest left guest mode while it was measured, and for what.
+/// Number of VM exits while the guest was measured, and their reasons.
 fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
     /// Reasons that are told at most.
     const MOST: usize = 4;

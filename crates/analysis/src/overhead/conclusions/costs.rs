@@ -1,4 +1,4 @@
-//! What an operation costs beside another: writes beside reads, bound beside unbound; and what cannot be done at all.
+//! Cost of an operation beside another: writes beside reads, bound beside unbound; and operations that are impossible.
 
 use hostmark_model::{Message, Params};
 use hostmark_say::say;
@@ -91,7 +91,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
     all
 }
 
-/// What a refusal's reason speaks of; other reasons are those of one run.
+/// Word in a refusal's reason; other reasons are those of one run.
 const REFUSED_FOR: &str = "interrupt";
 
 /// File I/O with interrupts off is refused.

@@ -1,4 +1,4 @@
-//! Where an environment costs most: the groups of cases, by the median of what their cases take longer than natively.
+//! Environments' greatest costs: the groups of cases, by the median of how much longer their cases take than natively.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub(super) struct Pair {
     /// The same with sizes as people type them.
     pub(super) typed: String,
     pub(super) times: [Time; 2],
-    /// By what fraction it takes longer, with the interval that the tables show.
+    /// Fraction by which it takes longer, with the interval that the tables show.
     pub(super) over: Propagated,
 }
 
@@ -99,7 +99,7 @@ fn groups(pairs: &[Pair]) -> Vec<GroupOverhead<'_>> {
     all
 }
 
-/// Which group costs most, by how much more than the next one, and its dearest case.
+/// Most expensive group, its distance from the next one, and its most expensive case.
 pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]) -> Option<LayerConclusion> {
     let groups = groups(pairs);
     let [first, second, rest @ ..] = groups.as_slice() else { return None };
@@ -121,7 +121,7 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
     of_parts(&claim, &parts, cases)
 }
 
-/// What lies between the first environment and another one.
+/// Layer between the first environment and another one.
 fn layer(other: &Environment, kind: EnvironmentKind) -> Message {
     match kind {
         _ if other.is_emulated() => term!("QEMU's emulation").into(),
@@ -131,9 +131,9 @@ fn layer(other: &Environment, kind: EnvironmentKind) -> Message {
     }
 }
 
-/// How much of the native bandwidth of memory is left, beside the report's least.
+/// Share of the native memory bandwidth that is left, beside the report's least.
 pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConclusion> {
-    /// What a published report on memory in KVM has at least: 94.72 % of native, by Add.
+    /// Least share of native in a published report on memory in KVM: 94.72 %, by Add.
     const LEAST: f64 = 0.9472;
     let is_stream = |pair: &&Pair| pair.id.starts_with("memory.stream@");
     let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! What is lost over the plain operation inside the kernel: by reads beside writes, and by the kernel beside the OS.
+//! Losses over the plain operation inside the kernel: by reads beside writes, and by the kernel beside the OS.
 
 use hostmark_model::{Message, Params, Text};
 use hostmark_say::say;
@@ -15,12 +15,12 @@ use crate::overhead::sheet::at;
 use crate::propagated::Propagated;
 use crate::words;
 
-/// By what fraction a time lies over its base.
+/// Fraction by which a time lies over its base.
 fn lost(times: &[f64], index: usize, base: usize) -> f64 {
     times[index] / times[base] - 1.0
 }
 
-/// Where a read and a write stand, with their point.
+/// Point, and the indices of its read and its write.
 type Pair = (Params, [usize; 2]);
 
 /// The pairs of the percentages of a side of an environment.
@@ -40,12 +40,12 @@ fn tables(claims: &Claims) -> Vec<(usize, Space, Vec<Pair>)> {
     each.map(of).filter(|(.., pairs)| !pairs.is_empty()).collect()
 }
 
-/// Whether there is anything to say.
+/// Tells whether there are values to judge.
 fn has_values(claims: &Claims) -> bool {
     claims.times.iter().any(|(time, _)| time.is_finite())
 }
 
-/// Whether another environment may have a hypervisor that the first has not.
+/// Tells whether another environment may have a hypervisor that the first has not.
 fn has_guest(claims: &Claims) -> bool {
     claims.kinds.iter().any(|kind| matches!(kind, EnvironmentKind::Guest | EnvironmentKind::Other))
 }

@@ -1,5 +1,5 @@
-//! What a published report on native and guest file I/O concludes from its tables, held against these runs: each claim is a
-//! function, and says whether it holds here as far as the intervals tell.
+//! Conclusions of a published report on native and guest file I/O, checked against these runs: each claim is a function, and says whether
+//! it holds here as far as the intervals tell.
 
 mod causes;
 mod costs;
@@ -25,12 +25,12 @@ pub enum ClaimVerdict {
     NotSo,
     /// An interval reaches over both, or there is none that proves anything.
     Unknown,
-    /// It takes further runs or cases.
+    /// Claim that needs further runs or cases.
     Needs,
 }
 
 impl ClaimVerdict {
-    /// As it stands before the claim.
+    /// Label before the claim.
     pub fn label(self) -> Text {
         match self {
             ClaimVerdict::So => term!("so here"),
@@ -46,7 +46,7 @@ impl ClaimVerdict {
 pub struct LayerConclusion {
     pub verdict: ClaimVerdict,
     pub text: Message,
-    /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
+    /// Measurement in a line, whatever the verdict, where one run can prove or refute it.
     pub(crate) short: Option<Message>,
     pub(crate) cases: Vec<String>,
     /// The share of its time that a program loses by it.
@@ -58,14 +58,14 @@ impl LayerConclusion {
         LayerConclusion { short: Some(short), ..self }
     }
 
-    /// In short by the greatest of its figures.
+    /// Sets the short form to the greatest of the figures.
     fn by_greatest(self, shorts: Vec<(f64, Message)>) -> LayerConclusion {
         let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
         greatest.map_or(self.clone(), |(_, short)| self.in_short(short))
     }
 }
 
-/// Where each environment costs most beside the first, and why.
+/// Greatest costs of each environment beside the first, and their reasons.
 pub(super) fn of_environments(environments: &[Environment], kinds: &[EnvironmentKind]) -> Vec<LayerConclusion> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     let mut all = Vec::new();
@@ -103,12 +103,12 @@ struct Claims<'a> {
     times: Vec<(f64, Option<(f64, f64)>)>,
 }
 
-/// From so many runs on they tell themselves how much a value varies.
+/// Number of runs from which on they show how much a value varies.
 const TELLING_RUNS: usize = 3;
 
-/// Something that is above zero where a claim holds.
+/// Figure that is above zero where a claim holds.
 struct LabelledFigure {
-    /// What is held against what.
+    /// Name of the two compared values.
     label: Message,
     figure: Propagated,
     /// The interval that both values' own give it, where their rounds may have met two states: it proves less than their scatter.
@@ -120,7 +120,7 @@ impl LabelledFigure {
         LabelledFigure { label, figure, of_both: None }
     }
 
-    /// What it lies within for certain.
+    /// Interval that certainly holds it.
     fn certain(&self) -> Option<(f64, f64)> {
         let wider = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.max(other.1));
         self.figure.interval.map(|interval| self.of_both.into_iter().fold(interval, wider))
@@ -137,7 +137,7 @@ impl<'a> Claims<'a> {
         Claims { sheet, kinds, times: sheet.figures.iter().map(time).collect() }
     }
 
-    /// Where the time of an operation stands; none where it was not measured, or may not be held against others.
+    /// Index of an operation's time; none where it was not measured, or may not be compared.
     fn index(&self, environment: usize, operation: usize, side: Space, point: &Params) -> Option<usize> {
         let is_meant = |figure: &Figure| {
             (figure.environment, figure.operation, figure.side) == (environment, operation, side)
@@ -153,7 +153,7 @@ impl<'a> Claims<'a> {
         self.sheet.base.as_ref().filter(|base| base.side == Space::Kernel)
     }
 
-    /// Where the base of an operation stands.
+    /// Index of an operation's base.
     fn base(&self, operation: usize) -> Option<usize> {
         let base = self.kernel_base()?;
         self.index(0, operation, base.side, &base.point)
@@ -165,8 +165,8 @@ impl<'a> Claims<'a> {
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
-    /// By what fraction one figure lies over another, with the interval that the tables show; of files that tell nothing of rounds with
-    /// that of both intervals.
+    /// Fraction by which one figure lies over another, with the interval that the tables show; for files without rounds that of both
+    /// intervals.
     fn over(&self, index: usize, base: usize) -> Option<Propagated> {
         let [value, under] = [index, base].map(|index| self.sheet.figures[index].value.as_ref().ok());
         let (value, under) = value.zip(under)?;
@@ -214,7 +214,7 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// What all parts together say.
+/// Verdict of all parts together.
 fn verdict(parts: &[LabelledFigure]) -> ClaimVerdict {
     let intervals = || parts.iter().map(LabelledFigure::certain);
     match () {
@@ -275,7 +275,7 @@ fn ratio(figure: &Propagated, digits: usize) -> Message {
     with_interval(Message::plain(shown(figure.value)), figure, shown)
 }
 
-/// Whether a point has interrupts off.
+/// Tells whether a point has interrupts off.
 fn is_without_irq(point: &Params) -> bool {
     point.get(IRQ) == Some("off")
 }

@@ -25,18 +25,17 @@ use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 use crate::{store, words};
 
-/// What two sides are asked for, and how they take turns.
+/// Request for two sides that take turns.
 pub struct TwoSides<'a> {
-    /// What the sides are called.
     pub names: [&'a str; 2],
     /// The command that is measured in the place of probes, as it was typed.
     pub command: Option<&'a str>,
     pub sampled: &'a SampledArguments,
     pub rounds: Rounds,
     pub profile: ProfileName,
-    /// Of the order, and of each round's runs.
+    /// Seed of the order, and of each round's runs.
     pub seed: Option<u64>,
-    /// Where the runs are kept, if anywhere.
+    /// Directory in which the runs are kept, if any.
     pub keep: Option<&'a Path>,
     /// The person's request.
     pub stop: &'a StopRequest,
@@ -54,12 +53,12 @@ impl TwoSides<'_> {
         Ok(taken.stopped.map_or(Ok(named), Err))
     }
 
-    /// How long a run takes at most.
+    /// Longest time of a run.
     fn limit(&self) -> Duration {
         profile_limits(self.profile.into()).limit
     }
 
-    /// What this program measures there in a turn, with these inputs beside the command.
+    /// Measures there in a turn by this program, with these inputs beside the command.
     pub fn measured_at(
         &self,
         place: &Target,
@@ -84,7 +83,7 @@ impl TwoSides<'_> {
         Ok(run.map(|run| (store::text_of(&run), run)))
     }
 
-    /// What stands behind the words of a hostmark that measures by itself.
+    /// Arguments of another hostmark that measures.
     fn words(&self, filters: &[String], seed: u32) -> Vec<String> {
         let profile = self.profile.to_possible_value().map(|value| value.get_name().to_owned());
         let mut words = vec!["run".to_owned()];
@@ -102,10 +101,10 @@ pub struct Interleaved<'a> {
     asked: &'a TwoSides<'a>,
     sides: [TypedSide; 2],
     filters: Vec<String>,
-    /// What is the same within this fraction needs no more runs.
+    /// Fraction within which sides are the same and need no more runs.
     same_within: f64,
     janitor: Janitor,
-    /// Where commands keep their runs.
+    /// Directory in which commands keep their runs.
     data: OsString,
 }
 
@@ -151,19 +150,19 @@ impl TakesTurns for Interleaved<'_> {
     }
 }
 
-/// What a program is called that measures by itself.
+/// Name of a program that measures by itself.
 const PROGRAM: &str = "hostmark";
 
 /// A side as a person names it.
 pub enum TypedSide {
     /// A command that ends in a hostmark, whose runs it prints.
     Command(Vec<String>),
-    /// Where this program measures.
+    /// Place where this program measures.
     Target(Target),
 }
 
 impl TypedSide {
-    /// What a person typed: a command where one of its words is a hostmark, else a place.
+    /// Parses a side: a command if one of its words is a hostmark, else a place.
     pub fn of(typed: &str, token_file: Option<&Path>) -> Result<TypedSide> {
         let words = words::split(typed).map_err(|why| {
             refused!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
@@ -178,7 +177,7 @@ impl TypedSide {
     }
 }
 
-/// Whether a word of a command is a hostmark: its name, or the path of one, which may have more behind its name.
+/// Tells whether a word of a command is a hostmark: its name, or the path of one, which may have more behind its name.
 fn is_hostmark(word: &str) -> bool {
     match word.rsplit_once('/') {
         Some((_, name)) => name.starts_with(PROGRAM),
@@ -196,14 +195,14 @@ pub struct PrintedRun<'a> {
 }
 
 impl PrintedRun<'_> {
-    /// What was printed, and the run; none when the person asked to stop.
+    /// Output and run of a command; none when the person asked to stop.
     pub fn by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<(String, Run)>> {
         let Some(text) = self.text(command, janitor)? else { return Ok(None) };
         let run = self.read(&text)?;
         Ok(Some((text, run)))
     }
 
-    /// What the command printed, when it ended well; none when the person asked to stop.
+    /// Output of a command that ended well; none when the person asked to stop.
     fn text(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
         let name = self.name;
         let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
@@ -255,7 +254,7 @@ impl PrintedRun<'_> {
     }
 }
 
-/// What a command complained of last, behind a colon.
+/// Last complaint of a command, behind a colon.
 fn because(process: &mut Supervised) -> String {
     let last = process.last_word();
     last.map(|line| format!(": {}", line.trim_end_matches(['.', ';']))).unwrap_or_default()

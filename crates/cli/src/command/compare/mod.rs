@@ -299,7 +299,7 @@ pub fn side(name: &str, lang: Lang) -> Result<NamedRuns> {
     Ok(NamedRuns { name, runs })
 }
 
-/// What the runs that are kept here tell of how much runs of the sides' hosts differ. What cannot be read tells nothing.
+/// Spread between stored runs of the sides' hosts. Unreadable runs are ignored.
 pub fn history(sides: &[NamedRuns]) -> History {
     let mut history = History::default();
     let hosts: HashSet<&str> = sides.iter().flat_map(|side| &side.runs).map(|run| run.host.hostname.as_str()).collect();

@@ -21,10 +21,10 @@ use crate::command::runs::kept;
 use crate::language::{refuse, refused, said};
 use crate::{output, store};
 
-/// What a run is held against.
+/// Expectation that a run is compared with.
 pub enum Expected {
     Runs(NamedRuns),
-    /// What is usual for servers of the same design.
+    /// Reference of servers of the same design.
     Usual,
     /// The same, which is shown beside it and decides nothing.
     BesideUsual,
@@ -44,12 +44,12 @@ impl Expected {
         }
     }
 
-    /// Whether it decides the exit code.
+    /// Tells whether it decides the exit code.
     pub fn decides(&self) -> bool {
         matches!(self, Expected::Runs(_) | Expected::Usual)
     }
 
-    /// What the run comes to; the comparison is printed.
+    /// Verdict on the run; prints the comparison.
     pub fn verdict(self, run: Run, lang: Lang) -> Exit {
         match self {
             Expected::Runs(runs) => held_against(runs, run, lang),
@@ -73,7 +73,6 @@ fn show_reference(run: &Run, reference: &Reference, lang: Lang) -> Exit {
     Exit::Fine
 }
 
-/// What is usual for servers of a host's design.
 fn usual_for(host: &HostFacts) -> Result<&'static Reference> {
     usual(host).ok_or_else(|| no_usual(host))
 }
@@ -125,7 +124,7 @@ pub fn against_named(
     Ok(ControlFlow::Break((text, exit)))
 }
 
-/// What values come to beside what is usual: those that are not known to be as usual are counted on standard error.
+/// Exit code beside usual values: values not known to be usual are counted on standard error.
 fn exit_beside_usual(beside: &Against) -> Exit {
     if beside.standings().any(|standing| standing == Standing::Worse) {
         return Exit::Found;
@@ -139,8 +138,7 @@ fn exit_beside_usual(beside: &Against) -> Exit {
     }
 }
 
-/// What is told of a run that is held against others: a comparison of the cases that it was asked for, and whether any is slower by more
-/// than [`SAME`].
+/// Verdict on a run beside others: a comparison of the requested cases; fails if any is slower by more than [`SAME`].
 fn held_against(mut expected: NamedRuns, run: Run, lang: Lang) -> Exit {
     for other in &mut expected.runs {
         other.cases.retain(|case| run.cases.iter().any(|own| own.id == case.id));
@@ -167,7 +165,7 @@ pub fn exit(comparison: &Comparison, limit: f64, is_strict: bool, lang: Lang) ->
 /// Cases that are named on standard error.
 const MOST_NAMED: usize = 20;
 
-/// Whether a case is not known to be the same or faster; says which and why, those that more runs would decide by their number.
+/// Tells whether a case is not known to be the same or faster; prints which and why, those that more runs would decide by their number.
 fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
     let all = comparison.open(limit);
     let (undecided, others): (Vec<&Open>, Vec<&Open>) = all.iter().partition(|open| open.is_undecided());
@@ -191,7 +189,7 @@ fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
 /// Files that are read of the directory at most: each may be as large as a run.
 const MOST_FILES: usize = 64;
 
-/// Where a person's own references lie: beside the runs.
+/// Directory of a person's own references: beside the runs.
 fn directory() -> Option<PathBuf> {
     Some(store::directory()?.parent()?.join("references"))
 }
@@ -242,7 +240,7 @@ pub fn bring() {
     references::bring(found.into_iter().map(|(reference, _)| reference).collect());
 }
 
-/// What `--against` names.
+/// Target of `--against`.
 pub enum NamedReference {
     /// A reference in a file's slim form, or one of the program's.
     Reference(Box<Reference>),
@@ -250,7 +248,7 @@ pub enum NamedReference {
     Runs(String),
 }
 
-/// What a person names: a file or a directory, a reference of their own, one of the program's, or a run that is kept.
+/// Finds a target by its name: a file or a directory, a person's own reference, one of the program's, or a stored run.
 pub fn find(name: &str) -> Result<NamedReference> {
     let path = Path::new(name);
     if path.is_dir() {

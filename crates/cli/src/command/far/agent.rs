@@ -46,12 +46,12 @@ pub use served::MOST_PLANNING;
 pub const NAME: &str = hostmark_launch::agent::AGENT;
 /// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
 const MOST_PAST: usize = 1 << 20;
-/// Nobody may be silent for longer, whatever was asked for: twice the longest run.
+/// Longest silence that a request may ask for: twice the longest run.
 const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
 /// Bytes of a line at most of who came by a server: none of its requests has rounds with it.
 const LONGEST_SERVED_LINE: usize = 128 << 10;
 
-/// Who came by a server, and has no login here.
+/// Client that came by a server, and has no login here.
 #[derive(Debug, Clone, Copy)]
 pub struct Served {
     /// The address to which the server is bound.
@@ -61,7 +61,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Of the words behind the agent's name; none where no server has started it.
+    /// Parses the words behind the agent's name; none where no server has started it.
     fn of(words: &[OsString]) -> Option<Served> {
         let word = |at: usize| words.get(at)?.to_str();
         // Of a server that does not say it, nobody but this machine reaches the far ends.
@@ -105,16 +105,16 @@ fn complain(sentence: &str) -> ExitCode {
     ExitCode::from(Exit::BadInput.code())
 }
 
-/// What has been asked for so far.
+/// State of an agent's session.
 struct AgentSession {
-    /// What comes; none once another thread reads it.
+    /// Incoming requests; none once another thread reads them.
     inbox: Option<Inbox>,
     greeted: bool,
-    /// What is served for a run of another machine.
+    /// Services for a run of another machine.
     serving: Serving,
-    /// How long nobody need say anything while nothing is served.
+    /// Longest silence while nothing is served.
     idle: Duration,
-    /// Who asks, where that one came by a server: it must get nothing like a login.
+    /// Client of a server, which must get nothing like a login.
     served: Option<Served>,
 }
 
@@ -160,7 +160,7 @@ impl AgentSession {
         Ok(true)
     }
 
-    /// What comes next, unless nobody says anything any more.
+    /// Next request, or the end after too long a silence.
     fn next_request(&mut self) -> Result<Next> {
         let patience = self.serving.patience(self.idle);
         self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(patience))
@@ -256,7 +256,7 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
     named.collect()
 }
 
-/// Where answers of the run's peers go.
+/// Channel for answers of the run's peers.
 pub type Relays = Sender<Result<PeerAnswer, Message>>;
 
 pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
@@ -325,7 +325,7 @@ const MOST_BYTES: u64 = 512 << 20;
 #[derive(Debug, PartialEq)]
 pub enum Next {
     Request(AgentRequest),
-    /// Nothing in the time given.
+    /// Silence for the time given.
     Silence,
     End,
 }
@@ -334,7 +334,7 @@ pub enum Next {
 pub struct Inbox {
     from: OwnedFd,
     unread: Vec<u8>,
-    /// How much of it holds no end of a line.
+    /// Number of bytes that hold no end of a line.
     searched: usize,
     /// Bytes that have come in all.
     taken: u64,
@@ -423,7 +423,7 @@ pub struct Relayed<'a, 'b> {
     shared_outbox: OutboxWriter<'a, 'b>,
     pub answers: Receiver<Result<PeerAnswer, Message>>,
     pub names: Vec<String>,
-    /// Whether the run is to stop.
+    /// Request to stop the run.
     pub stop: &'a StopRequest,
 }
 

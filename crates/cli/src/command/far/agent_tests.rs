@@ -44,7 +44,7 @@ fn served() -> ServeRequest {
     }
 }
 
-/// What a parent says, a line each; `last` asks to measure.
+/// Lines of a parent; `last` asks to measure.
 fn lines() -> Vec<String> {
     let machine = MeasuredMachine::local(Some(OWN.into()), &[]).unwrap();
     let fresh = RunRequest { set: Vec::new(), ..request(None) };

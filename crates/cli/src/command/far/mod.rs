@@ -28,7 +28,7 @@ use crate::signals::StopRequest;
 pub struct RunningAgent {
     link: Option<AgentLink>,
     janitor: Janitor,
-    /// Its process here, once there is one.
+    /// Id of its process here, once there is one.
     process: Option<u32>,
 }
 
@@ -86,7 +86,7 @@ impl RunningAgent {
         self.is_over(is_gone);
     }
 
-    /// What has gone is no longer in the janitor's charge; what has not stays there.
+    /// Ends the janitor's charge of a process that is gone; others stay in it.
     fn is_over(&mut self, is_gone: bool) {
         if let Some(process) = self.process.take()
             && is_gone
@@ -103,7 +103,7 @@ impl Drop for RunningAgent {
     }
 }
 
-/// What may be sent elsewhere.
+/// Executables that may be copied to another host.
 pub fn programs() -> Result<Programs> {
     Programs::of_this(cfg!(target_feature = "crt-static"))
         .map_err(|error| lost(said!("this program cannot be read to be copied ({error}); mount /proc")))

@@ -31,7 +31,7 @@ const MOST_CASES: usize = 1 << 17;
 /// Characters of a case's name that are shown.
 const LONGEST_CASE: usize = 200;
 
-/// What the machine there is.
+/// Facts about the machine there.
 pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> {
     report(place, &AgentRequest::Facts, stop)
 }
@@ -63,9 +63,9 @@ pub fn kept_run(place: &Target, run: &str) -> Result<Run> {
     readable(*run, place)
 }
 
-/// Where the rounds of a run go that is measured elsewhere.
+/// Storage for the rounds of a run that is measured elsewhere.
 pub trait Keeper {
-    /// It begins: what is planned, and where it is measured. May name the run.
+    /// Begins a run with its plan and its place. May name the run.
     fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()>;
 
     fn round(&mut self, line: &RoundLine) -> io::Result<()>;
@@ -127,7 +127,7 @@ pub fn measure_there(
     }
 }
 
-/// What of a request its run says again.
+/// Parts of a request that its run repeats.
 struct Wanted {
     filters: Vec<String>,
     profile: Profile,
@@ -144,7 +144,7 @@ impl Wanted {
         Wanted { filters, profile, seed, table, command: inputs.command, sampled: inputs.sampled, peers: inputs.peers }
     }
 
-    /// Whether the run is of what was asked for: how it is shown, and how it goes on, follows from that.
+    /// Tells whether the run is the requested one: its display and its resumption follow from that.
     fn is_of(&self, run: &Run) -> bool {
         let Settings { filters, profile, seed, table, inputs, .. } = &run.settings;
         let is_seed = self.seed.is_none_or(|wanted| wanted == *seed);
@@ -154,7 +154,7 @@ impl Wanted {
     }
 }
 
-/// What has been heard of a run.
+/// State of a run that is measured elsewhere.
 struct RemoteRun<'a> {
     place: &'a Target,
     keeper: &'a mut dyn Keeper,

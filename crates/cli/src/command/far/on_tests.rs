@@ -1,4 +1,4 @@
-//! What a far host says of a run: anything.
+//! Tests with arbitrary lines of a far host.
 
 use super::*;
 use hostmark_model::{Exit, ProbeInfo, ReasonCode};
@@ -31,7 +31,7 @@ impl Keeper for Nowhere {
     }
 }
 
-/// What a person sees of a run: the values that came, of probes that were named before.
+/// Record of the values that a person sees, of probes that were named before.
 #[derive(Default)]
 struct RecordingObserver {
     probes: usize,
@@ -67,7 +67,7 @@ fn request() -> RunRequest {
     }
 }
 
-/// What an agent says, a line each, from its plan to its run.
+/// Lines of an agent from its plan to its run.
 fn lines() -> Vec<String> {
     let machine = MeasuredMachine::local(Some("hostmark".into()), &[]).unwrap();
     let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine).unwrap();
@@ -100,7 +100,7 @@ fn lines() -> Vec<String> {
     answers.iter().map(|answer| answer.to_line().unwrap()).collect()
 }
 
-/// What comes of these lines: rounds that were kept, and the run.
+/// Result of these lines: the number of rounds kept, and the run.
 fn received(lines: &[String]) -> (usize, Result<Option<Run>>) {
     received_by(&mut RecordingObserver::default(), lines)
 }

@@ -36,12 +36,12 @@ const MOST_NOTES: usize = 100;
 /// Characters of a reason, and of each text in it.
 const LONGEST_REASON: usize = 500;
 
-/// Why a peer gives no answer.
+/// Reason why a peer gives no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NoAnswer {
     /// The person asked to stop.
     Stopped,
-    /// It cannot be asked any more, or says what makes no sense. A sentence.
+    /// Peer is unreachable, or answers nonsense. A sentence.
     Lost(Message),
 }
 
@@ -59,14 +59,14 @@ pub struct KnownPeer {
     pub addresses: Vec<IpAddr>,
     /// The address that this machine has on the way there.
     own: Option<IpAddr>,
-    /// Why it can be asked no more.
+    /// Reason why it can be asked no more.
     lost: RefCell<Option<Message>>,
 }
 
 pub struct FarPeers<L> {
     link: L,
     known: Vec<KnownPeer>,
-    /// Whether the person asked to stop.
+    /// True where the person asked to stop.
     is_stopping: Cell<bool>,
 }
 
@@ -83,7 +83,7 @@ impl<L: PeerLink> FarPeers<L> {
         Ok(peers)
     }
 
-    /// What a run file says of them.
+    /// Description of the peers for a run file.
     pub fn described(&self) -> Result<Vec<Peer>> {
         let described = |(index, known): (usize, &KnownPeer)| {
             let astray = || astray(&known.name);
@@ -105,7 +105,7 @@ impl<L: PeerLink> FarPeers<L> {
         self.known.iter().enumerate().map(described).collect()
     }
 
-    /// Where a peer answers who knows the nonce, and the address that this machine has on each of these ways.
+    /// Addresses at which a peer answers that knows the nonce, with this machine's address on each of these ways.
     fn found(&self, index: usize, via: &[IpAddr]) -> Result<Vec<(IpAddr, IpAddr)>> {
         let name = &self.known[index].name;
         let mut candidates = via.to_vec();
@@ -217,17 +217,17 @@ impl<L: PeerLink> Peers for FarPeers<L> {
     }
 }
 
-/// What a peer said fits nowhere.
+/// Error that a peer's answer does not fit the question.
 fn astray(name: &str) -> anyhow::Error {
     refused!("{name} said what was not asked for; look at what runs there")
 }
 
-/// What was said there, as a part of a reason here.
+/// Plain text of a peer, as a part of a reason here.
 fn shown(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect()
 }
 
-/// Why a case failed there, as one here.
+/// Reason of a peer's failed case, as one here.
 fn of_peer(reason: Reason) -> Reason {
     let is_plain =
         |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
@@ -322,7 +322,7 @@ impl PeerLink for Direct<'_> {
     }
 }
 
-/// What the peers at these places are called: one alone is `peer`, several by the last word of each that names a host.
+/// Names of the peers at these places: one alone is `peer`, several have the last word of each that names a host.
 pub fn names(places: &[Target]) -> Vec<String> {
     if places.len() == 1 {
         return vec!["peer".to_owned()];
@@ -350,7 +350,7 @@ pub fn names(places: &[Target]) -> Vec<String> {
     names
 }
 
-/// What the peers at these places are called in a run: one that goes on has names for them.
+/// Names of the peers at these places in a run: a resumed one has names for them.
 pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>> {
     let Some(begun) = begun else { return Ok(names(places)) };
     let before = &begun.header.run.settings.inputs.peers;
@@ -366,7 +366,7 @@ pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>>
     }
 }
 
-/// What a run file says of peers that were typed so.
+/// Peers of a run file, with their places as typed.
 pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
     for (peer, place) in peers.iter_mut().zip(places) {
         peer.place = Some(place.shown().to_owned());
@@ -374,7 +374,7 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
     peers
 }
 
-/// What is measured between two hosts, from the first of them.
+/// Cases measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
     ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
 pub struct Pairs<'a> {
@@ -384,7 +384,7 @@ pub struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// With the seed of all random sequences, where there is one.
+    /// Pairs with the seed of all random sequences, where there is one.
     pub fn new(seed: Option<u64>, stop: &StopRequest) -> Result<Pairs<'_>> {
         Ok(Pairs { runs: OwnRuns::of(&own_program()?)?, seed, stop })
     }

@@ -25,7 +25,7 @@ use crate::output;
 
 /// Sessions at once that one may ask for.
 const MOST_SESSIONS: i64 = 64;
-/// Of what can be spared at the start, the sessions together fill three quarters at most: the first has half of it, as a run has.
+/// Share of the memory spare at the start that all sessions together may fill: the first has half of it, as a run has.
 const MEMORY_SHARE: (u64, u64) = (3, 4);
 /// The same where nobody says what can be spared: few machines lack so much.
 const OF_UNKNOWN_BYTES: u64 = 64 << 20;
@@ -88,7 +88,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
 }
 
-/// What the sessions fill together at most, bytes.
+/// Largest memory of all sessions together, bytes.
 fn memory_bytes(spare: Option<&Spare>) -> u64 {
     spare.map_or(OF_UNKNOWN_BYTES, |spare| spare.bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0)
 }
@@ -102,7 +102,7 @@ fn shown(text: &str) -> io::Result<()> {
     }
 }
 
-/// What a person has to know to come here, and what those may have who come.
+/// First lines of a server: its address, and the resources of its clients.
 fn opening(at: SocketAddr, made: Option<&str>, (memory_bytes, is_known): (u64, bool), lang: Lang) -> String {
     let mut text = spoken(&say!("listening on {at}\n"), lang);
     if let Some(token) = made {

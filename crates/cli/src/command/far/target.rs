@@ -1,4 +1,4 @@
-//! Where a run is to be measured, or a far end is to serve, as a person types it.
+//! Place where a run is measured, or a far end serves, as a person types it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -55,7 +55,7 @@ impl Target {
         }
     }
 
-    /// Whether a server leads there, which gives measurements and nothing else.
+    /// Tells whether the place is a server's, which gives measurements and nothing else.
     pub fn is_served(&self) -> bool {
         matches!(self.place, transport::Transport::Tcp(_))
     }
@@ -118,7 +118,7 @@ impl Target {
         run.tool.digest = Some(digest.to_owned());
     }
 
-    /// What a journal says of it.
+    /// Place as the journal records it.
     pub fn elsewhere(&self, digest: &str) -> Elsewhere {
         let place = self.words.iter().map(|word| PathBytes(word.as_bytes().to_vec())).collect();
         Elsewhere { place, digest: digest.to_owned() }

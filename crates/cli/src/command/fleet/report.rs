@@ -69,7 +69,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     Ok(if arguments.check { checked(&fleet) } else { Exit::Fine })
 }
 
-/// What a fleet comes to for a job that looks at the exit code alone: what nothing was judged of is not fine.
+/// Exit code of a fleet for a job that looks at that alone: a fleet without any verdict is not fine.
 fn checked(fleet: &Fleet) -> Exit {
     let usual = || fleet.kinds.iter().flat_map(|kind| &kind.usual);
     match () {
@@ -140,7 +140,7 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     Ok(gathering)
 }
 
-/// What `hostmark fleet run` left beside the runs, where this file is that.
+/// Contents of the file that `hostmark fleet run` leaves beside the runs, if this is it.
 fn fleet_of(path: &Path, bytes: &[u8]) -> Option<FleetRun> {
     let is_called_so = path.file_name().is_some_and(|name| name == FLEET_RUN_FILE);
     std::str::from_utf8(bytes).ok().filter(|_| is_called_so).and_then(FleetRun::load)
@@ -178,7 +178,7 @@ pub struct FoundFiles {
     pub journals: Vec<PathBuf>,
     /// Directories that could not be read, and why.
     pub unreadable: Vec<(PathBuf, io::Error)>,
-    /// Whether there were more entries than are looked at.
+    /// True where there were more entries than the limit.
     pub is_cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a guest takes of this program beside its agent: who starts QEMU, who leads to an agent there, and the guest's first process.
+//! Parts of a guest beside its agent: the start of QEMU, the way to an agent there, and the guest's first process.
 
 use std::ffi::{CStr, CString, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -75,7 +75,7 @@ fn complain(sentence: &str, exit: Exit) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// What is mounted, where, of which kind, and how.
+/// Mounts: source, kind, flags and options.
 const MOUNTS: [(&str, &str, MountFlags, Option<&CStr>); 7] = [
     ("/proc", "proc", HARMLESS, None),
     ("/sys", "sysfs", HARMLESS, None),
@@ -86,16 +86,16 @@ const MOUNTS: [(&str, &str, MountFlags, Option<&CStr>); 7] = [
     ("/tmp", "tmpfs", MountFlags::NOSUID, Some(c"mode=1777")),
 ];
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
-/// Where the guest's disk is mounted.
+/// Mount point of the guest's disk.
 const DISK: &str = "/disk";
 /// Files that a process may have open.
 const MOST_FILES: u64 = 1 << 20;
-/// What the kernel calls the guest's one interface to others.
+/// Name of the guest's one network interface to others.
 const INTERFACE: &str = "eth0";
-/// Where programs put their files unless there is a disk.
+/// Directory of temporary files unless there is a disk.
 const MEMORY: &str = "/tmp";
 
-/// Whether this process is the first one of a guest that this program has made.
+/// Tells whether this process is the init of a guest that this program has made.
 pub fn is_first() -> bool {
     std::process::id() == 1 && Path::new(SETUP).exists()
 }
@@ -182,14 +182,14 @@ fn named(what: &str, error: impl Into<io::Error>) -> io::Error {
 
 /// The word that starts a program in it; no command for people.
 pub const NAME: &str = "guest-within";
-/// Where it is mounted, and where that is with what is written above it.
+/// Mount point of the image, with the changes above it.
 const IMAGE: &str = "/image";
 const WRITTEN: &str = "/root";
-/// What such a filesystem is, and how each is mounted without a repair.
+/// Filesystems of images, each with its option to mount without recovery.
 const KINDS: [(&str, &str); 2] = [("ext4", "noload"), ("xfs", "norecovery")];
-/// What every distribution has.
+/// File that every distribution has.
 const MARK: &str = "etc/os-release";
-/// What it shares with the guest's first filesystem.
+/// Directories shared with the guest's first filesystem.
 const SHARED: [&str; 5] = ["proc", "sys", "dev", "tmp", "disk"];
 
 /// Mounts the one on this disk, or on a part of it: where it is.
@@ -260,7 +260,7 @@ pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// The fastest that every serial port knows; that of an emulated one is as fast as its emulator.
 const BAUD: u32 = 115_200;
-/// Where the kernel tells what ports of virtio are called.
+/// Directory of the names of virtio ports.
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// Opens the one of this name: that of a serial port in /dev, or that which a port of virtio was given.

@@ -22,9 +22,9 @@ use crate::world::SinceStart;
 const PART: usize = 1 << 14;
 /// Bytes that wait for an agent at most.
 const MOST_WAITING: usize = 128 << 20;
-/// What programs in the guest find in their environment.
+/// Search path of programs in the guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Where their user is at home.
+/// Home of their user.
 const HOME: &str = "/root";
 
 /// An agent, and the session that it serves.
@@ -40,18 +40,18 @@ struct Agent {
 
 struct Server {
     channel: File,
-    /// Where agents put their files.
+    /// Directory of agents' files.
     files: &'static str,
     /// The filesystem that they run in, where that is another one.
     root: Option<PathBuf>,
     agent: Option<Agent>,
     sieve: Sieve,
-    /// Not sent yet; how much of it still stands in the agent's pipe.
+    /// Output not sent yet; `standing` counts the bytes still in the agent's pipe.
     unsent: Vec<u8>,
     standing: usize,
-    /// Whether what the agent said last has not ended its line.
+    /// True where the agent's last output has no end of line.
     is_in_line: bool,
-    /// What is in the agent's pipe is copied through this.
+    /// Pipe through which the agent's pipe is copied.
     copy: (OwnedFd, OwnedFd),
 }
 
@@ -118,7 +118,7 @@ impl Server {
         Ok([can_read, channel.contains(PollFlags::OUT), came(says), came(listens)])
     }
 
-    /// Whether something has not left the guest yet.
+    /// Tells whether output has not left the guest yet.
     fn is_sending(&self) -> bool {
         !self.unsent.is_empty() || self.standing > 0
     }

@@ -70,7 +70,7 @@ pub struct SampledArguments {
 }
 
 impl SampledArguments {
-    /// What was asked, if anything but the command's time.
+    /// Sampled quantity, if it is not the command's time.
     pub fn given(&self) -> Option<Sampled> {
         let printed = || Some(Sampled::Printed { pattern: self.value.clone()?, unit: self.unit.clone()? });
         self.bytes.map(Sampled::Bytes).or_else(printed)
@@ -172,12 +172,12 @@ impl InputArguments {
         layers
     }
 
-    /// What was given, for this machine.
+    /// Inputs, resolved on this machine.
     pub fn given(&self) -> Result<Inputs> {
         on_this_machine(self.as_typed())
     }
 
-    /// What was given, as it was typed.
+    /// Inputs as they were typed.
     pub fn as_typed(&self) -> Inputs {
         Inputs {
             cpus: self.cpu.clone(),
@@ -198,13 +198,13 @@ pub fn named_scratch(inputs: &Inputs) -> Option<PathBuf> {
     inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)))
 }
 
-/// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
+/// Directory of the run's files: the named one, else the usual one. Absolute, since other processes look for it.
 pub fn scratch(inputs: &Inputs) -> PathBuf {
     let named = named_scratch(inputs).unwrap_or_else(std::env::temp_dir);
     std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
 }
 
-/// What a run file says was set, as text: the axes as typed, and the inputs, which are no axes.
+/// Settings for a run file, as text: the axes as typed, and the inputs, which are no axes.
 pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
     let axes = request.set.iter().filter_map(|set| set.split_once('='));
     let axes = axes.map(|(axis, values)| (axis.to_owned(), values.to_owned()));
@@ -228,7 +228,7 @@ pub fn check_command(inputs: &Inputs) -> Result<()> {
     })
 }
 
-/// Whether a program can be executed: a name without a slash is looked for as execvp(3) does it.
+/// Checks that a program can be executed: a name without a slash is looked for as execvp(3) does it.
 fn executable(name: &str) -> io::Result<()> {
     let at = |path: &Path| match std::fs::metadata(path)?.is_dir() {
         true => Err(io::ErrorKind::IsADirectory.into()),

@@ -30,7 +30,7 @@ pub enum MeasuredMachine<'a> {
     Local {
         /// The file from which workers and the janitor are started, where it is not this process's own.
         program: Option<PathBuf>,
-        /// What is outside of the run's layers.
+        /// Links to the outside of the run's layers.
         outside: Outside,
         look: CpuWatch,
     },
@@ -84,7 +84,7 @@ impl MeasuredMachine<'_> {
         }
     }
 
-    /// From now on a person's request to stop is heard.
+    /// Catches a person's request to stop from now on.
     pub fn catch(&self) -> Result<StopRequest> {
         match self {
             MeasuredMachine::Local { outside, .. } => catch(outside),
@@ -107,7 +107,7 @@ fn not_found(error: &io::Error) -> Message {
     say!("the program's own file cannot be found ({error}); mount /proc")
 }
 
-/// Who cleans up where this process is killed.
+/// Starts the janitor, which cleans up if this process is killed.
 pub fn janitor() -> Result<Janitor> {
     Janitor::start(&own_program()?).map_err(lost)
 }
@@ -121,7 +121,7 @@ pub fn janitor_of_runs(program: &Path) -> Result<(Janitor, OsString)> {
     }
 }
 
-/// From now on a person's request to stop is heard.
+/// Catches a person's request to stop from now on.
 pub fn catch(outside: &Outside) -> Result<StopRequest> {
     StopRequest::catch(outside.signal_log()).map_err(|error| {
         lost(say!(
@@ -130,10 +130,10 @@ pub fn catch(outside: &Outside) -> Result<StopRequest> {
     })
 }
 
-/// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
+/// Time for which the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What this machine is, and what others do with it.
+/// Facts about this machine, and its use by others.
 pub fn report_of_host() -> HostReport {
     let root = Root::here();
     let before = NoiseSnapshot::read_with_processes(&root);
@@ -144,7 +144,7 @@ pub fn report_of_host() -> HostReport {
     findings::host::host_report(host, disturbed)
 }
 
-/// What others did between two looks.
+/// Load by others between two snapshots.
 fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) -> Disturbed {
     let busy = busiest_other(before, after);
     Disturbed {
@@ -175,7 +175,7 @@ impl CpuWatch {
     }
 }
 
-/// What a run says when it measures on another CPU than it would on a quiet host.
+/// Remark that a run measures on another CPU than it would on an idle host.
 pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
     let mut quiet = host.clone();
     quiet.cpus.iter_mut().for_each(|cpu| cpu.busy = None);
@@ -190,10 +190,10 @@ pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
-/// Others that use more of the time of the run's CPUs than this disturb it: ticks tell a second's use to a few percent.
+/// Least share of the time of the run's CPUs by which others disturb it: ticks resolve a second's use to a few percent.
 const OTHERS_SHARE: f64 = 0.05;
 
-/// That no hardware was measured, but QEMU in its place.
+/// Remark that QEMU was measured, and no hardware.
 pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
     (hypervisor == Some(EMULATED)).then(|| IN_SOFTWARE.to_owned_text())
 }
@@ -204,7 +204,7 @@ pub fn cpus_of(plan: &Plan) -> Vec<usize> {
     measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What took the time of these CPUs while the run went on, of which others used this share.
+/// Disturbances of these CPUs during the run, of which others used this share.
 pub fn disturbances(
     before: &NoiseSnapshot,
     after: &NoiseSnapshot,
@@ -230,7 +230,7 @@ pub fn disturbances(
     found
 }
 
-/// Of peers that are the machine on which a run measures, as a namespace or a container of it: that both ends share it.
+/// Remarks on peers on the machine that measures, as a namespace or a container of it: both ends share it.
 pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
     let is_same = |peer: &&Peer| peer.host.boot_id.is_some() && peer.host.boot_id == run.host.boot_id;
     let text = |peer: &Peer| {
@@ -242,7 +242,7 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
     run.peers.iter().filter(is_same).map(text).collect()
 }
 
-/// What was taken from the run while it went on.
+/// Remark on a resource that was lost during the run.
 pub fn taken_away(taken: &Taken) -> Text<String> {
     let seconds = taken.at.as_secs();
     match taken.what {
@@ -256,7 +256,7 @@ pub fn taken_away(taken: &Taken) -> Text<String> {
     }
 }
 
-/// That so many lines of a run's journal are damaged.
+/// Remark on damaged lines of a run's journal.
 pub fn damaged(lines: usize) -> Option<Text<String>> {
     (lines > 0).then(|| {
         words(say!(

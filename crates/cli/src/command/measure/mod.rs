@@ -40,7 +40,7 @@ mod tables;
 /// The tmpfs that every distribution mounts, and every user may write to.
 pub const MEMORY_FILES: &str = "/dev/shm";
 
-/// What a run is measured by.
+/// Dependencies of a run.
 pub struct Means<'a> {
     pub machine: MeasuredMachine<'a>,
     pub stop: &'a StopRequest,
@@ -51,7 +51,7 @@ pub struct Means<'a> {
 
 pub struct Measured {
     pub run: Run,
-    /// Why its rounds could not be kept as they ended, where that was so.
+    /// Reason why its rounds could not be kept as they ended, where that was so.
     pub sink_lost: Option<io::Error>,
 }
 

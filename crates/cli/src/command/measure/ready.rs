@@ -31,14 +31,14 @@ const MOST_CPUS: usize = 1 << 16;
 /// Bytes of any memory or cache of it at most.
 const MOST_BYTES: u64 = 1 << 50;
 
-/// What a run needs before its first round.
+/// Preparations for a run's first round.
 pub struct Ready {
     pub plan: Plan,
     pub run: Run,
     /// The host as it is now, which may have less memory than when the run was planned.
     pub host: HostFacts,
     pub calibration: Calibration,
-    /// What was measured before it was cut short.
+    /// Rounds measured before the run was cut short.
     pub past: Vec<PastRound>,
     pub scratch: PathBuf,
 }
@@ -159,7 +159,7 @@ pub fn target() -> String {
     format!("{}-unknown-linux-{environment}", std::env::consts::ARCH)
 }
 
-/// What tells this binary from any other: its version, and the size and the time of its file.
+/// Identity of this binary: its version, and the size and the time of its file.
 pub fn binary() -> String {
     let file = std::env::current_exe().and_then(std::fs::metadata);
     let stamp = file.map(|file| format!("{} {}.{:09}", file.len(), file.mtime(), file.mtime_nsec()));
@@ -211,7 +211,7 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
     fitted(&run.host, request, table)
 }
 
-/// Whether a machine can be so: what is planned here for it multiplies its sizes.
+/// Tells whether a machine's facts are plausible: the plan multiplies its sizes.
 pub fn is_machine(host: &HostFacts) -> bool {
     let HostFacts { cpus, caches, nodes, memory, .. } = host;
     let sizes = [memory.total_bytes, memory.available_bytes, memory.page_bytes, memory.pmd_page_bytes.unwrap_or(0)];
@@ -253,7 +253,7 @@ impl Begun {
         Ok(Begun { kept: RunDestination { place: Some(place), journal: Some(journal), resume }, header, past, shown })
     }
 
-    /// Where else the run is measured; none: on this machine.
+    /// Place where the run is measured; none: on this machine.
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         self.header.origin.elsewhere.as_ref()
     }
@@ -270,7 +270,7 @@ impl Begun {
         )
     }
 
-    /// What is asked for where it is measured elsewhere.
+    /// Request for the other machine that measures.
     pub fn request(&self) -> RunRequest {
         let Header { run, cases, .. } = &self.header;
         let begun = BegunRun { run: run.clone(), cases: cases.clone(), rounds: self.past.len() };
@@ -309,7 +309,7 @@ impl Begun {
     }
 }
 
-/// What the rest of a run needs, on the machine where it began. `shown` is what a person knows it by.
+/// Prepares the rest of a run on the machine where it began. `shown` is the name that a person knows it by.
 pub fn go_on(
     mut run: Run,
     cases: &[String],
@@ -347,7 +347,7 @@ pub fn go_on(
     Ok(Ready { plan, run, host, calibration, past, scratch })
 }
 
-/// Whether the run's file lies beside its journal under the same name, and is no other.
+/// Tells whether the run's file lies beside its journal under the same name, and is no other.
 fn lies_beside(header: &Header<Run>, journal: &Path) -> bool {
     let file = Path::new(OsStr::from_bytes(&header.origin.file.0));
     let mut beside = file.file_stem().unwrap_or_default().to_owned();

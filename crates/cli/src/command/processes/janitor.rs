@@ -49,15 +49,15 @@ pub fn serve() -> ExitCode {
 /// The run's side of the janitor.
 pub struct Janitor {
     process: Supervised,
-    /// Whether its next line is the answer to the next question.
+    /// True where its next line is the answer to the next question.
     answers: bool,
-    /// What it made, for the case that it is killed itself.
+    /// Directories that it made, for the case that it is killed itself.
     made: Vec<Scratch>,
-    /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
+    /// Directories that it was asked to make, where and under which name, without an answer: killed meanwhile, it may have made them.
     asked: Vec<(PathBuf, String)>,
     /// Settings of the kernel's that are changed now, for the same case.
     changes: Vec<SettingChange>,
-    /// Who cleans up where both the run and the janitor are killed at once: what is asked for and made is told there too.
+    /// Log for the process that cleans up if both the run and the janitor are killed at once: requested and created resources.
     outside: Option<File>,
 }
 
@@ -86,7 +86,7 @@ impl Janitor {
         }
     }
 
-    /// Its next line, if that comes in time; none as well when it has ended.
+    /// Next line of the janitor, if that comes in time; none as well when it has ended.
     fn answer(&mut self) -> io::Result<Option<String>> {
         if !self.answers {
             return Ok(None);
@@ -97,12 +97,12 @@ impl Janitor {
         })
     }
 
-    /// From now on `outside` is told too what it is asked to make and has made.
+    /// Copies to `outside` from now on what it is asked to make and has made.
     pub fn copy_records_to(&mut self, outside: File) {
         self.outside = Some(outside);
     }
 
-    /// Its number, which is nobody else's until it is waited for.
+    /// Process id, which is nobody else's until it is waited for.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -158,7 +158,7 @@ impl Janitor {
         }
     }
 
-    /// It is no longer in charge of the setting, which has been put back.
+    /// Ends its charge of a setting that has been put back.
     pub fn was_put_back(&mut self, setting: Setting) {
         self.changes.retain(|change| change.setting != setting);
         self.record(&CleanupEntry::PutBack(setting));
@@ -183,7 +183,7 @@ fn describe(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("status {code}"))
 }
 
-/// Why this program cannot start itself, and what to do.
+/// Reason why this program cannot start itself, and the remedy.
 fn not_started(program: &Path, how: impl Into<Message>) -> String {
     // The link says less than the name.
     let named = std::env::current_exe().ok().filter(|_| program == Path::new(OWN));

@@ -27,15 +27,15 @@ pub mod janitor;
 pub mod neighbour;
 pub mod service;
 
-/// How long who cleans up after a killed worker may take.
+/// Time for cleaning up after a killed worker.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Who knows of the run's workers and far ends: the janitor, and this process, to which what they have left comes.
+/// Registry of the run's workers and far ends: the janitor, and this process, which inherits their orphans.
 struct Charges {
     janitor: RefCell<Janitor>,
-    /// Whether every child of this process is one that this run has brought about.
+    /// True where every child of this process was started by this run.
     has_adopted: bool,
-    /// Those that are alive, or nobody has waited for.
+    /// Process groups that are alive, or not yet waited for.
     groups: RefCell<Vec<u32>>,
 }
 
@@ -80,8 +80,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// From now on what a child of this process leaves comes to this one, where that is not another's. `stop` becomes readable
-    /// when the person asks to stop.
+    /// Adopts from now on the orphans of this process' children, unless another process does. `stop` becomes readable when the person asks
+    /// to stop.
     pub fn of(program: &Path, janitor: Janitor, stop: Option<Rc<OwnedFd>>) -> Processes {
         // Where it does not, workers still end what they have started.
         let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);

@@ -18,12 +18,12 @@ use crate::language::said;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "neighbour";
-/// What a busy one reads again and again, bytes: more than the caches of a core.
+/// Size of the buffer that a busy neighbour reads again and again, bytes: more than the caches of a core.
 const MEMORY_BYTES: usize = 64 << 20;
 /// The shortest period of one that computes for a part of the time, ns.
 const SHORTEST_PERIOD_NS: u64 = 5_000_000;
 
-/// What it does on its CPUs.
+/// Work on its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Spins, and yields to every other thread.

@@ -271,7 +271,7 @@ pub fn share(runs: Vec<Run>, out: Option<&Path>, lang: Lang) -> Result<()> {
     Ok(())
 }
 
-/// By its day and the end of its id: the same run has the same files.
+/// Default name by the day and the end of the id: the same run has the same files.
 fn named_after(run: &Run) -> PathBuf {
     let day = run.started.split('T').next().unwrap_or_default();
     let id: String = run.id.chars().rev().take(8).collect::<Vec<_>>().into_iter().rev().collect();

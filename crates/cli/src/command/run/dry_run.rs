@@ -20,7 +20,7 @@ use crate::command::measure::inputs::settings_set;
 use crate::language::refuse;
 use crate::{output, shown};
 
-/// How many cases of a probe or group are measured, and how many skipped.
+/// Number of measured and skipped cases of a probe or group.
 #[derive(Default, Clone, Copy)]
 struct Count {
     measured: usize,

@@ -76,7 +76,7 @@ pub(super) fn run(
 
 /// Keeps a run as one of this machine is kept.
 struct Here<'a> {
-    /// What the run is held against, which must be known of that machine before it measures.
+    /// Expectation for the run, which must be known of that machine before it measures.
     expected: Option<&'a Expected>,
     named: Option<store::RunFiles>,
     note: Option<String>,
@@ -106,13 +106,13 @@ impl Keeper for Here<'_> {
     }
 }
 
-/// How long a pair takes by experience.
+/// Usual time of a pair.
 const EXPECTED: Duration = Duration::from_secs(6);
 /// The hosts of a run, this one first.
 pub struct Hosts<'a> {
     pub places: &'a [Target],
     pub names: &'a [String],
-    /// What lets us in at servers among them.
+    /// File of the token for servers among them.
     pub token_file: Option<&'a Path>,
 }
 

@@ -136,7 +136,7 @@ pub struct RunArguments {
 }
 
 impl RunArguments {
-    /// What is asked for, wherever it is measured.
+    /// Request, wherever it is measured.
     pub(super) fn request(&self) -> Result<RunRequest> {
         let inputs = self.inputs()?;
         Ok(RunRequest {
@@ -151,12 +151,12 @@ impl RunArguments {
         })
     }
 
-    /// What it is measured with: a directory of another machine as it was typed.
+    /// Inputs: those of another machine as they were typed.
     fn inputs(&self) -> Result<Inputs> {
         if self.on.is_some() { Ok(self.inputs.as_typed()) } else { self.inputs.given() }
     }
 
-    /// Where the run's peers are.
+    /// Places of the run's peers.
     fn peers(&self) -> Result<Vec<target::Target>> {
         if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
             refuse!("--token-file belongs to a place as tcp:HOST, and there is none; leave it out");
@@ -164,7 +164,7 @@ impl RunArguments {
         self.peer.iter().map(|typed| target::Target::named(typed, "--peer", self.token_of(typed))).collect()
     }
 
-    /// What lets us in at a place.
+    /// File of the token for a place.
     fn token_of(&self, typed: &str) -> Option<&Path> {
         self.token_file.as_deref().filter(|_| is_served(typed))
     }
@@ -185,7 +185,7 @@ impl RunArguments {
         writable::check_new(&runs).map_err(|error| unnamed(name, &why(error)))
     }
 
-    /// What the run is held against.
+    /// Expectation that the run is compared with.
     fn expected(&self, lang: Lang) -> Result<Option<Expected>> {
         let of = |name: &str| match name {
             USUAL => Ok(Expected::Usual),
@@ -199,17 +199,17 @@ impl RunArguments {
     }
 }
 
-/// Why no run can be kept under a name.
+/// Error that a run cannot be kept under a name.
 fn unnamed(name: &str, why: &dyn std::fmt::Display) -> anyhow::Error {
     refused!("the run cannot be kept as {name} ({why}); name a file by --out")
 }
 
-/// Whether a place is a server's.
+/// Tells whether a place is a server's.
 fn is_served(typed: &str) -> bool {
     typed.trim_start().starts_with(TCP)
 }
 
-/// What is to be said of a run.
+/// Parses a note on a run.
 fn note(typed: &str) -> Result<String, String> {
     match typed.trim() {
         text if (1..=200).contains(&text.chars().count()) => Ok(text.to_owned()),
@@ -434,7 +434,7 @@ pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
     measured.or(signal.map_or(Exit::Fine, Exit::Signal))
 }
 
-/// How much of a run was shown.
+/// Amount of a run that was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShownAmount {
     /// One screen, or one table of it.
@@ -474,7 +474,7 @@ pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, 
     format!("{before}{}\n", text.trim_end())
 }
 
-/// What this run is called on the command line: `last` would be the next one's name soon. None of a file that cannot be typed.
+/// Name of this run on the command line: `last` would be the next one's name soon. None for a file that cannot be typed.
 fn name(run: &Run, file: &Path) -> Option<String> {
     let means = |typed: &str| !chosen::is_meant(typed) && store::find(typed).is_ok_and(|found| found == file);
     if means(&run.name) {

@@ -74,12 +74,12 @@ fn probe_of(filter: &str) -> &str {
     filter.split_once('@').map_or(filter, |(name, _)| name)
 }
 
-/// Whether it is the name of a group, a probe or a program of lmbench.
+/// Tells whether it is the name of a group, a probe or a program of lmbench.
 fn is_known(name: &str) -> bool {
     plan::pick(CATALOGUE, &[name.to_owned()]).is_ok()
 }
 
-/// Whether a filter of a run's cases, as `hostmark run` takes it, picks this one.
+/// Tells whether a filter of a run's cases, as `hostmark run` takes it, picks this one.
 fn picks(run: &Run, filter: &str, case: &CaseRecord) -> bool {
     let (name, axes) = filter.split_once('@').unwrap_or((filter, ""));
     let probe = run.probes.iter().find(|probe| probe.id == case.probe);
@@ -142,7 +142,7 @@ fn six_digits(value: f64) -> String {
     format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
 }
 
-/// Whether an argument may mean several runs. A file may have a comma or a star in its name.
+/// Tells whether an argument may mean several runs. A file may have a comma or a star in its name.
 pub fn is_meant(name: &str) -> bool {
     let path = Path::new(name);
     path.is_dir() || !path.exists() && (name.contains([',', '*', '?']) || store::series(name).is_some())
@@ -219,7 +219,7 @@ fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a name is like a pattern: `*` stands for any characters, `?` for one.
+/// Tells whether a name matches a pattern: `*` stands for any characters, `?` for one.
 fn is_like(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), pattern.chars().collect());
     // How far the pattern's beginnings reach: `ends[n]` says whether the first n characters of the name are like it.

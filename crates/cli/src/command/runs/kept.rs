@@ -25,7 +25,7 @@ use crate::store::{self, RunFiles};
 use crate::world::SinceStart;
 use crate::{output, words, writable};
 
-/// Where a run goes: nowhere where it cannot be kept.
+/// Destination of a run: none where it cannot be kept.
 #[derive(Default)]
 pub struct RunDestination {
     pub place: Option<RunFiles>,
@@ -34,9 +34,9 @@ pub struct RunDestination {
     pub resume: Option<String>,
 }
 
-/// Who may go on with a run.
+/// Author of a run, which alone may resume it.
 pub struct Author {
-    /// What tells the program from any other.
+    /// Identity of the program.
     pub binary: String,
     pub elsewhere: Option<Elsewhere>,
 }
@@ -80,7 +80,7 @@ impl RunDestination {
         run.interrupted.as_ref().and(self.journal.as_ref()).and(self.resume.as_deref())
     }
 
-    /// What can be done with the rounds in the journal: the run can go on, unless a server measured it. Nothing without one.
+    /// Remedy by the rounds in the journal: the run can be resumed, unless a server measured it. None without a journal.
     pub fn what_to_do(&self) -> Option<String> {
         let path = self.journal.as_ref()?.path().display().to_string();
         let report =
@@ -99,7 +99,7 @@ impl RunDestination {
         EndsWith(exit, sentence).into()
     }
 
-    /// Of a run of which nothing was measured nothing is kept.
+    /// Removes the journal of a run without any measurement.
     pub fn forget(self) {
         let _ = self.journal.map(Journal::remove);
     }
@@ -125,7 +125,7 @@ pub fn check(place: &RunFiles) -> Result<()> {
     tried.map_err(|error| unopened(place, &error))
 }
 
-/// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
+/// Files of a run for which nobody named one. Without them the run is measured all the same.
 fn keep(hostname: &str) -> Option<RunFiles> {
     match RunFiles::begun_now(hostname) {
         Ok(place) => Some(place),
@@ -136,7 +136,7 @@ fn keep(hostname: &str) -> Option<RunFiles> {
     }
 }
 
-/// Whether the journal in this place belongs to the file beside it, of a run that was stopped and does not go on at the moment.
+/// Tells whether the journal in this place belongs to the file beside it, of a run that was stopped and does not go on at the moment.
 fn is_of_stopped(place: &RunFiles) -> bool {
     Journal::read::<Run>(&place.journal)
         .is_ok_and(|(header, _, is_under_way)| !is_under_way && store::is_part_of(&place.file, &header.run.id))
@@ -173,7 +173,7 @@ fn open_journal(
     Err(unopened(place, &error))
 }
 
-/// Why a run cannot be kept in a file that a person named.
+/// Error that a run cannot be kept in a file that a person named.
 fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
     let path = place.journal.display();
     match error.kind() {
@@ -187,7 +187,7 @@ fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
 /// Bytes that are read of a result at most.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What is read of a result.
+/// Part of a stored result that is read.
 #[derive(Deserialize)]
 struct Stored {
     started: String,
@@ -199,14 +199,14 @@ struct StoredCheck {
     outcome: String,
 }
 
-/// Its file, beside the runs; none without a home, or where the boot or the program cannot be told from others.
+/// File of a result, beside the runs; none without a home, or where the boot or the program cannot be told from others.
 pub fn file(hostname: &str, boot_id: Option<&str>, digest: Option<&str>) -> Option<PathBuf> {
     let part = |text: &str| store::file_part(&text.chars().take(8).collect::<String>());
     let name = [store::file_part(hostname), part(boot_id?), part(digest?)].join("-");
     Some(store::directory()?.with_file_name("self-checks").join(format!("{name}.json")))
 }
 
-/// What the last one found on a host since it started, with the program of this digest; none where there is none that can be read.
+/// Last result on a host since its boot, with the program of this digest; none where there is none that can be read.
 pub fn of(host: &HostFacts, digest: Option<&str>) -> Option<SelfChecked> {
     let mut text = String::new();
     let file = File::open(file(&host.hostname, host.boot_id.as_deref(), digest)?).ok()?;
@@ -218,9 +218,9 @@ pub fn of(host: &HostFacts, digest: Option<&str>) -> Option<SelfChecked> {
     Some(SelfChecked { started, passed, failed: failed + error, not_possible })
 }
 
-/// So many of the latest runs tell enough.
+/// Number of the latest runs that suffice.
 const MOST_RUNS: usize = 20;
-/// They are read for no longer than this: the person waits for the table.
+/// Longest time of reading them: the person waits for the table.
 const MOST_TIME: Duration = Duration::from_millis(500);
 
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.

@@ -74,11 +74,11 @@ pub struct RunsArguments {
 
 enum RunState {
     Finished,
-    /// It was stopped, and says why; whether it can go on.
+    /// Run that was stopped, with the reason; true if it can be resumed.
     Interrupted(String, bool),
     /// Cut short: its journal is there, and it can go on.
     Partial,
-    /// Its journal is being written.
+    /// Journal is being written.
     UnderWay,
 }
 
@@ -245,7 +245,7 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
 pub struct Unwanted {
     /// All but so many of the newest.
     pub keep: Option<u32>,
-    /// Those that began so many days ago or earlier.
+    /// Least age of the runs, days.
     older_than: Option<i64>,
     is_dry: bool,
 }
@@ -331,13 +331,13 @@ pub fn days(typed: &str) -> Result<i64, String> {
     days.ok_or_else(|| said!("it is no age; give one as 90d, 12w or 1y"))
 }
 
-/// Whether these runs are asked for over time: one series, or any where a person says so.
+/// Tells whether these runs are wanted over time: one series, or any where a person says so.
 pub fn is_meant(names: &[String], is_asked: bool) -> bool {
     let is_series = |name: &String| !Path::new(name).exists() && store::series(name).is_some();
     is_asked || matches!(names, [name] if is_series(name))
 }
 
-/// Whether two series are held against each other.
+/// Tells whether two series are compared.
 pub fn are_two(names: &[String]) -> bool {
     names.len() == 2 && names.iter().all(|name| is_meant(std::slice::from_ref(name), false))
 }
@@ -373,7 +373,7 @@ fn turns(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Vec<Tur
     Ok(turns)
 }
 
-/// What these runs say over time.
+/// Analysis of these runs over time.
 pub fn report(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<OverTime> {
     let turns = turns(names, chosen, is_redacted)?;
     let count = turns.len();

@@ -27,7 +27,7 @@ const BUDGET_NS: u64 = 60_000_000;
 const LONGEST_ROUND: Duration = Duration::from_secs(5);
 /// All rounds of a bench end within this time, so that the command ends within its 60 s.
 const ALL: Duration = Duration::from_secs(54);
-/// Others that took less than this share of the CPU disturbed nothing.
+/// Least share of the CPU that others must take to disturb.
 const DISTURBS: f64 = 0.05;
 
 /// Measures one job within a time, or says why it cannot.
@@ -68,24 +68,24 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Where rounds are measured.
+/// Bench on which rounds are measured.
 pub struct Bench {
     pub host: HostFacts,
     pub cpu: usize,
     pub calibration: Calibration,
-    /// How many times as long as usual known delays are, where the clock takes long to read.
+    /// Factor of known delays, where the clock takes long to read.
     pub stretch: u64,
-    /// When the check under way has had its share of the time: it begins no further look.
+    /// End of the current check's share of the time: it begins no further attempt.
     pub until: Duration,
     measure: Box<Measure>,
     meters: Rc<dyn Meters>,
     wall: Rc<dyn Wall>,
-    /// Of the rounds since the last look began: time stolen, time stopped by quotas, and the largest share in which another
+    /// Disturbances of the rounds since the last attempt began: stolen time, time stopped by quotas, and the largest share in which another
     /// thread ran on the core.
     stolen_ns: f64,
     stopped_ns: f64,
     shared: f64,
-    /// What looks at the core have seen so far.
+    /// Results of the probes of the core so far.
     widths: CoreWidths,
 }
 
@@ -131,7 +131,7 @@ impl Bench {
         })
     }
 
-    /// So many rounds of a case.
+    /// Measures so many rounds of a case.
     pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<BenchRound>, Unseen> {
         (0..count).map(|number| self.round(catalogue, case, number)).collect()
     }
@@ -140,7 +140,7 @@ impl Bench {
         parse(self.events(catalogue, case, number)?)
     }
 
-    /// What the worker says of a round.
+    /// Events that the worker reports of a round.
     pub fn events(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Vec<Event>, Unseen> {
         let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
         let left = ALL.saturating_sub(self.elapsed());
@@ -157,13 +157,13 @@ impl Bench {
         Ok(events)
     }
 
-    /// What `work` gives, and what share of the CPU other programs used meanwhile; none where the kernel does not tell.
+    /// Result of `work`, and the share of the CPU that other programs used meanwhile; none where the kernel does not tell.
     pub fn others_during<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Others>) {
         let (meters, wall, cpu) = (Rc::clone(&self.meters), Rc::clone(&self.wall), self.cpu);
         others_during(&*meters, &*wall, cpu, || work(self))
     }
 
-    /// What `work` gives, and what disturbed it.
+    /// Result of `work`, and its disturbance.
     pub fn watched<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Message>) {
         let begun = self.elapsed();
         (self.stolen_ns, self.stopped_ns, self.shared) = (0.0, 0.0, 0.0);
@@ -183,7 +183,7 @@ impl Bench {
     }
 }
 
-/// What became of a job on a thread of its own, which the worker's code binds to the job's CPU.
+/// Runs a job on a thread of its own, which the worker's code binds to the job's CPU.
 fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Event>, Unseen> {
     let (done, answered) = mpsc::channel();
     let started = std::thread::Builder::new().spawn(move || {
@@ -228,9 +228,9 @@ fn parse(events: Vec<Event>) -> Result<BenchRound, Unseen> {
 
 /// The delay of `known.delay`, ns.
 pub static DELAY_NS: AtomicU64 = AtomicU64::new(20_000);
-/// What `known.changed` adds to its delay, ns.
+/// Addition of `known.changed` to its delay, ns.
 pub static CHANGE_NS: AtomicU64 = AtomicU64::new(0);
-/// How many times as long all others of its delays are.
+/// Factor of all its other delays.
 pub static STRETCH: AtomicU64 = AtomicU64::new(1);
 /// The duration of each sleep of `known.sleep` by `CLOCK_MONOTONIC`, ns.
 pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
@@ -265,7 +265,7 @@ fn sleep() {
     SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner).push(slept);
 }
 
-/// How many times as long delays have to be, so that one reading is a hundredth of the shortest at most: some clocks take microseconds.
+/// Factor of delays, so that one reading is a hundredth of the shortest at most: some clocks take microseconds.
 pub fn stretch() -> u64 {
     let reading_ns = || {
         let before = ClockSource::MonotonicRaw.read();

@@ -32,8 +32,8 @@ const DURATION_ROUNDS: u32 = 8;
 const SLEEP_ROUNDS: u32 = 3;
 /// The bound of the delay and the multiplications.
 const WITHIN: f64 = 0.01;
-/// That of two clocks over the same time: the kernel slews one of them by a quarter of this at most, and a CPU that wakes needs some
-/// microseconds from one reading to the other.
+/// Largest relative difference of two clocks over the same time: the kernel slews one of them by a quarter of this at most, and a CPU that
+/// wakes needs some microseconds from one reading to the other.
 const CLOCKS_AGREE: f64 = 0.002;
 
 fn within_a_hundredth(value: f64, expected: f64) -> bool {
@@ -130,14 +130,14 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
     })
 }
 
-/// Why a core's cycles mean nothing on this machine, if they do not.
+/// Reason why a core's cycles mean nothing on this machine, if they do not.
 fn without_cycles(bench: &Bench) -> Option<Message> {
     let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref()).map(Message::from);
     let of_program = |name: String| say!("{name} executes this program in software");
     of_processor.or_else(|| world::name().map(of_program))
 }
 
-/// Why a value has no cycles.
+/// Reason why a value has no cycles.
 fn no_frequency() -> Message {
     term!("the core's frequency is unknown here").into()
 }
@@ -149,7 +149,7 @@ const HIT: (f64, f64, f64) = (3.0, 6.0, 0.03);
 /// A load that misses it takes so many times longer, at least: the nearest second level takes over twice as long.
 const MISS: f64 = 1.5;
 
-/// Whether a load of so many cycles is a hit.
+/// Tells whether a load of so many cycles is a hit.
 fn is_hit(cycles: f64) -> bool {
     let whole = cycles.round();
     (HIT.0..=HIT.1).contains(&whole) && (cycles / whole - 1.0).abs() < HIT.2
@@ -186,9 +186,9 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
 
 /// Rounds before it, with it and after it: a second each, in which the kernel's counters tell enough.
 const CONTENTION_ROUNDS: u32 = 16;
-/// How far the share may be off.
+/// Largest error of the share.
 const CONTENTION_OFF: f64 = 0.1;
-/// Others that used more than this without it make the look useless.
+/// Largest share of others without it; with more the attempt is useless.
 const QUIET: f64 = 0.05;
 
 /// Starts a process that uses this percentage of a CPU until what is returned is dropped.
@@ -226,7 +226,7 @@ pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> 
     })
 }
 
-/// What others used beside the competitor's time and in it, what share of the samples was marked, and what share of the time the
+/// Judges the shares of others beside the competitor's time and in it, the share of marked samples, and the share of the time for which the
 /// measuring thread waited for its CPU.
 pub fn judged_contention(
     [beside, during]: [Others; 2],
@@ -247,14 +247,14 @@ pub fn judged_contention(
 /// Rounds of a case in a run.
 const COPY_ROUNDS: u32 = 2;
 const PAIRS: u32 = 5;
-/// Where a change of so much would not have been seen, a look tells nothing.
+/// Widest change that would not have been seen, from which on an attempt tells nothing.
 const WIDEST: f64 = 0.04;
-/// How far the change that is found may be off.
+/// Largest error of the change that is found.
 const CHANGE_OFF: f64 = 0.02;
 /// One case in twenty without a change may have a verdict, and has drifted by a fraction of a per cent then.
 const DRIFT: f64 = 0.01;
 
-/// By how much the second copy is slower.
+/// Slowdown of the second copy.
 pub const SLOWER: f64 = 0.05;
 
 pub fn copies(bench: &mut Bench, slower: &Known<f64>) -> Line {
@@ -270,7 +270,7 @@ pub fn copies(bench: &mut Bench, slower: &Known<f64>) -> Line {
     })
 }
 
-/// What a comparison found of the three operations.
+/// Judges the comparison of the three operations.
 fn judged_copies(cases: &[CaseComparison], expected: f64) -> Attempt {
     let is_changed = |case: &&CaseComparison| case.probe == "known.changed";
     let change = |case: &CaseComparison| case.change().unwrap_or(f64::NAN);

@@ -30,9 +30,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// None begins after this time of the bench: a run in surroundings takes a while.
 pub const LATEST: Duration = Duration::from_secs(41);
 
-/// How far a link's rate may be off: a burst of some packets at either end of a sample.
+/// Largest error of a link's rate: a burst of some packets at either end of a sample.
 const RATE_OFF: f64 = 0.03;
-/// What a round trip may take beside the relay: two kernels, and processes that wake late.
+/// Largest error of a round trip beside the relay: two kernels, and processes that wake late.
 const TRIP_OFF: f64 = 0.1;
 /// Loss is counted in events that come by chance.
 const LOSS_OFF: f64 = 2.0;
@@ -172,9 +172,9 @@ pub enum Surroundings {
     Link { mbit: u32 },
     /// One that takes so long each way and loses every `loses`th frame; 0 stands for none.
     Relayed { delay: Duration, loses: u32 },
-    /// So many per cent of one CPU.
+    /// Percent of one CPU.
     Quota { percent: u8 },
-    /// So many reads a second from the disk of the scratch directory.
+    /// Reads a second from the disk of the scratch directory.
     Disk { reads_a_second: u32 },
 }
 
@@ -242,7 +242,7 @@ pub fn disk_of(directory: &Path) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What a network is held by, as words before a command that is to run in it.
+/// Command that enters a network namespace, before a command that is to run in it.
 const ENTER: [&str; 5] = ["nsenter", "--preserve-credentials", "-U", "-n", "-t"];
 
 /// Hosts on one bridge, each with the interface `wire`.
@@ -252,7 +252,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// So many. An error says what this machine lacks for it.
+    /// Creates so many networks. An error says what this machine lacks for it.
     pub fn of(hosts: usize) -> Result<Networks, String> {
         let mut networks = Networks { holders: Vec::new() };
         networks.hold(&["unshare", "--user", "--map-root-user", "--net"].map(str::to_owned))?;
@@ -343,8 +343,8 @@ pub const OVER_THERE: &str = "198.51.100.2";
 pub struct Relay(Child);
 
 impl Relay {
-    /// Between hosts 1 and 2 of three: each frame takes so long, and every `loses`th is lost (0: none). `program` is this one's file. An
-    /// error says what this machine lacks.
+    /// Starts a relay between hosts 1 and 2 of three: each frame takes `delay`, and every `loses`th is lost (0: none). `program` is ours.
+    /// An error says what this machine lacks.
     pub fn begin(networks: &Networks, program: &Path, delay: Duration, loses: u32) -> Result<Relay, String> {
         for host in 1..=3 {
             // Room for the frames in datagrams.
@@ -383,7 +383,7 @@ impl Drop for Relay {
     }
 }
 
-/// What the relay does, at the host between, until its input ends: the words are the delay, µs, and which frame is lost.
+/// Relays frames, at the host between, until its input ends: the words are the delay, µs, and the frame that is lost.
 pub fn serve(words: &[OsString]) -> ExitCode {
     let _ = rustix::thread::set_name(c"hm-relay");
     let number = |at: usize| words.get(at)?.to_str()?.parse::<u64>().ok();

@@ -49,7 +49,7 @@ pub struct SelfCheckArguments {
     format: Format,
 }
 
-/// What is stored of a self-check, for this host, boot and program.
+/// Stored report of a self-check, for this host, boot and program.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     pub schema: String,
@@ -96,13 +96,13 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
     Ok(exit_of(&report.checks))
 }
 
-/// What is put in, and what must come back.
+/// Known inputs of the checks, and their expected results.
 struct PutIn {
     delay_ns: Known<u64>,
     /// The rate of the clock that checks sleeps.
     clock_rate: f64,
     cycles: RangeInclusive<u32>,
-    /// What the machine says of its cache.
+    /// Size of the L1 cache by the machine.
     l1_bytes: Option<u64>,
     slower: Known<f64>,
     competitor: Known<u8>,
@@ -178,7 +178,7 @@ fn outcome_of(checks: &[Line]) -> Outcome {
         .unwrap_or(Outcome::Passed)
 }
 
-/// What the process tells its caller: a check that went wrong comes before a value that is, as of any command.
+/// Exit code: a check that went wrong comes before a wrong value, as in any command.
 fn exit_of(checks: &[Line]) -> Exit {
     let of = |line: &Line| match line.outcome {
         Outcome::Failed => Exit::Found,
@@ -236,9 +236,9 @@ const MOST_LOOKS: usize = 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// What was put in came back within its bound.
+    /// Input came back within its bound.
     Passed,
-    /// It did not, and nothing that is known disturbed the check.
+    /// Input did not come back, and nothing known disturbed the check.
     Failed,
     /// The check itself went wrong.
     Error,
@@ -257,7 +257,7 @@ impl Outcome {
     }
 }
 
-/// What is put in, and what must come back: another value only where a test breaks a bound.
+/// Input and expected result: another value only where a test breaks a bound.
 pub struct Known<T> {
     pub put: T,
     pub expected: T,
@@ -271,7 +271,7 @@ impl<T: Copy> Known<T> {
 
 pub struct Attempt {
     pub back: Message,
-    /// Whether that lies within the bound, or why the look cannot tell.
+    /// True where that lies within the bound; or the reason why the attempt cannot tell.
     pub is_within: Result<bool, Message>,
 }
 
@@ -281,10 +281,10 @@ pub struct Line {
     pub id: String,
     pub outcome: Outcome,
     put_in: Text<String>,
-    /// What came back; none where nothing did.
+    /// Result; none where nothing came back.
     came_back: Option<Text<String>>,
     pub bound: Text<String>,
-    /// Why it is not possible, or what went wrong.
+    /// Reason why it is not possible, or what went wrong.
     pub reason: Option<Text<String>>,
     pub looks: usize,
     pub seconds: f64,
@@ -299,14 +299,14 @@ impl Line {
     }
 }
 
-/// What a check puts in, and in what bound that must come back.
+/// Input of a check, and the bound of its result.
 pub struct Check {
     pub id: &'static str,
     put_in: Message,
     pub bound: Message,
     /// After this time no further look begins.
     pub limit: Duration,
-    /// Whether what is put in uses the CPU as other programs do: each look says by itself whether others disturbed it.
+    /// True where the input uses the CPU as other programs do: each attempt says by itself whether others disturbed it.
     puts_others_in: bool,
 }
 
@@ -386,7 +386,7 @@ impl From<String> for Unseen {
 }
 
 impl From<&Reason> for Unseen {
-    /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
+    /// Converts the reason for a missing value: wrong data and dying processes are no property of a machine on which this can be measured.
     fn from(reason: &Reason) -> Unseen {
         use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
         let why = in_both(reason);

@@ -25,13 +25,13 @@ use super::*;
 const HZ: f64 = 3e9;
 const L1_BYTES: u64 = 48 << 10;
 
-/// What the probes are told is one for the process: a test at a time.
+/// Serializes the tests, as the probes' inputs are the process'.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a case costs on it, ns.
+/// Cost of a case on it, ns.
 fn cost_ns(case: &str, round: u32) -> f64 {
     // Rounds differ by a thousandth.
     let scatter = 1.0 + 0.001 * f64::from(round * 7 % 5);
@@ -62,7 +62,7 @@ fn samples(ns: f64, noise: RoundNoise) -> Vec<Event> {
     vec![samples, Event::Done { noise: RoundNoise { core_hz: Some(HZ), ..noise } }]
 }
 
-/// Where a job slept, for how long its clock says that it did.
+/// Records the sleep of a job by its clock.
 fn sleep_is_over(job: &Job, ns: f64) {
     if job.case() == "known.sleep" {
         SLEPT_NS.lock().unwrap().extend([ns as u64; 90]);
@@ -494,7 +494,7 @@ fn stopped(periods: u64) -> RoundRecord {
     }
 }
 
-/// What a run in surroundings is if it says what they are.
+/// Run in surroundings that match them.
 fn as_put_in(surroundings: Surroundings) -> Run {
     match surroundings {
         Surroundings::Link { mbit } => {

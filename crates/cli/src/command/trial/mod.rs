@@ -25,8 +25,7 @@ use crate::signals::StopRequest;
 use crate::world::SinceStart;
 use crate::{store, writable};
 
-/// What a trial does in a turn. Whatever it prepares is put back: at the turn's end by [`TakesTurns::put_back`], else by whoever holds
-/// it.
+/// Participant in a trial's turns. Its preparations are undone: at the turn's end by [`TakesTurns::put_back`], else by whoever holds it.
 pub trait TakesTurns {
     type Run;
 
@@ -43,24 +42,24 @@ pub trait TakesTurns {
         Ok(())
     }
 
-    /// Whether nothing is left to measure after these runs of each side; asked where the rounds have [looks](Rounds::Until).
+    /// Tells whether nothing is left to measure after these runs of each side; asked where the rounds have [looks](Rounds::Until).
     fn is_resolved(&mut self, _: &[Vec<Self::Run>]) -> bool {
         false
     }
 }
 
 pub struct Side {
-    /// What its files are called.
+    /// Name of its files.
     pub label: String,
-    /// What a person named beside that.
+    /// Place that a person named beside that.
     pub place: String,
 }
 
-/// How often each side is measured.
+/// Number of measurements of each side.
 #[derive(Debug, Clone, Copy)]
 pub enum Rounds {
     Fixed(u32),
-    /// Until everything is resolved at one of these numbers of rounds, or at the last; no round begins that would end later than this.
+    /// Rounds until everything is resolved at one of these numbers, or at the last; no round begins that would end later than this.
     Until {
         looks: &'static [usize],
         at_most: Duration,
@@ -69,32 +68,32 @@ pub enum Rounds {
 
 pub struct Turn {
     pub side: usize,
-    /// In which round; the first is 0.
+    /// Round; the first is 0.
     pub round: u32,
     pub rounds: u32,
     pub done: usize,
-    /// Of the run: that of the others in this round, so that all have their cases in the same order.
+    /// Seed of the run: that of the others in this round, so that all have their cases in the same order.
     pub seed: u32,
-    /// What the run's file is called.
+    /// Name of the run's file.
     pub stem: String,
 }
 
 pub struct Taken<R> {
-    /// Of each side, in the order of rounds.
+    /// Runs of each side, in the order of rounds.
     pub runs: Vec<Vec<R>>,
     /// The signal by which the person asked to stop before all was measured.
     pub stopped: Option<u8>,
 }
 
-/// Who takes turns, how often and in what time.
+/// Sides that take turns, the number of turns and their time.
 pub struct Trial<'a> {
     pub sides: Vec<Side>,
     pub rounds: Rounds,
-    /// Of the order, and of each round's runs.
+    /// Seed of the order, and of each round's runs.
     pub seed: Option<u64>,
-    /// How long a turn takes at most.
+    /// Longest turn.
     pub limit: Duration,
-    /// Where the runs are kept, each as soon as it has ended.
+    /// Directory in which the runs are kept, each as soon as it has ended.
     pub keep: Option<&'a Path>,
     /// The person's request.
     pub stop: &'a StopRequest,
@@ -157,7 +156,7 @@ fn take<T: TakesTurns>(party: &mut T, turn: &Turn, observer: &mut dyn Observer) 
 }
 
 impl Rounds {
-    /// How many rounds are planned when so many are over; none where no more is to begin.
+    /// Number of rounds that are planned after so many; none where no more is to begin.
     fn planned(self, over: u32, wall: &dyn Wall, is_resolved: impl FnOnce() -> bool) -> Option<u32> {
         let (looks, at_most) = match self {
             Rounds::Fixed(count) => return (over < count).then_some(count),
@@ -181,7 +180,7 @@ struct Progress<'a> {
     shown: String,
     done: usize,
     all: usize,
-    /// What the turns after it take.
+    /// Time of the turns after it.
     later: Duration,
 }
 
@@ -239,7 +238,7 @@ impl Keeper for RunNamer<'_> {
     }
 }
 
-/// What the file of a side's run is called; the first turn is 0.
+/// File name of a side's run; the first turn is 0.
 pub fn stem(side: &str, turn: u32) -> String {
     format!("{side}-{:02}", turn + 1)
 }

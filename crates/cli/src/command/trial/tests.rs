@@ -30,7 +30,7 @@ impl Observer for Shown {
     }
 }
 
-/// What a turn does other than usually.
+/// Trouble in a turn.
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
     IsAsked,

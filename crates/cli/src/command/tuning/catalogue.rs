@@ -13,7 +13,7 @@ pub struct Tuning {
     pub texts: TuningTexts,
     /// The rules of findings whose cure it is.
     pub findings: &'static [&'static str],
-    /// What it concerns, the first before all.
+    /// Concerned cases, the most important first.
     pub cases: &'static [Concerned],
     pub turn: Mechanism,
 }
@@ -25,7 +25,7 @@ pub struct TuningTexts {
     pub makes: [Text; 2],
     /// Names of the two sides: without it, and with it.
     pub sides: [Text; 2],
-    /// How it is made permanent.
+    /// Instructions to make it permanent.
     pub permanent: Text,
 }
 
@@ -34,23 +34,23 @@ pub struct TuningTexts {
 pub struct Concerned {
     /// The filter that selects it; `NEAR` stands for the nearest placement on two CPUs that the machine has.
     pub filter: &'static str,
-    /// What it measures, within a sentence.
+    /// Name of the cases, within a sentence.
     pub name: Text,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// For the processes that measure: prctl(PR_SET_THP_DISABLE).
+    /// Setting of the measuring processes: prctl(PR_SET_THP_DISABLE).
     HugePages,
-    /// By an axis of the probe: the first of these that it has, with its values without and with.
+    /// Axis of the probe: the first of these that it has, with its values without and with.
     Axis(&'static [[&'static str; 3]]),
-    /// By a process of hostmark's beside.
+    /// Process of hostmark beside the measuring one.
     Neighbour(Neighbour),
-    /// For the whole machine, until it is put back.
+    /// Setting of the whole machine, until it is put back.
     Machine(MachineSetting),
 }
 
-/// What a process beside does.
+/// Work of a process beside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Neighbour {
     /// Keeps all CPUs from idling, and yields to all others.

@@ -130,7 +130,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// What it does here, the verdicts, and how to make it permanent.
+/// Shows the effect here, the verdicts, and how to make it permanent.
 fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -> Result<()> {
     let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
     let [base, new] = pools[..] else { refuse!("a trial has two sides; try again") };
@@ -178,10 +178,10 @@ fn texts() -> impl Iterator<Item = hostmark_model::Text> {
     })
 }
 
-/// What a trial needs to know of this machine.
+/// Facts about this machine that a trial needs.
 #[derive(Debug, Clone)]
 pub struct Sides {
-    /// What holds without, and with.
+    /// Conditions without, and with.
     pub during: [During; 2],
     /// The CPUs that both keep to; none for all.
     pub cpus: Option<String>,
@@ -237,7 +237,7 @@ fn two_cpus() -> Text<String> {
     term!("it takes two CPUs, and one can be used here; allow hostmark more (taskset, cpuset)").to_owned_text()
 }
 
-/// What a case notes of the pages that it got. Where the trial is of pages they differ, and are no reason to compare nothing.
+/// Note of a case on the pages that it got. Where the trial is of pages they differ, and do not prevent a comparison.
 const PAGES: &str = "pages";
 
 /// The filters of the setting's own cases, as this host has them, and what each measures.
@@ -247,7 +247,7 @@ pub fn own(tuning: &Tuning, host: &HostFacts) -> Vec<(String, Text)> {
     possible.map(|case| (case.filter.replace(NEAR, near.unwrap_or_default()), case.name)).collect()
 }
 
-/// What either side measures of these filters.
+/// Filters of either side.
 fn of_sides(tuning: &Tuning, filters: &[String]) -> Result<[Vec<String>; 2]> {
     let Mechanism::Axis(axes) = tuning.turn else { return Ok([filters.to_vec(), filters.to_vec()]) };
     let (mut without, mut with) = (Vec::new(), Vec::new());

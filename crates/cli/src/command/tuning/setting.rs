@@ -26,11 +26,11 @@ use crate::language::{refuse, said};
 pub enum MachineSetting {
     /// Huge pages for memory that did not ask for them.
     TransparentHugePages,
-    /// What chooses frequencies.
+    /// Governor of CPU frequencies.
     Governor,
-    /// Which idle states there are.
+    /// Available idle states.
     IdleStates,
-    /// What chooses idle states.
+    /// Governor of idle states.
     IdleGovernor,
     /// Frequencies above the nominal one.
     Turbo,
@@ -44,7 +44,7 @@ pub enum MachineSetting {
 pub type Turnable = (Setting, [String; 2]);
 
 impl MachineSetting {
-    /// What it comes to on this machine, or why it cannot be tried.
+    /// Files of the setting on this machine, or the reason why it cannot be tried.
     pub fn here(self, root: &Path) -> Result<Vec<Turnable>, Text<String>> {
         let settings = self.settings(root);
         if settings.is_empty() {
@@ -62,7 +62,7 @@ impl MachineSetting {
             .collect()
     }
 
-    /// Its files here, and whether they say the opposite.
+    /// Files of the setting here, and whether they say the opposite.
     fn settings(self, root: &Path) -> Vec<(Setting, bool)> {
         let there = |setting: Setting| root.join(setting.path().trim_start_matches('/')).exists();
         let all: Vec<(Setting, bool)> = match self {
@@ -82,7 +82,7 @@ impl MachineSetting {
         if self == MachineSetting::Turbo { found.take(1).collect() } else { found.collect() }
     }
 
-    /// What it may be on either side: the first that the kernel offers.
+    /// Values for either side: the first that the kernel offers.
     fn words(self, setting: Setting, root: &Path) -> Result<[String; 2], Text<String>> {
         let sides: [&[&str]; 2] = match self {
             MachineSetting::TransparentHugePages => [&["never"], &["always"]],
@@ -103,7 +103,7 @@ impl MachineSetting {
         }
     }
 
-    /// That this machine does not have it.
+    /// Reason that this machine does not have it.
     fn absent(self) -> Text<String> {
         let what = match self {
             MachineSetting::Governor => term!("cpufreq (in a guest the host decides)"),
@@ -130,7 +130,7 @@ fn cpus(root: &Path) -> impl Iterator<Item = usize> {
     ids.into_iter()
 }
 
-/// Why a file cannot be written or read.
+/// Reason why a file cannot be written or read.
 fn lack(setting: Setting, error: &io::Error) -> Text<String> {
     let path = setting.path();
     match error.kind() {
@@ -145,7 +145,7 @@ fn lack(setting: Setting, error: &io::Error) -> Text<String> {
 /// The root of the kernel's files.
 const ROOT: &str = "/";
 
-/// What holds while a side measures.
+/// Conditions while a side measures.
 #[derive(Debug, Clone)]
 pub enum During {
     Usual,
@@ -158,9 +158,9 @@ pub enum During {
 }
 
 pub struct TuningSide {
-    /// What it measures; none where that is a command.
+    /// Filters to measure; none for a command.
     pub filters: Vec<String>,
-    /// What its runs say of the trial.
+    /// Note of its runs on the trial.
     pub tried: String,
     pub during: During,
 }
@@ -173,7 +173,7 @@ pub struct TuningSides<'a> {
     cpus: Option<String>,
     janitor: Janitor,
     changes: Vec<SettingChange>,
-    /// Those that were as they have to be.
+    /// Settings that had the right value before.
     unchanged: Vec<(Setting, String)>,
     locks: Vec<Lock>,
     are_huge_pages_forbidden: bool,

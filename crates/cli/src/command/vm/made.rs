@@ -124,13 +124,13 @@ fn spec(arguments: &GuestArguments) -> Result<GuestSpec, GuestError> {
     })
 }
 
-/// Beside the files of native runs, so that one device is behind both.
+/// Describes a disk beside the files of native runs, so that one device is behind both.
 fn disk_spec(Disk { size, is_qcow2, cache, iothread }: Disk) -> DiskSpec {
     let format = if is_qcow2 { DiskFormat::Qcow2 } else { DiskFormat::Raw };
     DiskSpec { directory: scratch(&Inputs::default()), size, format, cache, iothread }
 }
 
-/// Why there is no guest, as this command's error: what was asked for is bad input, what breaks off is a lost resource.
+/// Error of this command without a guest: an impossible request is bad input, a broken one a lost resource.
 fn failed(error: &GuestError, stop: &StopRequest) -> anyhow::Error {
     let exit = match error {
         GuestError::Stopped => Exit::Signal(stop.signal().unwrap_or(2)),
@@ -154,23 +154,23 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of a machine that measures.
+    /// Size of a machine that measures.
     pub fn of(host: &HostFacts) -> Size {
         Size { cpus: host.usable_cpus().len(), pinned: Vec::new(), memory: memory_of(host) }
     }
 }
 
-/// What a run may use of a machine's memory.
+/// Memory that a run may use, bytes.
 fn memory_of(host: &HostFacts) -> u64 {
     host.limits.memory_limit_bytes.map_or(host.memory.total_bytes, |limit| limit.min(host.memory.total_bytes))
 }
 
-/// What native runs are held to.
+/// Limits of native runs.
 pub struct ResourceCap {
     /// The CPUs, as a list; none where this machine has no more than the guest.
     pub cpus: Option<String>,
     group: Option<ControlGroup>,
-    /// What could not be held, each in a sentence.
+    /// Limits that could not be set, each in a sentence.
     pub lacks: Vec<String>,
 }
 
@@ -211,7 +211,7 @@ impl ResourceCap {
         self.cpus = (cpus != usable).then(|| cpu_list(&cpus));
     }
 
-    /// Whether free runs would be others than those that are held.
+    /// Tells whether free runs would differ from limited ones.
     pub fn holds(&self) -> bool {
         self.cpus.is_some() || self.group.is_some()
     }
@@ -243,12 +243,12 @@ pub struct Watch {
     /// The monitor's process.
     process: u32,
     described: Guest,
-    /// Of the turns of others: the monitor's CPU time, and the time.
+    /// Monitor's CPU time in the turns of others, ns, and the length of these.
     idle: (u64, Duration),
     begun: Option<Begun>,
 }
 
-/// How it was when a turn began.
+/// Counters at the start of a turn.
 struct Begun {
     cpu_ns: Option<u64>,
     exits: BTreeMap<String, u64>,
@@ -256,7 +256,7 @@ struct Begun {
 }
 
 impl Watch {
-    /// Of the guest that this process runs, which is described so.
+    /// Watches the guest that this process runs, with this description.
     pub fn of(root: Root, process: u32, described: Guest) -> Watch {
         let host = guest_settings(&root);
         let described = Guest { host: described.host.into_iter().chain(host).collect(), ..described };
@@ -268,7 +268,7 @@ impl Watch {
         self.begun = Some(Begun { cpu_ns, exits, clock: SinceStart::now() });
     }
 
-    /// It has ended, and was another side's: the guest had nothing to do.
+    /// Ends another side's turn: the guest had nothing to do.
     pub fn was_idle(&mut self) {
         let Some(Begun { cpu_ns: Some(before), clock, .. }) = self.begun.take() else { return };
         if let Some(after) = cpu_time_ns(&self.root, self.process) {
@@ -277,7 +277,7 @@ impl Watch {
         }
     }
 
-    /// It has ended, and was the guest's: what its run was measured in.
+    /// Ends the guest's turn, and describes the environment of its run.
     pub fn was_measured(&mut self) -> Guest {
         let before = self.begun.take().map(|begun| begun.exits).unwrap_or_default();
         let since = |name: &str, count: u64| count.saturating_sub(before.get(name).copied().unwrap_or(0));

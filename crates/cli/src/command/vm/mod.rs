@@ -167,7 +167,7 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
     Ok(runs.iter().map(|run| exit_of(run, None)).fold(Exit::Fine, Exit::or).or(stopped))
 }
 
-/// What is said before it begins: how long it takes at most.
+/// Announcement before it begins: the longest time that it takes.
 fn announced(arguments: &VmRunArguments, sides: usize, lang: Lang) -> String {
     let (runs, limit) = (arguments.runs(), turn_limit(arguments));
     let all = limit * runs * u32::try_from(sides).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What is typed behind `hostmark vm run`.
+//! Options of `hostmark vm run`.
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -93,22 +93,22 @@ pub struct VmRunArguments {
     pub verbose: bool,
 }
 
-/// How often a side measures unless it is said; where its guest is emulated.
+/// Default number of measurements of a side; where its guest is emulated.
 const RUNS: u32 = 5;
 const EMULATED_RUNS: u32 = 2;
 
 impl VmRunArguments {
-    /// How often each side measures.
+    /// Number of measurements of each side.
     pub fn runs(&self) -> u32 {
         self.runs.unwrap_or(if self.is_emulated() { EMULATED_RUNS } else { RUNS })
     }
 
-    /// Where the other ends of the network are.
+    /// Places of the other ends of the network.
     pub fn peers(&self) -> Result<Vec<Target>> {
         self.peer.iter().map(|typed| Target::named(typed, "--peer", None)).collect()
     }
 
-    /// Whether the guest is one that QEMU emulates.
+    /// Tells whether the guest is one that QEMU emulates.
     pub fn is_emulated(&self) -> bool {
         self.on.is_none() && self.guest.accel == AccelName::Tcg
     }

@@ -21,9 +21,9 @@ use crate::language::said;
 use crate::signals::StopRequest;
 use crate::{store, words};
 
-/// What is measured unless filters say it.
+/// Default filters.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
-/// And this where a kernel has the module: what runs inside it, and the same in user space, bound alike.
+/// Cases added where a kernel has the module: inside it, and the same in user space, bound alike.
 const IN_KERNEL: [&str; 11] = [
     "cpu.kernel_sieve",
     "cpu.sieve@threads=1,copies=1,bind=none",
@@ -41,13 +41,13 @@ const IN_KERNEL: [&str; 11] = [
 const LEAST_TURN: Duration = Duration::from_secs(10);
 /// STREAM's three arrays take a part of this size of the smallest side's memory at most, half of what a run may fill.
 const STREAM_SHARE: u64 = 64;
-/// And of this size where the guest is emulated, which fills memory slowly.
+/// Share where the guest is emulated, which fills memory slowly.
 const EMULATED_STREAM_SHARE: u64 = 256;
 /// The probe whose arrays follow from a machine's caches, which a guest's processor need not tell as they are.
 const STREAM: &str = "memory.stream";
 
 pub struct VmSide {
-    /// What its runs are called.
+    /// Name of its runs.
     pub name: String,
     pub place: Target,
     pub inputs: Inputs,
@@ -58,7 +58,7 @@ impl VmSide {
         VmSide { name: name.to_owned(), place, inputs }
     }
 
-    /// Whether a side of this name is this machine, to which nothing that was typed leads.
+    /// Tells whether a side of this name is this machine, not a place that was typed.
     pub fn is_ours(name: &str) -> bool {
         name == NATIVE || name == FREE
     }
@@ -94,7 +94,7 @@ pub fn check(arguments: &VmRunArguments, peers: &[Target], stop: &StopRequest) -
     Ok(())
 }
 
-/// Where native runs have their files: in memory where the files of a guest that is made are there too.
+/// Directory of native runs' files: in memory if a guest made here has them there too.
 fn scratch(arguments: &VmRunArguments) -> Option<PathBytes> {
     let is_in_memory = arguments.on.is_none() && arguments.guest.disk.is_none() && arguments.guest.image.is_none();
     (is_in_memory && Path::new(MEMORY_FILES).is_dir()).then(|| PathBytes(MEMORY_FILES.into()))
@@ -114,7 +114,7 @@ fn also(name: &str, typed: &str, held: &ResourceCap, host: &HostFacts, stop: &St
     Ok(VmSide::new(name, Target::of(words, typed.trim().to_owned(), None), inputs))
 }
 
-/// What every side is asked for, but for its inputs and its seed.
+/// Request for every side, without its inputs and its seed.
 pub fn request(
     arguments: &VmRunArguments,
     peers: &[Target],
@@ -157,7 +157,7 @@ pub fn planned(request: &RunRequest, host: &HostFacts) -> Result<Plan> {
     Ok(ready::planned(request, host.clone(), uuid::Uuid::now_v7())?.0)
 }
 
-/// Whether a person has said how long STREAM's arrays are.
+/// Tells whether a person has set the length of STREAM's arrays.
 fn is_set(set: &[String]) -> bool {
     set.iter().any(|typed| typed.rsplit(':').next().is_some_and(|axis| axis.starts_with("elements=")))
 }
@@ -168,7 +168,7 @@ fn elements(size: &Size, host: &HostFacts, share: u64) -> u64 {
     hostmark_probes::stream_elements(host).min((size.memory / share).max(1))
 }
 
-/// How long a turn may take: the profile's time is a side's, which its runs share.
+/// Longest turn: the profile's time is a side's, which its runs share.
 pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
     let whole = profile_limits(arguments.profile.into()).limit;
     (whole / arguments.runs()).max(LEAST_TURN)
@@ -177,14 +177,14 @@ pub fn turn_limit(arguments: &VmRunArguments) -> Duration {
 /// The sides and what they have in common.
 pub struct VmTurns<'a> {
     pub sides: Vec<VmSide>,
-    /// What each is asked for, but for its own inputs and the seed.
+    /// Request for each side, without its own inputs and the seed.
     pub request: RunRequest,
-    /// Where the other ends of the network are, which all sides measure to.
+    /// Places of the other ends of the network, which all sides measure to.
     pub peers: Vec<Target>,
     pub directory: PathBuf,
     /// The person's request.
     pub stop: &'a StopRequest,
-    /// What tells of the guest, where it was made here.
+    /// Watch on the guest, where it was made here.
     pub watch: Option<Watch>,
 }
 

@@ -81,12 +81,12 @@ fn typed_percent(typed: &str) -> Result<f64, String> {
     number.ok_or_else(|| said!("give percent above 0 and up to 100, e.g. 2"))
 }
 
-/// What is measured, how often and until when.
+/// Cases, interval and duration of a watch.
 struct Watch {
     filters: Vec<String>,
     series: String,
     every_s: f64,
-    /// How long from now; none for a single turn.
+    /// Duration from now; none for a single turn.
     for_s: Option<f64>,
     load: Load,
 }
@@ -161,7 +161,7 @@ fn resumed(arguments: &WatchArguments, name: &str, load: Load) -> Result<(Watch,
     Ok((Watch { filters, series: name.to_owned(), every_s, for_s: Some(for_s), load }, files))
 }
 
-/// What is going to be done, and what it costs.
+/// Announcement of the watch, and its cost.
 fn beginning(watch: &Watch, until: Option<&str>) -> String {
     let Watch { series, every_s, load, .. } = watch;
     let Some(until) = until else { return String::new() };
@@ -206,7 +206,7 @@ fn whole(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-/// What a turn takes at most, most of which one CPU is busy: a turn is a glance.
+/// Longest turn, seconds, most of which one CPU is busy: a turn is a glance.
 const TURN_S: f64 = profile_limits(Profile::Glance).limit.as_secs() as f64;
 /// The share of one CPU that is taken unless somebody asks otherwise.
 const USUAL_SHARE: f64 = 0.02;
@@ -238,12 +238,12 @@ impl Load {
         ))
     }
 
-    /// What turns of this distance use at most, as text.
+    /// Largest CPU share of turns at this distance, as text.
     pub fn of(self, every_s: f64) -> String {
         percent(TURN_S / every_s)
     }
 
-    /// When the average is kept again after so much CPU time.
+    /// Time after which the average load is met again after so much CPU time.
     fn kept_after(self, used: Duration) -> Duration {
         Duration::from_secs_f64(used.as_secs_f64() / self.0)
     }

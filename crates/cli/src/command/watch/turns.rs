@@ -198,7 +198,7 @@ impl Turns<'_> {
         exit
     }
 
-    /// What is told of a turn: how many values, and what is slower than before.
+    /// Line about a turn: the number of values, and the ones slower than before.
     fn line(&self, run: &Run, before: &[Turn], number: usize) -> String {
         let turn = Turn::of(run);
         let values = turn.as_ref().map_or(0, |turn| turn.values.len());

@@ -1,4 +1,4 @@
-//! What a probe's axes suggest: a line along its longest axis of numbers, else rows under each other.
+//! Default chart by a probe's axes: a line along its longest axis of numbers, else rows under each other.
 
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
@@ -101,7 +101,7 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })
 }
 
-/// What an axis of a probe's values is called: with its unit, where the names of the ticks have none.
+/// Title of the axis of a probe's values: with its unit, where the names of the ticks have none.
 pub(super) fn axis_title(probe: &Probe) -> Message {
     let name = probe.title();
     match probe.unit() {

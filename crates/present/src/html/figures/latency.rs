@@ -40,7 +40,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     is_more.then(|| figure(runs, every, None)).flatten().map(|figure| Figure { title, ..figure }).into_iter().collect()
 }
 
-/// Where the levels of the memory hierarchy end, of one run or of several alike, and what lies behind the last.
+/// Borders of the memory hierarchy's levels, of one run or of several alike, and the name of the part behind the last.
 pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Message>) {
     match runs.all {
         [run] => borders(run),
@@ -48,7 +48,7 @@ pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Message>) {
     }
 }
 
-/// What the nearest reference of a run alone has of a probe over size; none under three points.
+/// Values of the nearest reference of a run alone for a probe over size; none under three points.
 pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series> {
     let reference = runs.reference?.reference;
     let point = |value: &ReferenceValue| {
@@ -83,7 +83,7 @@ fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Fi
     Some(Figure { title: term!("Memory latency by size").into(), note, chart, probes })
 }
 
-/// Where levels end by what every host reports; none where one reports another size than the others.
+/// Ends of levels that every host reports; none where one reports another size than the others.
 fn reported_alike(runs: &[Run]) -> Vec<Border> {
     let alike = |level: &Level| -> Option<Border> {
         let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
@@ -101,7 +101,7 @@ fn reading(level: impl Into<Message>, ends: impl IntoIterator<Item = (Text, Mess
     Message::joined([level.into(), Message::joined(ends, COMMA)], ": ")
 }
 
-/// Where levels end, ascending, and what lies behind the last one.
+/// Ends of levels, ascending, and the name of the part behind the last one.
 fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
     let bytes = |size: f64| amount(size, Unit::Bytes);
     let mut all = Vec::new();

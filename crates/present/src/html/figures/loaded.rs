@@ -1,4 +1,4 @@
-//! What a load takes over the traffic that the other CPUs make beside it.
+//! Latency of a load over the traffic of the other CPUs.
 
 use hostmark_analysis::format::amount;
 use hostmark_model::{Message, Unit};

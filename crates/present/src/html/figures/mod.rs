@@ -24,7 +24,7 @@ pub(super) use samples::{MOST_SAMPLES, of_samples};
 /// A picture with its title.
 pub(super) struct Figure {
     pub(super) title: Message,
-    /// What else a reader must know of it.
+    /// Note for readers.
     pub(super) note: Option<Message>,
     pub(super) chart: Chart,
     /// The probes whose values it shows.
@@ -37,7 +37,7 @@ pub struct FigureKind {
     pub id: &'static str,
     /// The probes that it reads; the command line's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
-    /// Its figures; none where the runs have not enough of these probes.
+    /// Figures; none where the runs have not enough of these probes.
     pub(super) draw: fn(&Runs) -> Vec<Figure>,
 }
 
@@ -46,7 +46,7 @@ pub static FIGURES: &[&FigureKind] =
     &[&latency::KIND, &bandwidth::KIND, &pairs::CORES, &pairs::NODES, &roofline::KIND, &loaded::KIND, &switch::KIND];
 
 pub(super) struct Figures {
-    /// What stands beside the constants.
+    /// Figures beside the constants.
     pub(super) leading: Vec<Figure>,
     pub(super) all: Vec<Figure>,
     /// The probes that they show.

@@ -50,7 +50,7 @@ pub(super) fn of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
     Some(Figure { title: term!("Percentiles").into(), note, chart: chart(series)?, probes: Vec::new() })
 }
 
-/// What lines and marks mean, where they differ.
+/// Meaning of lines and marks, where they differ.
 fn note(series: &[Series]) -> Option<Message> {
     series.iter().any(|series| !series.course.is_empty()).then(|| {
         Message::from(term!(

@@ -39,7 +39,7 @@ pub(crate) struct Grid {
     needed: Option<usize>,
 }
 
-/// What the width leaves to a grid's columns.
+/// Layout of a grid's columns within the width.
 struct GridLayout {
     label: usize,
     gap: usize,
@@ -208,12 +208,12 @@ impl Grid {
     }
 }
 
-/// So many rows that say the same refer to it …
+/// Number of rows with the same remark from which on they refer to it …
 const REPEATED: usize = 3;
 /// … where it is wider than this.
 const LONG_NOTE: usize = 36;
 
-/// What became of a case, and why: `skipped`, `needs root`. A remark has the second alone.
+/// Splits the fate of a case and its reason: `skipped`, `needs root`. A remark has the reason alone.
 fn what_became(text: &str) -> (&str, &str) {
     let is_word = |word: &str| !word.is_empty() && word.split(' ').count() == 1;
     text.split_once(": ").or_else(|| text.split_once('：')).filter(|(word, _)| is_word(word)).unwrap_or(("", text))

@@ -269,7 +269,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Its text, and what stands behind that: full-width brackets have their own room.
+    /// Text and small print of a cell: full-width brackets have their own room.
     fn cell(&self, cell: &Cell) -> Piece {
         let mut text = cell.text.get(self.lang).to_owned();
         for line in cell.lines.iter().map(|line| line.get(self.lang)) {
@@ -279,7 +279,7 @@ impl Printer<'_> {
         Piece::new(text, cell.style)
     }
 
-    /// What is remarkable about a row; with everything asked for, what to type for it as well.
+    /// Remarks on a row; with everything asked for, the argument to type for it as well.
     fn notes(&self, row: &Row) -> Vec<Piece> {
         let shown = row.remarks.iter().filter(|remark| self.verbose || !remark.is_detail);
         let note = |remark: &Remark| {

@@ -14,7 +14,7 @@ use hostmark_analysis::typography::typeset_columns;
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
-    /// What is written, escaped.
+    /// Escaped text.
     pub(crate) text: String,
     pub(crate) style: Style,
 }
@@ -172,7 +172,6 @@ impl Page {
         self.out.push_str(lines);
     }
 
-    /// How many lines there are.
     pub(crate) fn lines(&self) -> usize {
         self.out.lines().count()
     }

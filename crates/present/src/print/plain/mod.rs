@@ -12,7 +12,7 @@ use crate::document::{Block, Document, Drawing, Judged, Row, Table};
 use crate::wrap;
 use hostmark_analysis::typography::{typeset, typeset_columns};
 
-/// What stands between two columns, and before the first.
+/// Gap between two columns, and before the first.
 const GAP: &str = "  ";
 
 fn heading(title: &str, options: &RenderOptions) -> String {

@@ -19,28 +19,28 @@ use crate::words;
 const MOST_LINES: usize = 22;
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
-/// From this width on, the constants stand in rows.
+/// Least width at which the constants stand in rows.
 const WIDE: usize = 72;
 
-/// How much of each part stands in the answer.
+/// Size of each part of the answer.
 #[derive(Debug, Clone, Copy)]
 struct AnswerShape {
-    /// So many reasons for the grade, at most.
+    /// Largest number of reasons for the grade.
     reasons: usize,
     form: Form,
     findings: FindingText,
 }
 
-/// How the constants stand there.
+/// Form of the constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// In rows, with two in one where lines are so scarce.
+    /// Rows, with two constants in one where lines are so scarce.
     Rows(Scarcity),
     /// One behind the other, with what they come to beside a reference or without.
     Flow { beside: bool },
 }
 
-/// From all of it to the least. Findings before rows of their own, what to do before the lesser reasons: of these the whole report tells.
+/// Shapes from the whole answer to the least. Findings before rows of their own, remedies before lesser reasons, which the full report has.
 const WAYS: &[AnswerShape] = &[
     AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: FindingText::Cure },
     AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: FindingText::Cure },
@@ -107,7 +107,7 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     written(&LEAST, false, &[]).1.into_text()
 }
 
-/// Whether a run has an answer: one of few cases has its table alone.
+/// Tells whether a run has an answer: one of few cases has its table alone.
 pub fn is_answered(run: &Run) -> bool {
     are_enough(&constants::of_run(run))
 }
@@ -157,7 +157,7 @@ fn flow(
     below(view, lines, beside, page);
 }
 
-/// What is absent from the constants, and beside what the others stand.
+/// Lines below the constants: the missing ones, and the reference of the others.
 fn below(
     view: &View,
     lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
@@ -181,7 +181,7 @@ fn below(
     page.paragraph("", &text, Style::Dim);
 }
 
-/// Where a narrow page goes on with the constants of a kind.
+/// Indentation at which a narrow page continues the constants of a kind.
 const HANG: usize = 4;
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
@@ -190,7 +190,7 @@ fn fact(view: &View, constant: &ConstantValue) -> String {
     followed(shown, constant.how_sure(view.run)).get(view.lang)
 }
 
-/// What stands below the short text of each finding in the answer.
+/// Lines below the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FindingText {
     Cure,
@@ -198,7 +198,7 @@ enum FindingText {
     ToDo(usize),
 }
 
-/// What costs most, and what to do about it.
+/// Greatest costs, and their remedies.
 fn some_findings(findings: &[Finding], part: FindingText, page: &mut Page) {
     if findings.is_empty() {
         return;

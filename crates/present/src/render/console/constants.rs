@@ -15,7 +15,7 @@ use super::view::View;
 /// Columns between two columns.
 const BETWEEN: usize = 2;
 const HERE: Text = term!("here");
-/// Between what stands in one row.
+/// Separator of the parts of a row.
 const AND: &str = " · ";
 
 /// A row: one constant, or two that belong together.
@@ -39,7 +39,7 @@ impl ConstantRow {
     }
 }
 
-/// How a verdict stands out.
+/// Style of a verdict.
 pub(super) fn style(tone: Tone) -> Style {
     match tone {
         Tone::Good => Style::Good,
@@ -49,7 +49,7 @@ pub(super) fn style(tone: Tone) -> Style {
     }
 }
 
-/// What a constant comes to, in words.
+/// Verdict on a constant, in words.
 pub(super) fn verdict(constant: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
     if let Some(verdict) = beside.and_then(|beside| beside.verdict(constant)) {
         return Some(Piece::new(verdict.words.get(view.lang), style(verdict.tone)));
@@ -57,16 +57,16 @@ pub(super) fn verdict(constant: &ConstantValue, beside: Option<&NearestReference
     constant.estimate.is_unsteady().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
 }
 
-/// What stands beside a value in a row.
+/// Additions to a value in a row.
 #[derive(Debug, Clone, Copy)]
 struct Extras {
     /// The cycles of what the core does by itself.
     cycles: bool,
-    /// What the other estimator says.
+    /// Value of the other estimator.
     other: bool,
 }
 
-/// From all to none: where there is no room for them, they are left to the table.
+/// Additions from all to none: where there is no room for them, they are left to the table.
 const EXTRAS: [Extras; 3] = [
     Extras { cycles: true, other: true },
     Extras { cycles: false, other: true },
@@ -200,7 +200,7 @@ pub(super) fn write(
     all_fit
 }
 
-/// What the columns are called.
+/// Headings of the columns.
 fn head(here_at: usize, at: usize, beside: Option<&NearestReference>, page: &mut Page) {
     let here = page.say(HERE);
     let mut pieces = vec![gap(here_at), Piece::new(here, Style::Dim)];

@@ -60,7 +60,7 @@ fn warn(warnings: &[Message], style: Style, page: &mut Page) {
     warnings.iter().for_each(|warning| page.paragraph("! ", &warning.get(lang), style));
 }
 
-/// What a person wrote of the run.
+/// Note of a person on the run.
 fn noted(view: &View, page: &mut Page) {
     if let Some(note) = &view.run.note {
         page.paragraph(view.say(term!("note: ")), &visible(note), Style::Plain);
@@ -90,7 +90,7 @@ fn virtual_machine(guest: &Guest, view: &View) -> Vec<Piece> {
     guest::facts(guest, view.verbose).into_iter().map(fact).collect()
 }
 
-/// Where a run comes from that another tool measured.
+/// Origin of a run that another tool measured.
 fn origin(view: &View, imported: &Imported) -> Vec<Piece> {
     let (file, values) = (&imported.file, view.run.cases.len());
     let mut facts = vec![view.tell(&say!("{values:value} imported from {file}, without intervals"))];

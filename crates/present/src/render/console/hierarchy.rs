@@ -230,7 +230,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_re
     all
 }
 
-/// By how much the best round is better; 0 when that cannot be said.
+/// Fraction by which the best round is better; 0 when that cannot be said.
 fn best_gap(estimate: &Estimate) -> f64 {
     let gap = 1.0 - estimate.best_round / estimate.typical;
     if gap.is_finite() && estimate.best_round > 0.0 { gap } else { 0.0 }
@@ -262,13 +262,13 @@ fn bandwidth_cell(view: &View, page: &mut Page, case: Option<&CaseRecord>) -> Pi
     }
 }
 
-/// What the other estimator says of a bandwidth: `read quiet 15.5 GB/s`.
+/// Value of the other estimator for a bandwidth: `read quiet 15.5 GB/s`.
 fn other_bandwidth(view: &View, case: &CaseRecord, column: usize) -> Option<Piece> {
     let other = other_value(&case.measured()?.estimate, Unit::BytesPerSecond)?.get(view.lang);
     Some(Piece::new(format!("{} {other}", view.say(BANDWIDTHS[column].1)), Style::Dim))
 }
 
-/// What the host says of its caches, in one line.
+/// Caches as reported by the host, in one line.
 fn reported_caches(view: &View, page: &mut Page) {
     let mut facts = Vec::new();
     let mut line_bytes = None;

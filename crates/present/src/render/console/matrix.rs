@@ -25,7 +25,7 @@ struct MatrixColumn {
 }
 
 impl MatrixColumn {
-    /// What it takes, by its widest cell; a cell that stands at its point may take more than its text.
+    /// Width, by the widest cell; a cell aligned at its point may take more than its text.
     fn width(&self, is_first: bool) -> usize {
         let point = |text: &str| {
             let number = text.split(' ').next().unwrap_or(text);
@@ -81,7 +81,7 @@ impl Sweep<'_> {
         self.write_remarks(view, page);
     }
 
-    /// What the names of levels and points take.
+    /// Width of the names of levels and points.
     fn label_columns(&self) -> usize {
         let groups = self.points.iter().filter_map(|point| point.group).map(UnicodeWidthStr::width).max();
         let points = self.points.iter().map(|point| point.label.as_str()).chain([self.title.as_str()]);

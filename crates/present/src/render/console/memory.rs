@@ -97,7 +97,7 @@ fn block<'a>(
     shown.extend(members.iter().map(|case| case.id.as_str()));
 }
 
-/// Whether a line is faster at this size than at its largest by more than levels differ: a cache still holds part of what the curve
+/// Tells whether a line is faster at this size than at its largest by more than levels differ: a cache still holds part of what the curve
 /// of random loads has in memory.
 fn is_faster_than_memory(line: &[&CaseRecord], size: &str, unit: Unit) -> bool {
     let at = |case: &&&CaseRecord| case.params.get("size")?.parse::<u64>().ok();

@@ -92,7 +92,7 @@ fn list(findings: &[Finding], number: usize, page: &mut Page) {
     }
 }
 
-/// What the marks on this page mean.
+/// Meaning of the marks on this page.
 fn legend(view: &View, page: &mut Page) {
     let target = percent(view.target);
     let target = target.replace(".0", "");

@@ -1,4 +1,4 @@
-//! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
+//! Text behind a value: further quantities, flags, disturbed samples; and the text in place of one.
 
 use hostmark_analysis::Spoken;
 use hostmark_analysis::format::{
@@ -195,7 +195,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
     groups.into_iter().map(row).collect()
 }
 
-/// Which cases of a probe: its title for the default, the point when it is one, else how many.
+/// Description of a probe's cases: its title for the default, the point when it is one, else their number.
 fn which(view: &View, probe: &str, cases: &[&CaseRecord]) -> String {
     let labels = view.labels(probe);
     if let [case] = cases {

@@ -1,4 +1,4 @@
-//! Where a run's time went: for who asks for everything.
+//! Use of a run's time: for readers who ask for everything.
 
 use hostmark_analysis::format::percent;
 use hostmark_analysis::spoken;

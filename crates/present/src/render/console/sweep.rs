@@ -23,10 +23,10 @@ use crate::words;
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;
 
-/// What stands under a point of which a row says nothing.
+/// Mark under a point without a value.
 const NOTHING: &str = "–";
 
-/// Up to so many series have a row of intervals each.
+/// Largest number of series that have a row of intervals each.
 const SERIES_WITH_INTERVALS: usize = 4;
 
 /// A point of the swept axis.
@@ -42,13 +42,13 @@ pub(super) struct SweepPoint {
 pub(super) struct Series<'a> {
     pub(super) label: String,
     pub(super) cells: Vec<Option<&'a CaseRecord>>,
-    /// What stands beside the values of each point: the lines that a walk touches, and the level that holds them.
+    /// Labels beside the values of each point: the lines that a walk touches, and the level that holds them.
     pub(super) lines: Option<Vec<String>>,
 }
 
 /// A table of values along an axis.
 pub(super) struct Sweep<'a> {
-    /// What the first column is called.
+    /// Title of the first column.
     pub(super) title: String,
     pub(super) points: Vec<SweepPoint>,
     pub(super) series: Vec<Series<'a>>,
@@ -115,8 +115,8 @@ pub(super) fn cells<'a>(points: &[SweepPoint], axis: &str, cases: &[&'a CaseReco
     points.iter().map(at).collect()
 }
 
-/// As many banks of `count` columns as the width asks for, as alike in width as they can be: no column stands alone under a
-/// full line. `end` says where a bank ends that begins at a column and may fill a width.
+/// Splits `count` columns into as many banks as the width asks for, as alike in width as they can be: no column stands alone under a full
+/// line. `end` says where a bank ends that begins at a column and may fill a width.
 pub(super) fn even_banks(width: usize, count: usize, end: impl Fn(usize, usize) -> usize) -> Vec<Range<usize>> {
     let banks = |width: usize| {
         let (mut banks, mut from) = (Vec::new(), 0);
@@ -167,7 +167,7 @@ impl<'a> Sweep<'a> {
         scale_of(self.cases().filter_map(|case| Some(self.estimate(Some(case))?.value())), self.unit)
     }
 
-    /// What the unit of the numbers is called, when there is one for all.
+    /// Name of the numbers' unit, when there is one for all.
     pub(super) fn unit_name(&self, view: &View) -> &'static str {
         self.scale().map_or("", |scale| view.say(scale.suffix))
     }
@@ -213,7 +213,7 @@ impl<'a> Sweep<'a> {
         Piece::new(text, style)
     }
 
-    /// Whether a value's interval is wide enough to be shown.
+    /// Tells whether a value's interval is wide enough to be shown.
     pub(super) fn shows_interval(&self, view: &View, case: &'a CaseRecord) -> bool {
         self.half_width(Some(case)).is_some_and(|half| view.verbose || half > view.target)
     }
@@ -251,12 +251,12 @@ impl<'a> Sweep<'a> {
         self.write_remarks(view, page);
     }
 
-    /// What a row under the values of a series is called.
+    /// Label of a row under the values of a series.
     fn named(&self, name: &str, series: &Series) -> String {
         if self.series.len() == 1 { format!("  {name}") } else { format!("{name} {}", series.label.trim()) }
     }
 
-    /// What values in cycles take, under all of them: a row for each series.
+    /// Times of values in cycles, under all of them: a row for each series.
     fn time_rows(&self, view: &View) -> Vec<(Piece, Vec<Piece>)> {
         if self.unit != Unit::CoreCycles {
             return Vec::new();
@@ -276,7 +276,7 @@ impl<'a> Sweep<'a> {
         self.series.iter().map(row).collect()
     }
 
-    /// What the other estimator says, by name, under all values: a row for each series in which it is something else somewhere.
+    /// Values of the other estimator, by name, under all values: a row for each series in which one differs.
     fn other_rows(&self, view: &View, scale: Option<Scale>) -> Vec<(Piece, Vec<Piece>)> {
         let row = |(label, cells): (String, Vec<Option<String>>)| {
             let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or(NOTHING), Style::Dim)).collect();

@@ -56,7 +56,7 @@ impl<'a> View<'a> {
         label.get(self.lang).to_owned()
     }
 
-    /// What the run says of a probe.
+    /// Description of a probe in the run.
     pub(crate) fn probe<'b>(&self, id: &'b str) -> Option<&'b ProbeInfo>
     where
         'a: 'b,
@@ -73,12 +73,12 @@ impl<'a> View<'a> {
         self.probe(probe).map_or(otherwise, |info| info.unit)
     }
 
-    /// Whether a probe watches the tails of its values.
+    /// Tells whether a probe records the tails of its values.
     pub(crate) fn has_percentiles(&self, id: &str) -> bool {
         self.probe(id).is_some_and(|info| info.also.iter().any(|also| Percentile::of_name(&also.name).is_some()))
     }
 
-    /// What a probe's cases and points are called.
+    /// Labels of a probe's cases and points.
     pub(crate) fn labels<'b>(&self, probe: &'b str) -> ProbeLabels<'b>
     where
         'a: 'b,

@@ -13,12 +13,12 @@ use crate::document::{Chart, Drawing};
 const MOST_CHANGES: usize = 40;
 const LEAST_ROWS: usize = 12;
 
-/// How large a change is: as much for a half as for twice.
+/// Size of a change: equal for a half and for twice.
 fn size(case: &CaseComparison) -> f64 {
     case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs())
 }
 
-/// Which colour and shape a verdict has in the plot; they are named below it in this order.
+/// Colour and shape of a verdict in the plot; they are named below it in this order.
 fn style(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Slower => 1,

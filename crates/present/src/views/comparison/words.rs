@@ -40,7 +40,7 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Message {
     }
 }
 
-/// Where half or twice as much would not have been seen, the runs cannot tell.
+/// Largest detectable change shown in percent: greater ones are factors, or cannot be told.
 const MOST_VISIBLE: f64 = 1.0;
 
 fn unclear_under(visible: f64) -> Message {
@@ -52,7 +52,7 @@ fn unclear_under(visible: f64) -> Message {
     }
 }
 
-/// Nobody looks for a change by more than so many times.
+/// Largest factor that is shown: nobody looks for a greater change.
 const MOST_TIMES: f64 = 100.0;
 
 /// `same within 5 %`.
@@ -65,7 +65,7 @@ fn limit(fraction: f64) -> String {
     format!("{} %", (fraction * 1e4).round() / 100.0)
 }
 
-/// What cases come to together: by group, and by the tables that people know, each with its heading; none where there is nothing.
+/// Changes of cases together: by group, and by the tables that people know, each with its heading; none where there is nothing.
 pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[GroupChange])> {
     let all = [(GROUPS, against.groups.as_slice()), (TABLES, against.tables.as_slice())];
     all.into_iter().filter(|(_, groups)| !groups.is_empty())
@@ -84,7 +84,7 @@ fn interval(low: f64, high: f64) -> String {
     format!("{} … {}", signed(low - 1.0), signed(high - 1.0))
 }
 
-/// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
+/// Remarks on a group for readers: the spread of its probes, and its outliers.
 pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Message> {
     let mut remarks = Vec::new();
     if group.heterogeneity > NOTABLE_SPREAD {
@@ -104,12 +104,12 @@ pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Messa
 /// A spread between the probes of a group from which on it is told.
 const NOTABLE_SPREAD: f64 = 0.01;
 
-/// Whether a verdict is one of those that a reader looks for: something changed.
+/// Tells whether a verdict is a change.
 pub(super) fn is_change(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Slower | Verdict::Faster | Verdict::Changed | Verdict::ChangedShape)
 }
 
-/// What is known of a side, one fact each, behind its name.
+/// Facts about a side, one each, behind its name.
 pub(super) fn of_side(side: &Side) -> Vec<Message> {
     let runs = &side.runs;
     let distinct = |all: Vec<Message>| {
@@ -164,7 +164,7 @@ pub(super) fn label(case: &CaseComparison) -> Message {
     called(&case.label, case.estimator.unwrap_or_default())
 }
 
-/// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.
+/// Values of the other estimator where they differ: `typical 12.5 → 12.4 GB/s`.
 pub(super) fn others(case: &CaseComparison) -> Option<Message> {
     let other = case.beside?;
     let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)]);
@@ -188,7 +188,7 @@ pub(super) fn change(case: &CaseComparison) -> (String, String) {
     (change, test.map_or_else(none, |test| interval(test.low, test.high)))
 }
 
-/// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
+/// Grounds of a verdict: the adjusted p value, the largest possible change, and the spread between runs.
 pub(super) fn grounds(case: &CaseComparison) -> Option<Message> {
     let test = case.decisive_test()?;
     let p = match test.adjusted_p_value {
@@ -217,7 +217,7 @@ pub(super) fn reasons(against: &Against) -> Vec<(&Text<String>, Vec<&CaseCompari
     groups
 }
 
-/// Why a case has no verdict, in a summary: `failed on the new side`.
+/// Reason why a case has no verdict, in a summary: `failed on the new side`.
 fn without(one: &Without) -> Message {
     let what = match one.kind {
         ReasonKind::OneSide => term!("missing"),
@@ -282,7 +282,7 @@ pub(super) fn summary(against: &Against) -> Message {
     Message::joined(named.map(|(count, word, _)| say!("{count} {word}")), COMMA)
 }
 
-/// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
+/// Method of the verdicts, in sentences: the source of the spread between runs, and the requirements of a verdict.
 pub(super) fn method(against: &Against) -> Vec<Message> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let assumed = tests().filter(|test| test.runs == 0).count();

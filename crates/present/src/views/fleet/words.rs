@@ -13,7 +13,7 @@ use crate::words::COMMA;
 /// Groups of an odd host that are named in a line.
 const MOST_GROUPS: usize = 4;
 
-/// How many hosts there are and how many are odd.
+/// Number of hosts and of outliers.
 pub(super) fn summary(fleet: &Fleet) -> Message {
     let cases = fleet.kinds.iter().flat_map(|kind| &kind.usual);
     let slow: Vec<Message> = cases.filter_map(slow_as_a_whole).collect();
@@ -24,7 +24,7 @@ pub(super) fn summary(fleet: &Fleet) -> Message {
     }
 }
 
-/// Of a case in which most hosts are slower than usual: `8 of 8 have a slower DRAM than 9 of 10 such servers`.
+/// Sentence on a case in which most hosts are slower than usual: `8 of 8 have a slower DRAM than 9 of 10 such servers`.
 fn slow_as_a_whole(case: &CaseBesideUsual) -> Option<Message> {
     let (slow, name, all) = (case.worse.len(), &case.name, case.judged() + case.unknown.len());
     case.is_slow_as_a_whole().then(|| say!("{slow} of {all} have slower {name} than 9 of 10 such servers"))
@@ -51,7 +51,7 @@ pub(super) fn kind(kind: &KindOfHosts) -> Message {
     say!("{kind}: {hosts:host}", kind = kind.title, hosts = kind.hosts.len())
 }
 
-/// Why there is no verdict of a kind.
+/// Reason for no verdict on a kind.
 pub(super) fn no_verdict(kind: &KindOfHosts) -> Message {
     say!("no verdict: {hosts:host}, and it takes {LEAST_HOSTS} to tell what is usual", hosts = kind.hosts.len())
 }
@@ -77,7 +77,7 @@ pub(super) fn odd_case(case: &OddCase) -> Message {
     }
 }
 
-/// In what a host stands out: `memory −21 %, paging −8 %`.
+/// Deviations of a host: `memory −21 %, paging −8 %`.
 pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult) -> Message {
     let group = |number: &usize| {
         let place = host.groups.get(*number).copied().flatten()?;
@@ -90,7 +90,7 @@ pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult) -> Message {
 
 pub(super) const BY_CHANCE: Text = term!("by chance");
 
-/// In how many fleets chance alone shows this; of a p value or an adjusted one.
+/// Number of fleets in which chance alone shows this; of a p value or an adjusted one.
 pub(super) fn by_chance(p: f64) -> Message {
     match (1000.0 * p).ceil() {
         of_thousand if of_thousand <= 1.0 => say!("by chance in fewer than 1 of 1000 fleets"),
@@ -103,7 +103,7 @@ pub(super) fn reason(reason: &RareFact) -> Message {
     say!("{label}: {value}, usually {usual}; {others} of {of} others have it")
 }
 
-/// What goes with being odd.
+/// Fact that goes with outliers.
 pub(super) fn cause(cause: &SharedFact) -> Message {
     let fact = Message::joined([&cause.label, &cause.value], " ");
     let ((odd, all_odd), (others, all)) = (cause.odd, cause.others);
@@ -123,7 +123,7 @@ pub(super) fn drift(drift: &Drift) -> Message {
     say!("{host}, {group}: {change} over {runs} runs from {from} to {to} ({chance})")
 }
 
-/// What the tournament tells: how many pairs, ways that are worse than both hosts' other ways, and pairs that could not be measured.
+/// Results of the tournament: number of pairs, ways that are worse than both hosts' other ways, and pairs that could not be measured.
 pub(super) fn pairs(fleet: &Fleet) -> Vec<Message> {
     fleet.between.iter().flat_map(between).collect()
 }
@@ -157,7 +157,7 @@ fn between(between: &BetweenHosts) -> Vec<Message> {
     lines
 }
 
-/// By what the scatter within a host is known, where that is not by its runs.
+/// Source of the scatter within a host, where that is not by its runs.
 pub(super) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
     let by_rounds = kind.cases.iter().any(|case| case.within_by == Some(WithinBy::Rounds));
     by_rounds.then_some(term!(
@@ -196,23 +196,23 @@ pub(super) const NOT_KNOWN: Text = term!("not known", "fleet");
 /// Hosts that are named in a row.
 const FEW_NAMES: usize = 3;
 
-/// Beside which servers hosts stand.
+/// Description of the servers that hosts are compared with.
 pub(super) fn beside_usual(cases: &[CaseBesideUsual]) -> Message {
     let machine = cases.first().map(|case| case.machine.clone()).unwrap_or_default();
     say!("Beside {machine}; usual is from their 10th to their 90th percentile:")
 }
 
-/// How many deliver less than usual, and which deliver least: `2: n17 60 %, n4 30 %`.
+/// Number of hosts that deliver less than usual, and the worst of them: `2: n17 60 %, n4 30 %`.
 pub(super) fn worse(case: &CaseBesideUsual) -> Message {
     named(case.worse.iter().map(|(host, times)| format!("{host} {}", percent(times - 1.0)).into()))
 }
 
-/// Of how many that is not known, and why.
+/// Number of hosts without a verdict, and the reasons.
 pub(super) fn unknown(case: &CaseBesideUsual) -> Message {
     named(case.unknown.iter().map(|(host, why)| Message::joined([Message::plain(host), Message::from(why)], " ")))
 }
 
-/// How many there are, and the first of them.
+/// Number of hosts, and the first of them.
 fn named(hosts: impl ExactSizeIterator<Item = Message>) -> Message {
     let count = hosts.len();
     let few = Message::joined(hosts.take(FEW_NAMES), COMMA);

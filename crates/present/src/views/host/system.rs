@@ -126,7 +126,7 @@ pub(super) fn limits(report: &HostReport) -> Block {
     block
 }
 
-/// How the kernel treats this process; what is as usual of it is left out, but for its class.
+/// Scheduling of this process; defaults are left out, but for its class.
 fn process(report: &HostReport, block: &mut Block) {
     let process = &report.host.process;
     let mut scheduling: Vec<Message> = process.policy.iter().map(Message::plain).collect();

@@ -1,4 +1,4 @@
-//! What an agent says: each line whole, between rounds alone, and counted until it is acknowledged.
+//! Output of an agent: each line whole, between rounds alone, and counted until it is acknowledged.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -17,17 +17,17 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::progress::constants_of;
 use crate::world::SinceStart;
 
-/// How long a pause between two rounds is at least, once all that was said has been taken.
+/// Shortest pause between two rounds, once all output has been taken.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How long what was said may take to be taken by who carries it, before the next round begins all the same: who takes nothing
-/// for longer has stopped, and disturbs nothing.
+/// Longest wait until output is taken by its carrier, before the next round begins all the same: a carrier that takes nothing for longer
+/// has stopped, and disturbs nothing.
 const TAKEN_WITHIN: Duration = Duration::from_millis(100);
 /// The time between two looks at that.
 const TURN: Duration = Duration::from_micros(200);
 /// Bytes that may be written without a wait to a pipe that has room.
 const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 
-/// What both threads of an agent know of the link.
+/// State of the link, shared by both threads of an agent.
 pub struct Link {
     state: Mutex<OutboxState>,
     changed: Condvar,
@@ -51,7 +51,7 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So many lines have been heard at the other end. Whether that can be.
+    /// Records that so many lines were received at the other end; false if that cannot be.
     pub fn acknowledge(&self, lines: u64) -> bool {
         let mut state = self.state();
         if lines > state.said || lines < state.acknowledged {
@@ -68,7 +68,7 @@ impl Link {
         true
     }
 
-    /// How long an acknowledgement may still take; none where none is waited for.
+    /// Time left for an acknowledgement; none where none is awaited.
     pub fn left(&self) -> Option<Duration> {
         let state = self.state();
         let until = state.waits_since? + state.lease * LEASES + on_the_way(state.on_its_way);
@@ -93,24 +93,24 @@ impl Link {
 pub struct Outbox {
     output: File,
     link: Arc<Link>,
-    /// What wakes the other thread, until that has it.
+    /// Pipe that wakes the other thread, until that has it.
     woken: Option<OwnedFd>,
-    /// Whether lines are counted by now.
+    /// True once lines are counted.
     counts: bool,
     /// Lines that go out together.
     batch: String,
     /// The cases whose values are said as they become known.
     watched: Vec<CaseId>,
-    /// Whether anything has been said since the last pause.
+    /// True where there was output since the last pause.
     is_fresh: bool,
-    /// Whether nobody takes anything any more.
+    /// True where nobody takes anything any more.
     is_lost: bool,
-    /// How long its reader may stand still.
+    /// Longest time for which its reader may stand still.
     patience: Duration,
 }
 
 impl Outbox {
-    /// Of this process. Nothing else writes to it.
+    /// Outbox on standard output. Nothing else of this process writes to it.
     pub fn of_standard_output() -> io::Result<Outbox> {
         let output = File::from(rustix::io::dup(io::stdout())?);
         Outbox::of(output)
@@ -120,7 +120,7 @@ impl Outbox {
         Outbox::of_patience(output, timing().silence())
     }
 
-    /// Of a file whose reader may stand still for so long.
+    /// Outbox on a file whose reader may stand still for so long.
     pub(super) fn of_patience(output: File, patience: Duration) -> io::Result<Outbox> {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let state = OutboxState { said: 0, acknowledged: 0, lease: timing().lease, on_its_way: 0, waits_since: None };
@@ -141,7 +141,7 @@ impl Outbox {
         self.say(plan)
     }
 
-    /// What wakes the other thread.
+    /// Takes the pipe that wakes the other thread.
     pub fn woken(&mut self) -> Option<OwnedFd> {
         self.woken.take()
     }

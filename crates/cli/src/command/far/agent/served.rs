@@ -60,8 +60,8 @@ pub fn watch_planning() -> Result<Sender<()>> {
     Ok(planned)
 }
 
-/// Why a request is refused: a sentence that ends with what to do; none where it is not. Whatever is not listed here as allowed is
-/// refused, so that a new request is looked at before it comes through.
+/// Reason why a request is refused: a sentence that ends with what to do; none where it is not. Requests that are not listed here as
+/// allowed are refused, so that a new one is looked at before it comes through.
 pub fn refusal(request: &AgentRequest) -> Option<Message> {
     match request {
         AgentRequest::Hello { .. }
@@ -110,22 +110,22 @@ fn of_run(request: &RunRequest) -> Option<Message> {
 /// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
 /// one for each CPU of this one.
 const MOST_PARTIES: usize = 1 << 12;
-/// Nobody may be silent for longer, whatever was asked for.
+/// Longest silence that a request may ask for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
-/// What a peer has under way.
+/// Services of a peer under way.
 #[derive(Default)]
 pub struct Serving {
-    /// Who asks, where that one came by a server: nothing listens at another address for it.
+    /// Client of a server: nothing listens at another address for it.
     served: Option<Served>,
     means: Option<Means>,
     far: Option<FarEnds>,
-    /// How long who asks may be silent meanwhile.
+    /// Longest silence of the client meanwhile.
     silent: Duration,
     rounds: u64,
 }
 
-/// What far ends are started by.
+/// Means to start far ends.
 struct Means {
     processes: Processes,
     scratch: Scratch,
@@ -133,12 +133,12 @@ struct Means {
 }
 
 impl Serving {
-    /// What is served for who came by a server, or by a login.
+    /// Services for a client of a server, or of a login.
     pub fn of(served: Option<Served>) -> Serving {
         Serving { served, ..Serving::default() }
     }
 
-    /// Those of these addresses at which far ends may listen.
+    /// Addresses of these at which far ends may listen.
     fn allowed(&self, all: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
         let Some(Served { bound, .. }) = self.served else { return all.collect() };
         let is_within = |at: &IpAddr| *at == bound || bound.is_unspecified() && (at.is_ipv4() || bound.is_ipv6());
@@ -149,7 +149,7 @@ impl Serving {
         allowed
     }
 
-    /// How long the next word may take.
+    /// Longest wait for the next word.
     pub fn patience(&self, idle: Duration) -> Duration {
         if self.far.is_some() { self.silent } else { idle }
     }

@@ -16,7 +16,7 @@ use crate::command::unwritten;
 use crate::language::{refuse, refused, said};
 use crate::store;
 
-/// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
+/// Directory of unfinished runs. Hidden, so that nothing takes them for whole ones.
 const UNDER_WAY: &str = ".under-way";
 /// Held by the hostmark that measures into the directory.
 const LOCK: &str = "lock";
@@ -101,7 +101,7 @@ impl Directory {
         (host.state, host.reason, host.elapsed_s) = (state, reason, elapsed_s);
     }
 
-    /// Where a host's run is written while it goes on: a place that is empty.
+    /// Creates an empty place in which a host's run is written while it goes on.
     pub fn begin(&self, row: usize) -> io::Result<PathBuf> {
         let name = &self.fleet.hosts[row].file;
         let journal = store::journal_of(Path::new(name));
@@ -133,7 +133,7 @@ impl Directory {
         written.map_err(|error| cannot_be_written(&self.path.join(FLEET_RUN_FILE), error))
     }
 
-    /// Whether something was measured between two hosts, from the first.
+    /// Tells whether there is a measurement between two hosts, from the first.
     pub fn has_pair(&self, from: &str, to: &str) -> bool {
         self.pairs().iter().any(|pair| pair.failed.is_none() && pair.from == from && pair.to == to)
     }
@@ -148,7 +148,7 @@ impl Directory {
         &self.fleet.pairs
     }
 
-    /// Whether all measured hosts met each other.
+    /// Tells whether all measured hosts met each other.
     pub fn has_all_pairs(&self) -> bool {
         let hosts = self.fleet.hosts.iter().filter(|host| host.state == HostState::Measured).count();
         self.pairs().iter().filter(|pair| pair.failed.is_none()).count() >= hosts * hosts.saturating_sub(1)
@@ -170,7 +170,6 @@ impl Directory {
         self.fleet.hosts[row].state == HostState::Measured
     }
 
-    /// Whether every host has a run.
     pub fn is_whole(&self) -> bool {
         self.missing().is_empty()
     }
@@ -181,14 +180,14 @@ impl Directory {
     }
 }
 
-/// Nothing is under way any more; what was is no run.
+/// Removes the unfinished runs.
 impl Drop for Directory {
     fn drop(&mut self) {
         let _ = self.held.remove_below(UNDER_WAY);
     }
 }
 
-/// Whether all names and files are such as this program writes: the file may be anybody's.
+/// Tells whether all names and files are valid: the file may be anybody's.
 fn is_sound(fleet: &FleetRun) -> bool {
     let mut files = HashSet::from([FLEET_RUN_FILE.to_owned()]);
     let mut hosts = HashSet::new();
@@ -200,7 +199,7 @@ fn is_sound(fleet: &FleetRun) -> bool {
     })
 }
 
-/// Whether a host's run lies there.
+/// Tells whether a host's run is complete.
 fn is_whole(file: &Path) -> bool {
     store::load(file).is_ok_and(|run| run.interrupted.is_none())
 }

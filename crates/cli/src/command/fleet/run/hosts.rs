@@ -11,7 +11,7 @@ use hostmark_engine::sys::regular;
 use crate::language::{refuse, refused, said};
 use crate::{store, words};
 
-/// What stands for the host's name.
+/// Placeholder of the host's name.
 const HOST: &str = "{host}";
 /// Bytes of a list at most: a hundred thousand long names.
 const MOST_BYTES: u64 = 32 << 20;
@@ -107,9 +107,9 @@ fn without_comment(line: &str) -> &str {
 /// A host that an engine has.
 #[derive(Debug, Clone)]
 pub struct Registered {
-    /// What the engine calls it.
+    /// Name in the engine.
     pub name: String,
-    /// Why it cannot be measured, where that is known from the start.
+    /// Reason why it cannot be measured, where that is known from the start.
     pub refused: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Registered {
     }
 }
 
-/// What there is of a way to a host.
+/// State of the access to a host.
 #[derive(Debug)]
 pub enum HostAccess {
     /// The words of a command that gives a shell there with one more word, `sh`.
@@ -130,7 +130,7 @@ pub enum HostAccess {
     Closed(String),
 }
 
-/// Where hosts come from. A host is given by its number in [`Places::hosts`].
+/// Source of hosts. A host is given by its number in [`Places::hosts`].
 pub trait Places {
     /// The hosts, each of a name of its own.
     fn hosts(&self) -> &[Registered];
@@ -141,12 +141,12 @@ pub trait Places {
     /// The turn of a host is over.
     fn leave(&mut self, host: usize);
 
-    /// Why a host that broke off did, where the engine knows better.
+    /// Reason why a host broke off, where the engine knows better.
     fn why_lost(&mut self, _host: usize) -> Option<String> {
         None
     }
 
-    /// Why there is no way to a host yet, where the engine says.
+    /// Reason why there is no way to a host yet, where the engine says.
     fn why_waiting(&mut self, _host: usize) -> Option<String> {
         None
     }
@@ -160,8 +160,8 @@ const LONGEST: usize = 300;
 /// Characters of a file's name at most, before its ending.
 const LONGEST_FILE: usize = 100;
 
-/// Why this is no name of a host; nothing if it is one. It becomes a word of a command, there and perhaps on a further host, so it
-/// has no character that a shell or a terminal would take for anything else, and does not begin as an option.
+/// Reason why this is no name of a host; none if it is one. It becomes a word of a command, there and perhaps on a further host, so it has
+/// no character that a shell or a terminal would take for anything else, and does not begin as an option.
 pub fn refused(name: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:@%+/".contains(c);
     let starts_option = |part: &str| part.starts_with('-');

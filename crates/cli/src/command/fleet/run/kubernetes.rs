@@ -23,7 +23,7 @@ use crate::world::SinceStart;
 const MOST_BYTES: usize = 256 << 20;
 /// The time between two looks at the pods.
 const LOOKS: Duration = Duration::from_secs(1);
-/// How long a pod lives at most: the longest run, twice over, and its start.
+/// Longest life of a pod, seconds: the longest run, twice over, and its start.
 pub const LIVES_S: u64 = 2 * 3600;
 
 /// Waits until this process closes the pipe or is gone, then removes the pods: whatever ends this process, none stays.
@@ -35,12 +35,12 @@ exec "$@""#;
 pub struct Pods {
     cluster: KubectlClient,
     image: Cluster,
-    /// What all pods of this fleet are labelled by, and their names begin with.
+    /// Label of all pods of this fleet, and prefix of their names.
     fleet: String,
     hosts: Vec<Registered>,
     requests: Vec<Value>,
     states: Vec<PodState>,
-    /// What is known of the pods, and since when.
+    /// Last state of the pods, and its time.
     seen: Option<(SinceStart, Vec<Value>)>,
     remover: Option<Supervised>,
 }
@@ -104,7 +104,7 @@ impl Pods {
         self.cluster.ask(&["create", "-f", "-"], Some(&pod.to_string())).map(|_| ())
     }
 
-    /// What the cluster says of a pod, asked for all at once and not too often.
+    /// State of a pod in the cluster, asked for all at once and not too often.
     fn look(&mut self, host: usize) -> Result<Option<Value>> {
         if self.seen.as_ref().is_none_or(|(since, _)| since.elapsed() > LOOKS) {
             let said = self.cluster.ask(&["get", "pods", "-l", &self.selector(), "-o", "json"], None)?;
@@ -207,7 +207,7 @@ impl Places for Pods {
     }
 }
 
-/// Whether a pod's shell can be started; an error if that will never be so.
+/// Tells whether a pod's shell can be started; an error if that will never be so.
 fn is_ready(pod: &Value) -> Result<bool, String> {
     let status = &pod["status"];
     let container = &status["containerStatuses"][0];
@@ -284,7 +284,7 @@ struct KubectlClient {
 }
 
 impl KubectlClient {
-    /// What it says, when it ended well.
+    /// Output of kubectl, when it ended well.
     fn ask(&self, words: &[&str], input: Option<&str>) -> Result<String> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).args(words);

@@ -1,4 +1,4 @@
-//! What Kubernetes is told: the pod on a node, the Indexed Job of all, and both as text.
+//! Manifests for Kubernetes: the pod on a node, the Indexed Job of all, and both as text.
 
 use std::fmt::Write;
 
@@ -83,7 +83,7 @@ fn dns_label(node: &str) -> String {
     if label.is_empty() { "node".into() } else { label.to_owned() }
 }
 
-/// What a pod requests, as a person types it: `cpu=4,memory=8Gi`.
+/// Parses a pod's requests: `cpu=4,memory=8Gi`.
 pub fn requested(typed: &str) -> Result<Value> {
     let mut request = serde_json::Map::new();
     let is_plain =
@@ -181,7 +181,7 @@ fn expression(part: &str) -> Option<Value> {
     }
 }
 
-/// As YAML: maps and lists in blocks, every text in double quotes as JSON has it.
+/// Formats as YAML: maps and lists in blocks, every text in double quotes as JSON has it.
 pub fn yaml(value: &Value) -> String {
     let mut text = String::new();
     block(value, 0, &mut text);

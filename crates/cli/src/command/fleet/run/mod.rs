@@ -74,7 +74,7 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     Ok(exit.or(stop.signal().map_or(Exit::Fine, Exit::Signal)))
 }
 
-/// Whether there is all that was asked for.
+/// Tells whether all that was requested is there.
 fn is_whole(arguments: &RunArguments, directory: &Directory) -> bool {
     directory.is_whole() && (!arguments.pairs || directory.has_all_pairs())
 }
@@ -203,7 +203,7 @@ pub struct RunArguments {
     pub print: bool,
 }
 
-/// What every host measures, in the two forms in which it is wanted.
+/// Request of every host, in two forms.
 pub struct Request(pub FleetRequest);
 
 impl Request {
@@ -214,7 +214,7 @@ impl Request {
     }
 }
 
-/// Where the hosts come from.
+/// Source of the hosts.
 pub enum Engine {
     /// A list of names, and the command that leads to each.
     Hosts {
@@ -236,7 +236,7 @@ pub struct Cluster {
 }
 
 impl Engine {
-    /// As the fleet's file has it.
+    /// Name in the fleet's file.
     pub const fn name(&self) -> &'static str {
         match self {
             Engine::Hosts { .. } => "hosts",
@@ -380,7 +380,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
     text
 }
 
-/// What stands for a host in what xargs starts.
+/// Placeholder of a host in what xargs starts.
 const ONE: &str = "{}";
 
 pub fn printed_text(engine: &Engine, arguments: &RunArguments) -> Result<String> {

@@ -26,9 +26,9 @@ const SOON: Duration = Duration::from_secs(2);
 /// Bytes of an answer at most: a hundred thousand nodes.
 const MOST_BYTES: usize = 32 << 20;
 
-/// What salloc is told of every allocation: whole nodes, and one that fails takes no other with it.
+/// Options of salloc for every allocation: whole nodes, and one that fails takes no other with it.
 pub const WHOLE_NODES: [&str; 4] = ["--job-name=hostmark", "--exclusive", "--mem=0", "--no-kill"];
-/// What srun is told of every node: all of it, whatever the defaults of the cluster, from a directory that every node has.
+/// Options of srun for every node: all of it, whatever the defaults of the cluster, from a directory that every node has.
 pub const ONE_NODE: [&str; 6] = ["--overlap", "--cpu-bind=none", "--mem=0", "--chdir=/", "-N1", "-n1"];
 
 /// Nodes, and who holds them.
@@ -167,7 +167,7 @@ fn refused(name: String) -> Registered {
     Registered { name, refused }
 }
 
-/// Whether no job would ever get a node in this state, of which a star says that it does not answer.
+/// Tells whether no job would ever get a node in this state; a star marks one that does not answer.
 fn is_unusable(state: &str) -> bool {
     let bad = ["down", "drain", "drng", "fail", "unk", "boot", "maint"];
     state.ends_with('*') || bad.iter().any(|bad| state.starts_with(bad))

@@ -33,9 +33,9 @@ pub struct WaveOptions<'a> {
     pub program: &'a Path,
     pub request: FleetRequest,
     pub at_once: usize,
-    /// How long a host's turn may last.
+    /// Longest turn of a host.
     pub timeout: Option<Duration>,
-    /// Whether ways to measured hosts are needed afterwards.
+    /// True where ways to measured hosts are needed afterwards.
     pub keeps_ways: bool,
 }
 
@@ -43,9 +43,9 @@ struct HostTurn {
     host: usize,
     row: usize,
     since: SinceStart,
-    /// Its run, once there is a way.
+    /// Run, once there is a way.
     measuring: Option<Measuring>,
-    /// Why and when it was asked to stop.
+    /// Reason and time of the request to stop.
     asked: Option<(HostState, String, SinceStart)>,
 }
 
@@ -201,7 +201,7 @@ impl HostTurn {
     }
 }
 
-/// What this program begins its sentences with.
+/// Beginning of this program's messages.
 const NAME: &str = "hostmark: ";
 
 pub struct Measuring {
@@ -210,13 +210,13 @@ pub struct Measuring {
 }
 
 pub enum Ended {
-    /// It says that there is a run.
+    /// End with a run.
     WithRun,
-    /// It says why there is none.
+    /// End without one, with the reason.
     Without(HostState, String),
 }
 
-/// How long a run that was asked to stop may take: it waits for the far end to put things in order.
+/// Longest time in which a run stops: it waits for the far end to put things in order.
 pub fn stops_within() -> Duration {
     timing().stop + timing().end
 }
@@ -236,7 +236,7 @@ impl Measuring {
         Ok(Measuring { process, file })
     }
 
-    /// Its process, whose group it leads.
+    /// Id of its process, whose group it leads.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -245,7 +245,7 @@ impl Measuring {
         &self.file
     }
 
-    /// Whether it has ended; what it prints meanwhile is not wanted, and must not hold it up.
+    /// Tells whether it has ended; its output is drained, as it must not block on that.
     pub fn has_ended(&mut self) -> bool {
         while let Ok(ReadOutcome::Line(_)) = self.process.read_line_within(Duration::ZERO) {}
         self.process.has_ended().unwrap_or(true)
@@ -256,7 +256,7 @@ impl Measuring {
         let _ = self.process.signal(Signal::TERM);
     }
 
-    /// How it ended, which it has, or is made to.
+    /// Ends it if it still runs, and returns its end.
     pub fn end(mut self) -> Ended {
         let word = self.process.last_word().unwrap_or_default();
         let status = match self.process.kill() {

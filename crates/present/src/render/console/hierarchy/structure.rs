@@ -1,4 +1,4 @@
-//! What was measured beside the levels, in one line: TLB reach, cache line, ways.
+//! Measurements beside the levels, in one line: TLB reach, cache line, ways.
 
 use hostmark_analysis::format::{agreement, value};
 use hostmark_analysis::levels::{LEVELS, Level};
