@@ -259,7 +259,7 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
     }
 }
 
-/// What is kept of a round beside which the core's clock was this.
+/// Returns the record of a round with this core clock.
 pub fn round_at(core_hz: f64) -> RoundRecord {
     RoundRecord {
         round: 0,

@@ -17,11 +17,11 @@ use crate::sampling::sampler::{self, Deadline};
 use crate::sys::affinity;
 use crate::sys::memory::{self, FillPattern, Node, Pages, footprint_bytes};
 
-/// What is no larger is not asked for: the program itself takes more.
+/// Largest size that is filled without asking for room: the program itself takes more.
 const UNASKED_BYTES: u64 = 1 << 20;
 /// Share of what can be spared that is filled at most.
 const SHARE: u64 = 2;
-/// Whether there is still room, and time, is looked at again after so many bytes; on a device, which may be slow, earlier.
+/// Bytes filled between two checks for room and time; on a device, which may be slow, the checks come earlier.
 const STEP_BYTES: usize = 16 << 20;
 const DEVICE_STEP_BYTES: u64 = 4 << 20;
 /// The rate of the first bytes, so many at least, tells how long all will take.
@@ -34,19 +34,18 @@ pub(crate) struct MemoryBudget(Arc<MemoryAccount>);
 struct MemoryAccount {
     root: Root,
     spare: OnceLock<SpareMemory>,
-    /// What the parent allows, bytes.
+    /// Limit set by the parent, bytes.
     most_bytes: u64,
     /// Workers of this case that fill as much at the same time.
     copies: u64,
     deadline: Deadline,
-    /// What this worker has filled.
     filled_bytes: AtomicU64,
     /// Time of the first touch of memory that is kept for others, ns.
     touched_ns: AtomicU64,
 }
 
 impl MemoryBudget {
-    /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
+    /// Returns the budget of one of `copies` workers of a case, which may fill `most_bytes` and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
         let (filled_bytes, touched_ns) = (AtomicU64::new(kept_bytes()), AtomicU64::new(0));
         let (spare, copies) = (OnceLock::new(), copies.max(1));
@@ -107,7 +106,7 @@ impl MemoryBudget {
         Err(too_little(text, bytes, share))
     }
 
-    /// So many buffers alike; Skipped where they may not be filled.
+    /// Returns room for `count` buffers of equal size; Skipped where they may not be filled.
     pub(crate) fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
         self.ask(footprint_bytes(bytes, pages).saturating_mul(count), node)?;
         let bytes = usize::try_from(bytes)?;
@@ -237,13 +236,13 @@ pub struct Filling {
     begun_ns: u64,
     of_bytes: u64,
     left_bytes: u64,
-    /// How many are filled at the same time.
+    /// Number of buffers that are filled at the same time.
     count: u64,
     node: Option<Node>,
     /// Filled since the last look.
     step_bytes: u64,
     every_bytes: u64,
-    /// From when on the rest is forecast.
+    /// Number of bytes after which the time for the rest is forecast.
     forecast_bytes: u64,
 }
 
@@ -277,7 +276,7 @@ impl Filling {
         Filling { forecast_bytes: u64::MAX, ..self }
     }
 
-    /// So many more bytes are filled. Skipped where there is no longer room for the rest, or no time.
+    /// Counts `bytes` more as filled. Skipped where room or time no longer suffices for the rest.
     pub fn advance(&mut self, bytes: u64) -> Result<()> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
         self.step_bytes += bytes;
@@ -296,11 +295,11 @@ impl Filling {
     }
 }
 
-/// What is kept can become so long, bytes, so that a curve's next point need not have a mapping of its own. No more than is
-/// filled is ever taken.
+/// Largest size to which the kept memory can grow, bytes, so that a curve's next point needs no mapping of its own. No more
+/// than is filled is ever taken.
 const CAPACITY_BYTES: usize = 4 << 30;
 
-/// What is kept; none where nothing is to be.
+/// Kept memory; `None` where nothing is to be kept.
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 struct Kept {
@@ -316,7 +315,7 @@ struct FreeMapping {
     place: PagePlacement,
 }
 
-/// What tells where the pages of a mapping lie: whoever touches them first has them on the nearest node.
+/// Reasons where the pages of a mapping lie: the thread that touches them first has them on the nearest node.
 #[derive(Debug, PartialEq, Eq)]
 struct PagePlacement {
     pages: Pages,
@@ -325,7 +324,7 @@ struct PagePlacement {
 }
 
 impl PagePlacement {
-    /// That of memory which the calling thread touches; none where it may run on several CPUs.
+    /// Returns the placement of memory that the calling thread touches; `None` where it may run on several CPUs.
     fn here(pages: Pages, node: Option<Node>) -> Option<PagePlacement> {
         let cpus = affinity::allowed().ok()?;
         let [cpu] = cpus[..] else { return None };
@@ -338,12 +337,12 @@ impl PagePlacement {
 pub struct Buffer {
     /// There until it is dropped.
     buffer: Option<memory::Buffer>,
-    /// Where it is kept afterwards.
+    /// Placement under which it is kept afterwards.
     place: Option<PagePlacement>,
 }
 
-/// From now on this process keeps the memory of its cases, and what it kept before. Of what is longer than it needs to be a buffer begins at
-/// the start, or with a seed anywhere.
+/// Keeps the memory of this process's cases from now on, and the memory it kept before. A buffer in longer memory begins at the start, or
+/// with a seed anywhere.
 pub(crate) fn keep(seed: Option<u64>) {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let place = seed.map_or(0.0, |seed| Pcg64Mcg::seed_from_u64(seed).random());
@@ -356,7 +355,7 @@ pub(crate) fn release() -> u64 {
     with_kept(|kept| kept.free.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
-/// How much is kept and not in use, bytes.
+/// Returns the number of bytes that are kept and not in use.
 fn kept_bytes() -> u64 {
     with_kept(|kept| kept.free.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }

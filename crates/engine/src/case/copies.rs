@@ -24,16 +24,16 @@ use crate::sys::usage::ThreadCounters;
 
 /// A replica's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
-/// How long one whose output has ended may take to end by itself.
+/// Longest wait for a replica to end after its output has ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What a worker is to others of its case.
+/// Role of a worker among the copies of its case.
 #[derive(Debug)]
 pub(crate) enum Copies {
     Alone,
-    /// It measures, and the others do the same meanwhile.
+    /// Measures while the others do the same.
     Leader(Vec<Replica>),
-    /// It does the same as another that measures, until it is killed.
+    /// Does the same as another that measures, until it is killed.
     Replica,
 }
 
@@ -103,7 +103,6 @@ impl Copies {
         Ok(Copies::Leader(replicas))
     }
 
-    /// Whether it only does what another measures.
     pub(crate) fn is_replica(&self) -> bool {
         matches!(self, Copies::Replica)
     }
@@ -190,7 +189,7 @@ impl Replica {
         }
     }
 
-    /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
+    /// Describes the end of a replica that said nothing: its status, and the last line that the loader or Rust's runtime wrote.
     fn how(&mut self) -> Message {
         // One that is about to end keeps its own status.
         self.process.ends_within(GRACE);
@@ -272,7 +271,7 @@ impl Case {
 }
 
 impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_, M> {
-    /// Where `are_long`, `make` has done an iteration, and none is so short that the clock has to be read less often than after each.
+    /// Declares iterations of `make` to be so long (where `are_long`) that the clock may be read after each.
     pub fn of_long_iterations(self, are_long: bool) -> Self {
         Workers { are_long, ..self }
     }

@@ -1,5 +1,5 @@
-//! What a probe may know and have: its axes, CPUs and where its thread is bound, memory, directories, time, and what the host
-//! reports of its caches.
+//! Environment that a probe may use: its axes, CPUs and where its thread is bound, memory, directories, time, and the caches
+//! that the host reports.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl Case {
         self.job.other_cpu.map(Cpu)
     }
 
-    /// What the person gave the run to measure with: all that the probe needs of it is there.
+    /// Inputs that the person gave the run; all that the probe needs of them is there.
     pub fn inputs(&self) -> &Inputs {
         &self.job.environment.inputs
     }
@@ -123,7 +123,7 @@ impl Case {
         buffer
     }
 
-    /// When the round's time for samples is over, for probes that observe.
+    /// Time when the round's samples have to end, for probes that observe.
     pub fn deadline(&self) -> Ticks {
         Ticks(self.begun.0 + self.clock.ticks(self.job.budget_ns as f64).0)
     }
@@ -180,10 +180,10 @@ impl Case {
     }
 }
 
-/// Which of the run's directories.
+/// Kind of a directory of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryKind {
-    /// Where `--scratch` says.
+    /// Directory given by `--scratch`.
     Named,
     Memory,
 }
@@ -273,7 +273,7 @@ pub(crate) const NONE: &str = "none";
 /// Bound to the last usable CPU.
 pub(crate) const LAST: &str = "last";
 
-/// Where the thread of a case is bound.
+/// Binding of a case's thread to a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {
     /// To the CPU that the plan chose.
@@ -286,7 +286,7 @@ pub(crate) enum Bind {
 }
 
 impl Bind {
-    /// Where a case is bound, where its probe has the axis.
+    /// Returns the binding of a case whose probe has the axis.
     pub(crate) fn of_case(params: &Params) -> Option<Bind> {
         params.get(BIND).and_then(Bind::of)
     }
@@ -317,7 +317,7 @@ impl Bind {
     }
 }
 
-/// Why a case on this CPU is skipped.
+/// Reason to skip a case on this CPU.
 pub(crate) fn unusable(cpu: usize) -> Reason {
     ReasonCode::CpuUnavailable.because(say!("CPU {cpu} cannot be used here"))
 }
