@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::fastest::refused;
 use crate::kernels::chase::Chain;
 
-/// What a chain is built from: of each line its place in the order, and the number of the next.
+/// Numbers a line from which a chain is built: its place in the order, and the number of the next.
 const NUMBERS_OF_LINE: u64 = 2;
 
 /// The buffer, where there is also room for the order in which its lines are linked. Whoever links them writes all of every

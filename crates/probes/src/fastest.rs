@@ -20,13 +20,13 @@ pub(crate) const LONG_PASS_BYTES: u64 = 64 << 20;
 /// The last cache where the host tells of none.
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
-/// What the kernels of all operations have in common.
+/// Common interface of the kernels of all operations.
 pub(crate) trait SelectableKernel: Sync + 'static {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     fn name(&self) -> &'static str;
-    /// Whether this CPU has its instructions.
+    /// Tells whether this CPU has its instructions.
     fn is_available(&self) -> bool;
-    /// Whether what it stores is what it has read, whose values a core may tell from zeros.
+    /// True where it stores what it has read, whose values a core may tell from zeros.
     const COPIES: bool;
 }
 
@@ -128,12 +128,12 @@ impl<K: SelectableKernel> Candidates<K> {
     }
 }
 
-/// What each of these threads has of their last caches: together they go over all of them.
+/// Returns each thread's share of their last caches: together they go over all of them.
 pub(crate) fn share_of_caches(case: &Case, cpus: &[Cpu]) -> u64 {
     case.llc_sum_bytes() / cpus.len().max(1) as u64
 }
 
-/// How much of so much memory all of its arrays of so many bytes take: what keeps them apart is not touched.
+/// Returns how many bytes of the memory its arrays of so many bytes take: the gaps between them are not touched.
 fn touched(bytes: u64, all_bytes: u64) -> u64 {
     bytes * (all_bytes / bytes.max(1)).max(1)
 }

@@ -44,7 +44,7 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
-    /// What the other thread says and is told, on a line that only changes at the beginning and at the end.
+    /// States of the other thread, on a line that only changes at the beginning and at the end.
     const STARTING: u64 = 0;
     const READY: u64 = 1;
     const LOST: u64 = 2;
@@ -90,9 +90,9 @@ fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
 
 /// Pairs of CPUs at most, of each kind.
 struct Most {
-    /// Of the whole matrix: a host with no more has them all.
+    /// Pairs of the whole matrix: a host with no more has them all.
     matrix: usize,
-    /// Of one CPU of each last-level cache.
+    /// Pairs between CPUs of different last-level caches, one CPU each.
     caches: usize,
     inside: usize,
     siblings: usize,

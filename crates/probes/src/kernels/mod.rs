@@ -23,7 +23,7 @@ pub mod words;
 
 use hostmark_engine::prelude::{Message, say};
 
-/// Why a kernel refused to run on what it was given.
+/// Reason why a kernel refused to run on its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The memory's length is zero or no multiple of what the kernel takes at once.

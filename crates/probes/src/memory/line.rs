@@ -58,12 +58,12 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
-/// How many pairs miss an L1d of so many bytes, each by one line at least.
+/// Returns how many pairs miss an L1d of so many bytes, each by one line at least.
 fn pairs(l1d_bytes: usize, line_bytes: usize) -> usize {
     (l1d_bytes as f64 / line_bytes as f64 * PAIRS_A_LINE) as usize
 }
 
-/// Where the two words of a pair lie: the upper first, as prefetchers of L1d follow ascending loads.
+/// Returns the offsets of a pair's two words: the upper first, as prefetchers of L1d follow ascending loads.
 fn words(pair: usize, distance: usize) -> [usize; 2] {
     let places = SPACE_BYTES / ALIGN_BYTES / 2;
     let turned: usize =
@@ -94,7 +94,7 @@ const ADDITIONS: u64 = 1000;
 const SLICES: usize = 9;
 /// A slice counts when the other CPU did at least one addition for so many of its own.
 const OTHERS: u64 = 50;
-/// How long the other CPU is waited for, ns; a busy one may be away for some of the scheduler's slices.
+/// Longest wait for the other CPU, ns; a busy one may be away for some of the scheduler's slices.
 const PATIENCE_NS: f64 = 20e6;
 /// Two CPUs that contend for a line slow each other at least by this factor.
 const LEAST_CONTENTION: f64 = 2.0;
@@ -111,7 +111,7 @@ struct Alone(AtomicU64);
 
 struct Shared {
     words: LineWords,
-    /// Which word the other CPU is to add to.
+    /// Word to which the other CPU is to add.
     asked: Alone,
     /// Additions of the other CPU, with the word's number in the low bits.
     done: Alone,

@@ -95,7 +95,7 @@ fn settling_passes(grant_ns: f64, count: usize) -> u64 {
     (SETTLING_SHARE * grant_ns / (count as f64 * SLOW_LOAD_NS)).clamp(1.0, SETTLING_PASSES) as u64
 }
 
-/// Where pages lie in the address space, and the line of each.
+/// Layout of the pages in the address space, and of the line in each.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     page: usize,

@@ -104,7 +104,7 @@ const LEAST_IDLE: usize = 5;
 /// Round trips under load that are kept to tell their median.
 const MOST_KEPT: usize = 1 << 16;
 
-/// Who sends small requests.
+/// Client that sends small requests.
 struct EchoClient {
     stream: TcpStream,
     sent: u8,

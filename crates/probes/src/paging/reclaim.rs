@@ -88,11 +88,11 @@ fn refused(error: std::io::Error) -> RoundError {
 /// Base pages of the file. What the kernel has to each of them, a line of the cache, stays in the core's own caches, so that those
 /// who share the last one disturb little.
 const FILE_PAGES: usize = 4096;
-/// By so many fewer the group may have then.
+/// Pages by which the group's limit is lowered.
 const TAKEN_PAGES: usize = FILE_PAGES / 2;
 /// Pages of a read.
 const BLOCK_PAGES: usize = 16;
-/// What the reader's own memory may come to.
+/// Largest amount of the reader's own memory.
 const OWN_BYTES: usize = 64 << 20;
 
 fn below_limit(case: &mut Case) -> Result<()> {

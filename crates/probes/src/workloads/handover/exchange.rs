@@ -160,7 +160,7 @@ fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// What a pair of sockets keeps together.
+/// Kind of a pair of sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// Bytes in their order.
@@ -237,7 +237,7 @@ pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>
     )
 }
 
-/// What the kernel is told of a queue: flags, messages that it holds, bytes of one, and the messages in it now.
+/// Attributes of a queue for the kernel: flags, messages that it holds, bytes of one, and the messages in it now.
 #[repr(C)]
 struct Attributes {
     flags: libc::c_long,

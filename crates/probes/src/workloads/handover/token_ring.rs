@@ -15,7 +15,7 @@ use crate::workloads::call::{Call, fault};
 use crate::workloads::process::Peer;
 use crate::workloads::storage::files;
 
-/// How often, and how far apart, is looked why a tour failed: a thread that ends the ring is about to end itself.
+/// Number of looks for the cause of a failed tour, and their distance: a thread that ends the ring is about to end itself.
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -100,7 +100,7 @@ impl Ring {
 }
 
 impl Ring {
-    /// Why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
+    /// Finds why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
     #[cold]
     fn cause(&self, error: io::Error) -> io::Error {
         let is_echo =
@@ -142,7 +142,7 @@ fn hand_on(from: &OwnedFd, to: &OwnedFd, mut work: impl FnMut()) -> io::Result<(
     }
 }
 
-/// As many pipes as a ring has, with this process at both ends of each: a token goes through them without a switch.
+/// Pipes of a ring, with this process at both ends of each: a token goes through them without a switch.
 #[derive(Debug)]
 pub struct Pipes(Vec<(OwnedFd, OwnedFd)>);
 
@@ -171,7 +171,7 @@ pub enum MessageChannel {
     Pipe,
 }
 
-/// How many there are, and what they send.
+/// Numbers of processes, and their messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Crowd {
     /// Groups, which do not know of each other.

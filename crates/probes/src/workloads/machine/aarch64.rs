@@ -1,4 +1,4 @@
-//! What aarch64 does by instructions of its own: system calls and coroutines.
+//! Instructions that only aarch64 has: system calls and coroutines.
 
 use hostmark_engine::prelude::ReasonCode;
 use hostmark_engine::prelude::say;

@@ -71,7 +71,7 @@ pub mod by_libc {
     }
 
     std::thread_local! {
-        /// Where the coroutine finds both contexts: makecontext passes on ints alone.
+        /// Contexts for the coroutine: makecontext passes on ints alone.
         static CURRENT: std::cell::Cell<*mut Contexts> = const { std::cell::Cell::new(std::ptr::null_mut()) };
     }
 

@@ -211,7 +211,7 @@ impl ClockSource {
         smallest_step(&readings)
     }
 
-    /// Whether this process may read it: reading a forbidden counter would end it.
+    /// Tells whether this process may read it: reading a forbidden counter would end it.
     pub fn is_readable(self) -> bool {
         self != ClockSource::Counter || !crate::workloads::process::counter_forbidden()
     }

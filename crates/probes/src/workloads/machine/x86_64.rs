@@ -1,4 +1,4 @@
-//! What x86_64 does by instructions of its own: system calls, coroutines, cpuid, ports.
+//! Instructions that only x86_64 has: system calls, coroutines, cpuid, ports.
 
 use std::arch::asm;
 

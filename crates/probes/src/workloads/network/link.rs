@@ -12,12 +12,12 @@ use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault, named, returned};
 
-/// What an interface does for TCP.
+/// Offload of an interface for TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
-    /// It takes packets of many segments, and splits them or hands them on whole.
+    /// Sends packets of many segments: it splits them or hands them on whole.
     Tso,
-    /// What it receives is joined to larger packets (GRO).
+    /// Joins what it receives to larger packets (GRO).
     Gro,
 }
 
@@ -31,11 +31,11 @@ impl Feature {
     }
 }
 
-/// How large the packets are that TCP gives an interface.
+/// Size of the packets that TCP gives an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packets {
     Single,
-    /// Of so many bytes of IPv4 at most: over 64 KiB it is BIG TCP.
+    /// Packets of so many bytes of IPv4 at most: over 64 KiB it is BIG TCP.
     Large(u32),
 }
 
@@ -52,7 +52,7 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 
-/// What an ioctl on interfaces is given.
+/// Returns the argument of an ioctl on interfaces.
 fn request(name: &CStr) -> libc::ifreq {
     // SAFETY: integers, arrays of integers and pointers, for which all bits 0 are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -117,7 +117,7 @@ fn ask(name: &CStr, command: u32, value: u32) -> io::Result<u32> {
     Ok(asked.value)
 }
 
-/// Whether an interface does this.
+/// Tells whether an interface has this offload on.
 pub fn has(name: &CStr, feature: Feature) -> io::Result<bool> {
     Ok(ask(name, feature.commands()[0], 0)? != 0)
 }

@@ -10,7 +10,7 @@ use crate::workloads::call::returned;
 #[derive(Debug, Default)]
 struct Object {
     segments: Vec<Range<usize>>,
-    /// Of constants that hold addresses: the loader has written all of these pages, and nobody writes them again.
+    /// Pages of constants that hold addresses: the loader has written all of these, and nobody writes them again.
     relocated: Range<usize>,
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use crate::workloads::process::in_a_child;
     use crate::workloads::processes::program;
 
-    /// What is this process's alone of the mapping that begins with the program's constants; none where another one does.
+    /// Returns the private bytes of the mapping that begins with the program's constants; `None` where another one does.
     fn own_bytes() -> Option<String> {
         let constants = objects().into_iter().find(Object::of_this_program)?.relocated;
         let info = std::fs::read_to_string("/proc/self/smaps").ok()?;

@@ -16,7 +16,7 @@ use crate::workloads::storage::uring_queues::{Poller, Rings, Submission};
 const OP_READ: u8 = 22;
 const OP_WRITE: u8 = 23;
 
-/// Which way bytes go.
+/// Direction of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
     Read,
@@ -135,7 +135,7 @@ const OP_READ_FIXED: u8 = 4;
 const OP_WRITE_FIXED: u8 = 5;
 const ENTRY_FIXED_FILE: u8 = 1 << 0;
 
-/// How blocks are asked for.
+/// Method of asking for blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// pread64(2) or pwrite64(2), a call for each.
@@ -271,12 +271,12 @@ pub(crate) struct Batches {
     is_polled: bool,
     /// Operations so far: the name of the next.
     done: u32,
-    /// Whether the kernel may still be at work on a batch: it was handed over, and not all of it was seen to end.
+    /// True where the kernel may still be at work on a batch: it was handed over, and not all of it was seen to end.
     pub is_under_way: bool,
 }
 
 impl Batches {
-    /// As [`Nops::new`].
+    /// Makes rings like [`Nops::new`].
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Batches> {
         let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
         let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
