@@ -13,7 +13,7 @@ use super::call::{Call, named};
 use super::netlink;
 use super::process::only_one_thread;
 
-/// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
+/// Flags of mounts as in every container: no devices, no programs, no set-user-ID.
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// Gives this process, which must have one thread, namespaces of its own for mounts, IPC, host name and network; its next
@@ -51,7 +51,7 @@ pub fn unshare_network() -> io::Result<()> {
     }
 }
 
-/// What tells one network namespace from another (namespaces(7)).
+/// Returns the number that tells one network namespace from another (namespaces(7)).
 fn network_number() -> io::Result<u64> {
     Ok(network()?.metadata().call("statx")?.ino())
 }
