@@ -9,7 +9,7 @@ use crate::root::{Root, holds};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
-/// By level, kind and first CPU; empty when nothing tells of any.
+/// Reads the caches by level, kind and first CPU; empty when nothing tells of any.
 pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
     let mut caches = from_sysfs(root, cpus);
     if caches.iter().all(|cache| cache.size_bytes == 0) && root.is_this_machine() {

@@ -60,7 +60,7 @@ fn path_mtu(socket: &UdpSocket, to: IpAddr) -> Option<u32> {
     }
 }
 
-/// What the kernel grants TCP and sockets.
+/// Reads the kernel's limits for TCP and sockets.
 fn limits(root: &Root, path: &mut NetworkPath) {
     path.congestion_control = root.text("/proc/sys/net/ipv4/tcp_congestion_control");
     let offered = root.text("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -149,7 +149,7 @@ pub(crate) struct Link {
     pub(crate) mtu_bytes: Option<u64>,
 }
 
-/// Of a message on an interface: its number and its flags (IFF_UP …).
+/// Parses a message on an interface: its number and its flags (IFF_UP …).
 fn number_and_flags(answer: &NetlinkAnswer) -> Option<(u32, u32)> {
     Some((u32_at(&answer.body, NUMBER_AT)?, u32_at(&answer.body, LINK_FLAGS_AT)?))
 }
@@ -184,7 +184,7 @@ fn link(body: &[u8]) -> Option<Link> {
     })
 }
 
-/// Its type in the kernel's numbers (ARPHRD_ETHER …).
+/// Returns its type in the kernel's numbers (ARPHRD_ETHER …).
 fn link_kind(body: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(*body.get(TYPE_AT..)?.first_chunk()?))
 }
@@ -199,7 +199,7 @@ fn fill_path(body: &[u8], path: &mut NetworkPath) {
     path.losses = attribute(attributes, IFLA_STATS64).and_then(losses);
 }
 
-/// Of an rtnl_link_stats64: packets and bytes come first, received and sent.
+/// Parses an rtnl_link_stats64: packets and bytes come first, received and sent.
 fn losses(value: &[u8]) -> Option<InterfaceLosses> {
     let counter = |place: usize| u64_at(value, place * 8);
     Some(InterfaceLosses {
@@ -338,7 +338,7 @@ fn server_of(connection: &str) -> Option<IpAddr> {
     Some(server.to_canonical())
 }
 
-/// What tells of the byte order and of nesting rather than the kind.
+/// Mask that leaves out the bits of byte order and of nesting.
 const KIND_MASK: u16 = 0x3fff;
 const HEADER_BYTES: usize = 4;
 
