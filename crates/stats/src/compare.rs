@@ -1,5 +1,5 @@
-//! How much greater one side is than another, by how far both may be off: p values of "no change" and of "no more than so
-//! much", and what change would have been seen; and p values of many cases together.
+//! Difference of two sides, given the errors of both: p values of "no change" and of "no more than so much", and the
+//! change that would have been seen; and p values of many cases together.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -16,7 +16,7 @@ const WITHIN: f64 = 0.9;
 pub struct Difference {
     /// Logarithm of new over base.
     pub logarithm: f64,
-    /// Its standard error.
+    /// Standard error.
     pub error: f64,
     /// Degrees of freedom of the error; infinite where it is known beforehand.
     pub freedom: f64,
@@ -118,12 +118,12 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// How much values scatter around the mean of their group, on the logarithms.
+/// Scatter of values around the mean of their group, on the logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The pooled standard deviation of the logarithms. No unit.
     pub deviation: f64,
-    /// Its degrees of freedom: values less groups.
+    /// Degrees of freedom: values less groups.
     pub freedom: usize,
 }
 
