@@ -47,7 +47,7 @@ fn is_false(it: &bool) -> bool {
 }
 
 impl Inputs {
-    /// What was given, by the name of its option, as text for people.
+    /// Returns the given inputs, by the name of their option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, counters, tried } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
@@ -77,7 +77,7 @@ impl Inputs {
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
-    /// Whether nothing was given.
+    /// Tells whether nothing was given.
     pub fn is_empty(&self) -> bool {
         *self == Inputs::default()
     }
@@ -145,7 +145,7 @@ impl Sampled {
 /// A unit in which programs print numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrintedUnit {
-    /// As it is typed.
+    /// Name as it is typed.
     pub name: &'static str,
     /// The base unit in which such a number is stored.
     pub stored: Unit,
