@@ -93,7 +93,7 @@ pub(crate) struct WorkersPart {
     pub copies: Copies,
 }
 
-/// One round of one case, as its probe sees it.
+/// Round of a case, as its probe sees it.
 pub struct Case {
     id: CaseId,
     job: Job,
@@ -206,8 +206,8 @@ impl Case {
         Ok(())
     }
 
-    /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one is only a
-    /// replica, and has to go on until it is killed.
+    /// Waits for the other workers before a verb measures. Tells whether this worker is only a replica, and has to
+    /// go on until it is killed.
     fn start_barrier(&mut self) -> Result<bool> {
         self.copies.start_barrier()?;
         self.look_before();
@@ -216,7 +216,7 @@ impl Case {
         Ok(self.copies.is_replica())
     }
 
-    /// Called by the verbs that have several threads.
+    /// Refuses copies for the verbs that have several threads.
     fn be_alone(&mut self) -> Result<()> {
         self.look_before();
         match self.copies {

@@ -186,8 +186,8 @@ fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
     Some(quiet.map(|number| of(number, core_hz)))
 }
 
-/// The round whose median lies nearest to the case's: percentiles and mean are taken from its operations, as parts of one
-/// distribution. Those of different rounds contradict each other where rounds differ.
+/// Returns the round whose median lies nearest to the case's: percentiles and mean are taken from its operations, as
+/// parts of one distribution. Percentiles of different rounds contradict each other where rounds differ.
 fn middle_round(counting: &[Vec<f64>], typical: f64) -> usize {
     let apart = |round: &Vec<f64>| stats::median(round).map_or(f64::INFINITY, |median| (median - typical).abs());
     let rounds = counting.iter().map(apart).enumerate();

@@ -53,8 +53,8 @@ impl CleanupEntry {
     }
 }
 
-/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
-/// removes are the directories that it made itself, by the descriptors that it had from the start.
+/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. It
+/// removes only directories that it made itself, by the descriptors that it had from the start.
 pub fn serve(input: impl BufRead, output: impl Write) {
     serve_below(Path::new("/"), input, output);
 }

@@ -38,7 +38,7 @@ pub struct Request {
     pub profile: Profile,
     /// The seed of all sequences and samples.
     pub seed: u64,
-    /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
+    /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. The setting that names its probes more closely counts.
     pub set: Vec<String>,
     /// Inputs given by the person.
     pub inputs: Inputs,
@@ -66,7 +66,7 @@ pub struct PlannedCase {
     pub id: CaseId,
     /// True at its probe's defaults: such a case is never dropped for time.
     pub is_default: bool,
-    /// On how many axes it does not.
+    /// Number of axes on which it is not at its probe's default.
     pub steps: usize,
     /// Priority, which sets the order.
     pub priority: Priority,
@@ -246,8 +246,8 @@ fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Para
     Ok(unique(here.iter().cloned().chain(there).collect()))
 }
 
-/// Cases of a plan at most: more than the longest run measures, and than any machine has pairs of cores. What is typed may come to
-/// any number of them, each with its memory and its share of the time that planning takes.
+/// Largest number of cases of a plan: more than the longest run measures, and than any machine has pairs of cores. Typed settings
+/// may come to any number of them, each with its memory and its share of the time that planning takes.
 const MOST_CASES: usize = 1 << 16;
 
 fn enough(entry: &Entry, cases: usize) -> Result<(), PlanError> {

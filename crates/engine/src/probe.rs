@@ -120,8 +120,8 @@ impl Axis {
         Axis::new(name, AxisKind::Count, default, points)
     }
 
-    /// An axis of bytes whose default the host's facts settle before anything is measured. What a person types as `auto` is
-    /// the number too.
+    /// Axis of bytes whose default the host's facts settle before anything is measured. `auto`, as a person types it, is
+    /// that number too.
     pub const fn settled_size(name: &'static str, by: fn(&HostFacts) -> u64) -> Axis {
         Axis::settled(name, AxisKind::Size, by)
     }
@@ -193,7 +193,7 @@ pub struct FullFactorial {
 /// Physical limit of a probe's value: the plausibility gate marks values beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing is known.
+    /// Limit unknown.
     None,
     /// A dependent operation takes at least one core cycle.
     CyclesPerOp,
@@ -246,7 +246,7 @@ impl Limit {
 /// program gets.
 #[derive(Clone, Copy)]
 pub enum CoreBound {
-    /// Beyond the core: there is a typical value alone.
+    /// Work beyond the core: there is a typical value alone.
     No,
     /// The core's own: the quiet value leads, in cycles of the core.
     Yes,
@@ -256,7 +256,7 @@ pub enum CoreBound {
 }
 
 impl CoreBound {
-    /// Within the axis `size`.
+    /// Extent by the bytes of the axis `size`.
     pub const SIZE: CoreBound = CoreBound::Within(|params| params.get("size")?.parse().ok());
 }
 
@@ -323,7 +323,7 @@ impl Source {
     }
 }
 
-/// One probe. All fields are mandatory; its id is its group's name and its file's.
+/// Probe. All fields are mandatory; its id is its group's name and its file's.
 pub struct Probe {
     /// A short title.
     pub title: Text,
@@ -386,8 +386,8 @@ pub struct Group {
 pub type Catalogue = &'static [&'static Group];
 
 impl Probe {
-    /// A probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need. What
-    /// differs stands before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
+    /// Probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need.
+    /// Differing fields stand before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
     pub const PLAIN: Probe = Probe {
         title: Text { en: "", zh: "" },
         revision: 1,

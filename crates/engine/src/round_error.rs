@@ -21,12 +21,12 @@ pub enum RoundError {
 }
 
 impl RoundError {
-    /// Skipped, with the reason.
+    /// Returns a Skipped error with the reason.
     pub fn skipped(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Skipped(code.because(text))
     }
 
-    /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
+    /// Returns a Skipped error, since the measurement needs something that is not available; with advice, where the error tells.
     pub fn lacking(what: impl Into<Message>, error: &io::Error) -> RoundError {
         exit_message::settle();
         let what = what.into();
@@ -36,8 +36,8 @@ impl RoundError {
         }
     }
 
-    /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
-    /// is the reason, with what helps.
+    /// Returns a Skipped error, since `what` cannot do this; where the error tells of something else that the host lacks,
+    /// that and not `what` is the reason, with advice.
     pub fn unable(code: ReasonCode, what: impl Into<Message>, error: io::Error) -> RoundError {
         if remedy(&error).is_some() {
             return RoundError::from(error);
@@ -66,7 +66,7 @@ impl RoundError {
         }
     }
 
-    /// Failed, with what went wrong.
+    /// Returns a Failed error with the reason.
     pub fn failed(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Failed(code.because(text))
     }
@@ -110,7 +110,7 @@ impl From<io::Error> for RoundError {
 }
 
 impl From<TryFromIntError> for RoundError {
-    /// More bytes than this machine has addresses.
+    /// Converts the error of more bytes than this machine has addresses.
     fn from(error: TryFromIntError) -> RoundError {
         RoundError::skipped(ReasonCode::TooLittleMemory, error)
     }

@@ -38,7 +38,7 @@ pub trait Observer {
     /// Announces the probes before anything else of the run.
     fn begins(&mut self, _probes: &[ProbeInfo]) {}
 
-    /// Up to this much time may pass before anything more is told.
+    /// Announces that up to this much time may pass before the next call.
     fn silent(&mut self, _at_most: Duration) {}
 
     /// A round is about to start: its case, rounds done, rounds in all, time left by estimate.
@@ -237,7 +237,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One replicate. False when the run is over.
+    /// Runs a replicate. False when the run is over.
     fn run_replicate(&mut self, replicate: u32, units: &[Vec<usize>]) -> bool {
         if !units.is_empty() {
             self.look_at_cache();
@@ -301,7 +301,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Without a round of this replicate, a case that cannot have as many as an interval needs leaves its time to the others.
+    /// Drops a case that cannot have as many rounds as an interval needs: it leaves its time to the others.
     fn drop_unless_enough(&mut self, index: usize, replicate: u32) {
         self.states[index].dropped =
             self.states[index].rounds.len() + self.later(index, replicate) < self.least_rounds(index);

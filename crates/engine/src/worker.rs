@@ -111,7 +111,7 @@ fn lines(events: &[Event]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. What came of all.
+/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. Returns the events of all.
 pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
     let mut all = Vec::new();
     let done: std::io::Result<()> = for_each_case(catalogue, &job, |events| {
@@ -426,7 +426,7 @@ fn expect(is_sound: bool, what: impl FnOnce() -> Message) -> Result<()> {
     }
 }
 
-/// Failed where a number of the job is out of all proportion.
+/// Checks the numbers of the job; Failed where one is out of all proportion.
 pub(crate) fn check(job: &Job) -> Result<()> {
     for cpu in job.cpus.iter().chain(&job.other_cpu).chain(job.cases.iter().flat_map(|case| &case.cpus)) {
         expect(*cpu < MOST_CPUS, || say!("there is no CPU {cpu}"))?;
@@ -450,7 +450,7 @@ pub(crate) fn check(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Failed where the case has more or fewer far ends than it needs.
+/// Checks the far ends; Failed where the case has more or fewer than it needs.
 fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Result<()> {
     let needed = match entry.probe.service() {
         Some(_) if job.replica => 1,
@@ -461,7 +461,7 @@ fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Resul
     })
 }
 
-/// Failed where the case is not one of the probe's, or has more threads than CPUs.
+/// Checks the case; Failed where it is not one of the probe's, or has more threads than CPUs.
 fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
         let taken = checked_value(entry, axis, value)

@@ -83,7 +83,7 @@ fn size_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
 }
 
-/// More caches than any processor describes: a leaf that never ends is an emulator's.
+/// Limit beyond the caches of any processor: a leaf that never ends is an emulator's.
 #[cfg(target_arch = "x86_64")]
 const MOST_CACHES: u32 = 16;
 

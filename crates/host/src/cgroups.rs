@@ -14,13 +14,13 @@ pub(crate) enum Version {
     V2,
 }
 
-/// One mounted hierarchy, with this process's place in it.
+/// Mounted hierarchy, with this process's place in it.
 struct Hierarchy {
     version: Version,
     /// Version 1: the controllers mounted here. Version 2: all that it has, so that this stays empty.
     controllers: Vec<String>,
     mount_point: String,
-    /// This process's group, relative to the mount point, without slashes at its ends; empty at the mount point.
+    /// Group of this process, relative to the mount point, without slashes at its ends; empty at the mount point.
     group: String,
     /// True where this process's group lies below the mount point: else `group` is the nearest one that can be seen.
     is_reached: bool,
@@ -54,7 +54,7 @@ impl Groups {
         Groups { hierarchies, own, is_first_namespace, are_absent }
     }
 
-    /// This process's group that can limit a resource, and how much of it and of those above can be seen.
+    /// Returns this process's group that can limit a resource, and how much of it and of those above can be seen.
     pub(crate) fn fact(&self, root: &Root, resource: Resource) -> GroupFact {
         let controller = resource_name(resource);
         let Some(own) = &self.own else {
@@ -214,7 +214,7 @@ fn hierarchy(line: &str, own: &str) -> Option<Hierarchy> {
     Some(Hierarchy { version, controllers, mount_point, group: group.unwrap_or_default(), is_reached, is_part })
 }
 
-/// This process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup.
+/// Returns this process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup.
 fn own_path<'a>(own: &'a str, controllers: &[String]) -> Option<&'a str> {
     let is_it = |names: &str| match controllers {
         [] => names.is_empty(),
@@ -287,7 +287,7 @@ fn seccomp(root: &Root) -> Option<String> {
     Some(mode.to_owned())
 }
 
-/// This machine's kernel tells it without any file; else the second number of `Uid: real effective saved filesystem`.
+/// Returns the effective user by a system call on this machine; else the second number of `Uid: real effective saved filesystem`.
 fn effective_user(root: &Root) -> Option<u32> {
     if root.is_this_machine() {
         return Some(rustix::process::geteuid().as_raw());
@@ -367,7 +367,7 @@ pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<M
     Some(MemoryLimit { limit_bytes, used_bytes })
 }
 
-/// Since these groups were made, summed: each may have a quota. None where no group's is counted.
+/// Returns the throttling since these groups were made, summed: each may have a quota. `None` where no group's is counted.
 pub(crate) fn throttling_of(root: &Root, groups: &[(Version, String)]) -> Option<Throttling> {
     let of_group = |(version, directory): &(Version, String)| {
         counted_throttling(*version, &root.raw(&format!("{directory}/cpu.stat"))?)

@@ -17,7 +17,7 @@ mod queue;
 pub(crate) use driver::interface;
 pub(crate) use loopback::loopback;
 
-/// More than kernels have; a name is at most 16 bytes.
+/// Limit beyond what kernels have; a name is at most 16 bytes.
 const MOST_CONGESTION_CONTROLS: usize = 32;
 
 /// The way from here to `to`. Nothing is sent there, and what the kernel does not tell is absent.
@@ -294,8 +294,8 @@ const IFF_LOOPBACK: u32 = 8;
 /// A host of containers has an address for each of their networks.
 const MOST_ADDRESSES: usize = 32;
 
-/// This machine's own addresses that another one might reach: of interfaces that are up, without loopback and those of one link
-/// alone. Those of IPv4 come first; each family is in the order of its interfaces. At most 32.
+/// Returns this machine's own addresses that another one might reach: of interfaces that are up, without loopback and those of
+/// one link alone. IPv4 comes first; each family is in the order of its interfaces. At most 32.
 pub fn addresses() -> Vec<IpAddr> {
     let links = ask(GET_LINK, Scope::All, &[0; LINK_FIXED_BYTES]).unwrap_or_default();
     let answers = ask(GET_ADDRESS, Scope::All, &[0; ADDRESS_FIXED_BYTES]).unwrap_or_default();
@@ -369,7 +369,7 @@ fn u64_at(value: &[u8], place: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*value.get(place..)?.first_chunk()?))
 }
 
-/// A text that ends with a byte of 0, or with the value. Of one that is no name nothing is told.
+/// Returns a text that ends with a byte of 0, or with the value; `None` where it is no name.
 fn text(value: &[u8]) -> Option<String> {
     /// The kernel's names are shorter.
     const LONGEST: usize = 64;

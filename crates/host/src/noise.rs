@@ -14,7 +14,7 @@ use crate::virtualization;
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
 
-/// Under ten ticks a share of CPU time has an error of more than 10 %, and says nothing.
+/// Shortest time whose share is used, ns: under ten ticks a share of CPU time has an error of more than 10 %.
 const SHORTEST_NS: u64 = 10 * TICK_NS;
 
 /// The machine's counters at one moment. Two of them tell what happened between.
@@ -149,7 +149,7 @@ pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<Bu
     })
 }
 
-/// This process and all that descend from it.
+/// Returns this process and all that descend from it.
 fn own_family(all: &[Process]) -> HashSet<u32> {
     let mut family: HashSet<u32> = all.iter().filter(|process| process.is_self).map(|process| process.pid).collect();
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -220,7 +220,7 @@ pub struct BusyProcess {
     pub last_cpu: usize,
 }
 
-/// One process at one moment.
+/// State of a process at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,

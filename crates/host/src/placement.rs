@@ -22,13 +22,13 @@ const FROM_SIBLING: f64 = 0.5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placement {
     SameCpu,
-    /// On the two threads of one core.
+    /// Parties on the two threads of one core.
     SmtSibling,
-    /// On two cores that share their last-level cache.
+    /// Parties on two cores that share their last-level cache.
     SameCache,
-    /// On one node, with two last-level caches.
+    /// Parties on one node, with two last-level caches.
     OtherCache,
-    /// On two nodes of one package, as NPS and sub-NUMA clusters make them.
+    /// Parties on two nodes of one package, as NPS and sub-NUMA clusters make them.
     SamePackageOtherNode,
     OtherNode,
 }
@@ -104,7 +104,7 @@ pub fn of_node(host: &HostFacts, node: usize) -> Vec<usize> {
     Map::of(host).seats.iter().filter(|seat| seat.node == Some(node)).map(|seat| seat.id).collect()
 }
 
-/// One usable CPU of each last-level cache, the best of each; of a host that does not tell its caches one of each node.
+/// Returns one usable CPU of each last-level cache, the best of each; of a host that does not tell its caches one of each node.
 pub fn of_caches(host: &HostFacts) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     Map::of(host).seats.iter().filter(|seat| seen.insert((seat.node, seat.cache))).map(|seat| seat.id).collect()

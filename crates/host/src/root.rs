@@ -20,7 +20,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// This machine. What no file tells (CPUID, the page size) is asked from the processor and the kernel.
+    /// Returns the root of this machine. Facts in no file (CPUID, the page size) are asked from the processor and the kernel.
     pub fn here() -> Root {
         Root { path: PathBuf::from("/"), is_this_machine: true }
     }

@@ -71,7 +71,7 @@ const POWER_ZONES: &str = "/sys/class/powercap";
 pub struct EnergyMeter {
     root: Root,
     path: String,
-    /// Above this it begins at 0 again; none where it does not say.
+    /// Count above which it begins at 0 again; `None` where it does not say.
     most_uj: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ pub struct EnergyMeter {
 pub enum NoEnergy {
     /// The machine shows no counter.
     Untold,
-    /// This user may not read this file.
+    /// File that this user may not read.
     Forbidden(String),
 }
 

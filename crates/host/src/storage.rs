@@ -83,12 +83,12 @@ fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> 
     }
 }
 
-/// More layers are a ring, or nobody's storage.
+/// Limit on layers: more are a ring, or nobody's storage.
 const MOST_LAYERS: usize = 16;
 /// The name of what nobody tells.
 const UNKNOWN: &str = "unknown";
 
-/// One line of /proc/self/mountinfo.
+/// Line of /proc/self/mountinfo.
 pub(crate) struct Mount {
     /// `major:minor` of the filesystem.
     device: String,

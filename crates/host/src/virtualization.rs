@@ -57,7 +57,7 @@ fn says_virtual() -> Option<bool> {
     None
 }
 
-/// Something virtual, by the processor's word, that does not say its name.
+/// Name of a hypervisor that the processor reports without a name.
 const UNNAMED: &str = "unknown";
 
 /// QEMU that executes each instruction in software, by its own word: no hardware's time is to be had there.
@@ -165,8 +165,8 @@ fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     certain.or_else(|| (may_be_virtual && !is_metal && KVM_CLOUDS.iter().any(is_kvm_cloud)).then_some("kvm"))
 }
 
-/// On Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a machine that its device
-/// tree calls virtual.
+/// Derives the hypervisor on Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a
+/// machine that its device tree calls virtual.
 fn from_device_tree(root: &Root) -> Option<&'static str> {
     const TREE: &str = "/sys/firmware/devicetree/base";
     if let Some(kind) = root.text(&format!("{TREE}/hypervisor/compatible")) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::message::{known, recorded, restored};
 use crate::{Event, Exit, HostReport, Inputs, Message, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
-/// The version of these lines. Who speaks another one is refused.
+/// Version of these lines. Speakers of another one are refused.
 pub const AGENT_PROTOCOL: u32 = 3;
 
 /// Bytes of a line at most, either way. A run is the longest one: a thorough one of a large machine has some tens of MiB.
@@ -40,7 +40,7 @@ pub enum AgentRequest {
     Peer(PeerRequest),
     /// Answer of a peer of the run, or why it cannot: the run had asked by [`AgentAnswer::Wants`].
     Relayed(Result<PeerAnswer, Message>),
-    /// Nothing may be asked for this time, and all the same something later: the lease of who asks.
+    /// Lease for a time without requests, before another one comes.
     Idle {
         /// Milliseconds.
         ms: u64,

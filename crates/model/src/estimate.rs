@@ -31,7 +31,7 @@ pub enum Leading {
 }
 
 impl Leading {
-    /// Both: what holds among values of one estimator is looked at by each.
+    /// Both estimators: rules on values of one estimator are applied to each.
     pub const EACH: [Leading; 2] = [Leading::Typical, Leading::Quiet];
 
     /// The one that it is not.
@@ -106,7 +106,7 @@ pub struct Stated {
     pub estimator: Leading,
     /// The value.
     pub value: f64,
-    /// Between what its rounds lie, each by the same estimator, and the value with them; absent of what has no rounds of its own.
+    /// Range of its rounds, each by the same estimator, and the value with them; absent where it has no rounds of its own.
     pub range: Option<[f64; 2]>,
     /// Interval of this run; `None` with fewer than five rounds.
     pub of_this_run: Option<(f64, f64)>,
@@ -249,8 +249,8 @@ impl Estimate {
         half_width(self.interval()?, self.value())
     }
 
-    /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
-    /// interval. None of what rounds voted on.
+    /// Returns the range of the rounds and the value, where rounds disagree so far that no ± tells it, or where they are too few
+    /// for an interval. `None` where rounds voted on the value.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTEADY;
         let is_unsteady = self.of_this_run().and_then(|ends| half_width(ends, self.value())).is_none_or(is_apart);

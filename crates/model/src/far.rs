@@ -174,7 +174,7 @@ pub enum PeerAnswer {
         /// Addresses on which they listen, in order.
         at: Vec<SocketAddr>,
     },
-    /// There are none.
+    /// Refusal to serve.
     Unserved {
         /// True where the machine lacks something; else something went wrong.
         is_skipped: bool,
@@ -182,7 +182,7 @@ pub enum PeerAnswer {
         #[serde(flatten)]
         reason: Reason,
     },
-    /// They are ended.
+    /// Report of far ends that were ended.
     Served {
         /// Notes that they recorded: key and value.
         notes: Vec<(String, String)>,
@@ -203,15 +203,15 @@ pub struct PathBytes(pub Vec<u8>);
 pub enum Scratch {
     /// A directory that this run made, which belongs to its user and which no other may enter.
     Made {
-        /// Path when it was made. Who may write to the directory above can move it: what is found there counts only
-        /// when it is on this device and has this inode.
+        /// Path when it was made. Writers of the directory above can move it: the path counts only when it is on
+        /// this device and has this inode.
         path: PathBytes,
         /// The device that it lies on.
         device: u64,
         /// Inode on that device.
         inode: u64,
     },
-    /// There is none, and why: a sentence that ends with what to do.
+    /// Reason why there is none: a sentence that ends with what to do.
     Missing(Reason),
 }
 

@@ -104,7 +104,7 @@ const PEER: &str = "peer";
 const COUNTERS: &str = "counters";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
-/// Nor this: `hostmark try` sets it.
+/// Name of what `hostmark try` sets, which no option does.
 const TRIED: &str = "try";
 
 /// A word as a shell would read it.
@@ -149,7 +149,7 @@ pub struct PrintedUnit {
     pub name: &'static str,
     /// The base unit in which such a number is stored.
     pub stored: Unit,
-    /// One of it in that base unit.
+    /// Factor to that base unit.
     pub factor: f64,
 }
 
@@ -187,7 +187,7 @@ impl PrintedUnit {
         PrintedUnit::ALL.iter().find(|unit| unit.name == name).copied()
     }
 
-    /// Their names, for people.
+    /// Returns their names, for people.
     pub fn names() -> String {
         PrintedUnit::ALL.iter().map(|unit| unit.name).collect::<Vec<_>>().join(", ")
     }

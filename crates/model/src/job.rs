@@ -45,7 +45,7 @@ pub struct Environment {
     pub inputs: Inputs,
 }
 
-/// One round of some cases that begin on the same CPU, measured one after the other in one process.
+/// Round of some cases that begin on the same CPU, measured one after the other in one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Environment of the run.
@@ -79,14 +79,14 @@ pub struct Job {
     pub setup_ns: u64,
     /// Name of the round's own directory in those of the environment; it is removed afterwards.
     pub folder: String,
-    /// To measure nothing, and look at what a load from a buffer of so many bytes costs; 0: from the largest that the last cache
-    /// holds.
+    /// Size of a buffer, bytes, for a job that measures nothing but the cost of a load from it; 0: from the largest that the
+    /// last cache holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at_cache: Option<u64>,
     /// Tells that further jobs may follow: what this one fills is kept for them, and the worker waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_followed: bool,
-    /// To measure nothing, and look at what the first touch of memory costs, and how much of the last cache there is.
+    /// True for a job that measures nothing but the cost of the first touch of memory, and how much of the last cache there is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub look_at_memory: bool,
     /// True where it is not to measure but to do the same as the worker that started this one, until it is killed.
@@ -123,7 +123,7 @@ pub struct Choice {
 }
 
 impl Environment {
-    /// This process' own, without a directory or an input.
+    /// Returns this process' own, without a directory or an input.
     pub fn bare() -> Environment {
         let none = || Scratch::Missing(ReasonCode::MissingFile.because("no directory here; name one by --scratch"));
         Environment {

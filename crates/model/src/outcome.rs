@@ -202,7 +202,7 @@ impl Measured {
     pub const OF_THE_VALUE: [&str; 5] =
         [Self::CYCLES, "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
 
-    /// A further quantity as it stands beside the value. What is the same value in cycles has the value's estimator: typical beside a
+    /// Returns a further quantity as it stands beside the value. The same value in cycles has the value's estimator: typical beside a
     /// typical one; quiet beside a quiet one, where it has no quiet value of its own at the clock that the typical values imply. It is
     /// expected of another run as the value is, unless it has an expectation of its own.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {

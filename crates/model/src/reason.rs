@@ -255,7 +255,7 @@ pub enum Exit {
     Undecided,
     /// `compare` found a regression, or `host --check` found something that would disturb.
     Found,
-    /// Some case failed.
+    /// Failure of a case.
     CaseFailed,
     /// A filter selects nothing: no probe, group or lmbench program is called that; or no case that it selects can be measured.
     NothingSelected,

@@ -1,4 +1,4 @@
-//! The door of a far end: who knows its nonce is served, and nobody else. What is timed never goes through it.
+//! Authentication of a far end's clients: those that know its nonce are served, and nobody else. Timed transfers never go through it.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     RoundError::lacking(say!("cannot open a socket at {at}", at = at.join(" or ")), error)
 }
 
-/// Somebody who has connected, and has not yet told the whole nonce.
+/// Client that has connected, and has not yet sent the whole nonce.
 #[derive(Debug)]
 struct Stranger {
     stream: TcpStream,
@@ -75,8 +75,8 @@ impl AuthenticatedListener {
         Ok(door)
     }
 
-    /// The next connection whose first bytes are the nonce, and where it comes from: it hears the same, so that it does not go on
-    /// before. What is written to it leaves at once. Whoever says nothing keeps nobody waiting.
+    /// Accepts the next connection whose first bytes are the nonce, and returns it with its origin: the client gets the nonce
+    /// back, so that it does not go on before. Data written to it leaves at once. A silent client keeps nobody waiting.
     pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
         let mut strangers = self.strangers.borrow_mut();
         loop {

@@ -8,7 +8,7 @@ use crate::workloads::machine::busy::Switches;
 
 pub const SWITCHES: Quantity =
     Quantity::given("switches", Unit::Ratio, Better::Lower, term!("context switches per MiB"));
-/// Each side that slept had to be woken.
+/// Wake-ups of the sides that slept.
 pub const WAKE_UPS: Quantity = Quantity::given("wake_ups", Unit::Ratio, Better::Lower, term!("wake-ups per MiB"));
 
 pub const MIB: f64 = (1 << 20) as f64;

@@ -9,9 +9,9 @@ use hostmark_engine::prelude::*;
 
 /// The value of axis kernel, or store, that leaves the choice to trials on this host.
 pub(crate) const BEST: &str = "best";
-/// A trial goes over all of a buffer of up to so many times the last cache. Of a larger one it takes a stretch as large as the
-/// cache, each trial the next one, so that what is beyond the caches stays beyond them. Less than a cache would be wrong: what
-/// plain stores leave in it goes to memory at the cost of those that follow, by which non-temporal stores looked slower than they are.
+/// Largest buffer that a trial goes over as a whole, in multiples of the last cache. Of a larger one it takes a stretch as large as the
+/// cache, each trial the next one, so that memory beyond the caches stays beyond them. Less than a cache would be wrong: lines that plain
+/// stores leave in it are written back at the cost of later stores, by which non-temporal stores looked slower than they are.
 const MOST_CACHES: u64 = 3;
 /// Every part is a multiple of this.
 const PART_BYTES: u64 = 4096;
@@ -83,7 +83,7 @@ impl<K: SelectableKernel> Candidates<K> {
         self.0.iter().map(|kernel| kernel.name()).collect()
     }
 
-    /// One of them, by its place.
+    /// Returns the candidate at this index.
     pub(crate) fn at(&self, way: usize) -> &'static K {
         self.0[way]
     }

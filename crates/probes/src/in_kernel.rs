@@ -8,7 +8,7 @@ use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, KernelO
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
 pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", "off"], standard: &[], thorough: &[] });
-/// Both are measured at every binding from the standard profile on.
+/// Axes measured at every combination from the standard profile on.
 pub const FULL_FACTORIAL: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "irq"] }];
 /// The module, and root, who alone may open its device.
 pub const NEEDS: &[Need] = &[Need::Module, Need::Root];

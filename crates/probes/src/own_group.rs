@@ -8,7 +8,7 @@ use sys::ipc_cleanup::{Record, control_group_name, fresh_number};
 
 /// A control group, or several of which each is in the one before; removed when dropped, and by the run where this process is killed.
 pub(crate) struct OwnGroup {
-    /// At least one, the outermost first.
+    /// Groups, at least one, the outermost first.
     groups: Vec<ControlGroup>,
     record: Record,
 }

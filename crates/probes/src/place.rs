@@ -42,7 +42,7 @@ fn note(case: &mut Case, directory: &Path, stack: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
+/// Checks that a file of so many bytes fits; Skipped where it would not leave as much room again, or more memory than may be filled.
 pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     let filling = case.filling(bytes)?;
     let room = files::room(directory)?;

@@ -51,7 +51,7 @@ const NOISE_FACTOR: f64 = 1.7;
 const NOISE_REACH: usize = 6;
 /// A size still fits when fewer of its loads miss than this, seen through the noise of a quiet level.
 const FITS: f64 = 0.1;
-/// More points than this are thinned by medians of neighbours: the search takes cubic time.
+/// Largest number of points that are not thinned by medians of neighbours: the search takes cubic time.
 const MOST_POINTS: usize = 200;
 
 /// A point of a curve with how well its rounds know it.
@@ -65,7 +65,7 @@ pub struct Reading {
     pub error: f64,
 }
 
-/// One level of the curve.
+/// Level of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plateau {
     /// Median latency of the points on the plateau, in the unit given.

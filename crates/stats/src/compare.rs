@@ -8,7 +8,7 @@ use crate::interval::CONFIDENCE;
 
 /// A change counts as one that would have been seen where it is found so often. No unit.
 pub const POWER: f64 = 0.8;
-/// Both one-sided tests of "no more than so much" at 5 % are the interval of this confidence. No unit.
+/// Confidence of the interval that both one-sided tests of "no more than so much" at 5 % are. No unit.
 const WITHIN: f64 = 0.9;
 
 /// The difference of two sides' logarithms, and how far it may be off.
@@ -29,7 +29,7 @@ enum Law {
 }
 
 impl Law {
-    /// Below one degree of freedom there is no error to speak of: one is the least.
+    /// Returns the law, with at least one degree of freedom: below that there is no error to speak of.
     fn of(freedom: f64) -> Option<Law> {
         match freedom.is_finite() {
             true => StudentsT::new(0.0, 1.0, freedom.max(1.0)).ok().map(Law::Student),

@@ -1,10 +1,10 @@
-//! Some values held against themselves: how far two halves of them lie apart by chance alone.
+//! Comparison of values with themselves: how far two halves of them lie apart by chance alone.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// Up to so many values every way to split them is looked at, of more only some.
+/// Largest number of values for which every way to split them is looked at; of more only some are.
 const ALL_WAYS: usize = 10;
 const SOME_WAYS: usize = 200;
 /// Share of the ways to halve, those that lie farthest apart, that is left out. No unit.
@@ -39,7 +39,7 @@ fn all_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
     pairs.filter(|(one, other)| one < other && one & other == 0).map(|(one, other)| [one, other].map(indices)).collect()
 }
 
-/// Some ways, the same ones every time.
+/// Returns some ways, the same ones every time.
 fn some_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
     let mut random = Pcg64Mcg::seed_from_u64(0);
     let mut order: Vec<usize> = (0..count).collect();

@@ -35,8 +35,8 @@ impl Interval {
     }
 }
 
-/// The interval of a case from its round medians, floored by `resolution` (same unit). But for that floor no end lies outside of
-/// the medians. Of [`LEAST_ROUNDS`] it reaches from the smallest to the largest, which holds the median in 93.75 % of all runs.
+/// Returns the interval of a case from its round medians, floored by `resolution` (same unit). But for that floor no end lies outside of
+/// the medians. With [`LEAST_ROUNDS`] it reaches from the smallest to the largest, which holds the median in 93.75 % of all runs.
 ///
 /// `None` below [`LEAST_ROUNDS`], or when a value is not finite.
 pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::descriptive::{quantile_sorted, robust_stddev};
 use crate::scale::qn_sorted;
 
-/// Up to so many members, each is held against the others without itself; of more, one no longer moves what it is held against.
+/// Largest number of members of which each is compared with the others without itself; of more, one no longer moves the reference.
 const LEFT_OUT: usize = 30;
 /// The variance of a median of normal values, in those of their mean.
 const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
@@ -141,9 +141,9 @@ pub fn p_of(distance: f64, freedom: f64) -> f64 {
     law.map_or(1.0, |law| (2.0 * law.cdf(-distance.abs())).clamp(f64::MIN_POSITIVE, 1.0))
 }
 
-/// One p value of several with weights, which may depend on each other in any way: the Cauchy combination (Liu & Xie, "Cauchy
-/// combination test: a powerful test with analytic p-value calculation under arbitrary dependency structures", JASA 2020). `None` of
-/// nothing.
+/// Returns one p value of several with weights, which may depend on each other in any way: the Cauchy combination (Liu & Xie,
+/// "Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary dependency structures", JASA 2020).
+/// `None` of nothing.
 pub fn combined(p_values: &[(f64, f64)]) -> Option<f64> {
     let total: f64 = p_values.iter().map(|(_, weight)| weight).sum();
     if total <= 0.0 {

@@ -25,7 +25,7 @@ pub struct Calibration {
     pub share_of_core: f64,
     /// The least standard deviation between runs of all other values, of a value's logarithm.
     pub least_of_others: f64,
-    /// Their deviation as a share of the half-widths of this run's intervals: what disturbs a machine lasts longer than a run.
+    /// Deviation of theirs as a share of the half-widths of this run's intervals: disturbances of a machine last longer than a run.
     pub share: f64,
 }
 
@@ -42,8 +42,8 @@ impl HalfWidths {
         self.0.entry((group.to_owned(), is_of_core)).or_default().push(half);
     }
 
-    /// The deviation between runs of a value whose own interval has this half-width. Of the core it is geometric: a few wild values do
-    /// not set it for all. Of others it is their mean square: five rounds of one value may agree by chance, those of its kind do not.
+    /// Returns the deviation between runs of a value whose own interval has this half-width. For the core it is geometric: a few wild
+    /// values do not set it for all. For others it is a mean square: five rounds of one value may agree by chance, but not all of its kind.
     pub fn deviation(&self, group: &str, is_of_core: bool, half: f64, with: Calibration) -> f64 {
         let kin = self.0.get(&(group.to_owned(), is_of_core)).map_or(&[][..], Vec::as_slice);
         if !is_of_core {
@@ -110,8 +110,8 @@ impl Deviation {
         2.0_f64.sqrt() * own_half.hypot(2.0 * self.sd)
     }
 
-    /// The ends of the interval that holds the value of another run than these: the prediction interval of Hahn and Meeker, "Statistical
-    /// Intervals" (1991), 4.7, on logarithms. What one run does not know of itself is in what runs differ by. `None` where one is not above 0.
+    /// Returns the interval that holds the value of another run than these: the prediction interval of Hahn and Meeker, "Statistical
+    /// Intervals" (1991), 4.7, on logarithms. Differences of runs include the error within a run. `None` where a value is not above 0.
     pub fn prediction(&self, values: &[f64]) -> Option<(f64, f64)> {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let middle = descriptive::mean(&logarithms).filter(|middle| middle.is_finite())?;

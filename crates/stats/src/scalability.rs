@@ -120,7 +120,7 @@ pub struct Dip {
 pub enum Growth {
     /// Growth without a law: somewhere it did less than what fewer and more parties did allows.
     Uneven(Dip),
-    /// Each party adds no more than those before it did.
+    /// Growth in which each party adds no more than those before it did.
     Smooth {
         /// Linear part, up to the knee; `None` where not even the first points are linear.
         linear: Option<Linear>,

@@ -1,4 +1,4 @@
-//! Failed system calls: the error says which call it was.
+//! Errors of system calls: the error says which call it was.
 
 use std::io;
 

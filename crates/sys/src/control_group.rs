@@ -116,7 +116,7 @@ impl ControlGroup {
         is_limited
     }
 
-    /// Gives it another limit. What it has of memory beyond that is reclaimed before this returns.
+    /// Gives it another limit. Its memory beyond that is reclaimed before this returns.
     pub fn change(&self, limit: &GroupLimit) -> io::Result<()> {
         let directory = self.directory()?;
         let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));

@@ -141,7 +141,7 @@ struct GroupProcess {
 }
 
 impl GroupProcess {
-    /// None for what is no process, and where there is no /proc.
+    /// Reads a process; `None` where there is none, or no /proc.
     fn of(number: u32) -> Option<GroupProcess> {
         let id = i32::try_from(number).ok().filter(|&number| number > 0).and_then(Pid::from_raw)?;
         let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
@@ -209,7 +209,7 @@ fn ticks_now() -> u64 {
 /// Processes that may lead the groups reported to this process.
 #[derive(Debug)]
 pub struct Lineage {
-    /// This process, and who started it.
+    /// Process ids of this process and its parent.
     parents: [u32; 2],
     session: u32,
     /// Start of this process: any process that it is told of came after it.

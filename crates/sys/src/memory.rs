@@ -21,7 +21,7 @@ const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 /// No kernel has more nodes.
 const MOST_NODES: usize = 1024;
 
-/// Below this share of huge pages a buffer did not get what it asked for.
+/// Share of huge pages below which a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
 
 /// The pages that a buffer asks for.
@@ -34,7 +34,7 @@ pub enum Pages {
 }
 
 impl Pages {
-    /// Their size in bytes, as the kernel tells it.
+    /// Returns the size of one in bytes, as the kernel tells it.
     pub fn bytes(self) -> usize {
         match self {
             Pages::Base => rustix::param::page_size(),
@@ -244,7 +244,7 @@ impl Buffer {
     }
 
     /// Locks a part of it into memory until it is dropped, so that it is neither swapped nor moved to other memory by
-    /// swapping. What of the part was not touched is touched by that.
+    /// swapping. Untouched memory of the part is touched by that.
     pub fn lock(&mut self, from: usize, to: usize) -> io::Result<()> {
         let part = &self.bytes()[from..to];
         // SAFETY: the range is of this buffer's own mapping; locking changes no contents.

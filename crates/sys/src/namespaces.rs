@@ -18,7 +18,7 @@ const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(M
 
 /// Gives this process, which must have one thread, namespaces of its own for mounts, IPC, host name and network; its next
 /// child is the first process of a new process namespace. Unless it is root it gets a user namespace too, in which its user
-/// and group keep their numbers. What is mounted from now on reaches nobody else.
+/// and group keep their numbers. Mounts from now on reach nobody else.
 ///
 /// A namespace of control groups is not among them: it would hide the limits of the groups above, which hold all the same,
 /// and changes nothing but how the groups are named.
@@ -80,7 +80,7 @@ fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")
 }
 
-/// Called by the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
+/// Sets up the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
 /// brings up the loopback interface.
 pub fn settle() -> io::Result<()> {
     mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;

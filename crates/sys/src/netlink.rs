@@ -66,7 +66,7 @@ pub fn ask_audit(kind: u16, scope: Scope, visit: &mut dyn FnMut(NetlinkAnswer)) 
     exchange(Some(netlink::AUDIT), kind, scope, &[], MOST_BYTES, visit)
 }
 
-/// Without a protocol it is NETLINK_ROUTE.
+/// Exchanges messages with the kernel; without a protocol it is NETLINK_ROUTE.
 fn exchange(
     protocol: Option<Protocol>,
     kind: u16,

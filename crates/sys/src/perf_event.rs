@@ -58,8 +58,8 @@ impl PerfEvent {
     /// Moves to another CPU.
     pub const MIGRATIONS: PerfEvent = PerfEvent::software(bindings::PERF_COUNT_SW_CPU_MIGRATIONS);
 
-    /// The same of the core's counters that have this number, where cores of several kinds have different ones. What is no event of
-    /// every processor stays as it is.
+    /// Returns the same event of the core's counters that have this number, where cores of several kinds have different ones.
+    /// Events that not every processor has stay as they are.
     pub fn of_device(self, device: u32) -> PerfEvent {
         match self.kind {
             bindings::PERF_TYPE_HARDWARE | bindings::PERF_TYPE_HW_CACHE => {

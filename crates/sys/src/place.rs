@@ -33,7 +33,7 @@ const PROC: i64 = 0x9fa0;
 /// Kind of a named file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing yet.
+    /// Name without a file yet.
     Nothing,
     /// A regular file, which is replaced as a whole.
     File,

@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 4096;
 /// Bytes of a word at most.
 const LONGEST_WORD: usize = 64;
 
-/// A setting. What is not named here is never written to, whatever a person types or a file says.
+/// Setting of the kernel. No other is ever written to, whatever a person types or a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
@@ -119,7 +119,7 @@ pub struct SettingChange {
 pub enum PutBack {
     /// Setting that has its old value.
     Done,
-    /// Somebody else has changed it to this meanwhile, and it is left so.
+    /// Setting that somebody else has changed to this meanwhile; it is left so.
     ChangedByOthers(String),
 }
 
@@ -155,7 +155,7 @@ impl SettingChange {
 pub struct Lock(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 impl Lock {
-    /// None where another one holds it.
+    /// Locks the setting; `None` where another one holds it.
     pub fn of(setting: Setting, root: &Path) -> io::Result<Option<Lock>> {
         let file = File::open(below(root, &setting.path())).call("open")?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

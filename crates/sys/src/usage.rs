@@ -81,7 +81,7 @@ fn schedstat_ns(schedstat: &OwnedFd) -> Option<[u64; 2]> {
 /// Page faults of the calling thread so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// Without input or output.
+    /// Number of faults without input or output.
     pub minor: u64,
     /// Number of faults that waited for a device.
     pub major: u64,
@@ -215,8 +215,8 @@ pub type Account = [Vec<u8>; NUMBERS + 1];
 static ACCOUNT: OnceLock<(Account, Usage)> = OnceLock::new();
 
 /// Makes this process end with status 0 as soon as its standard input does, at whatever it is: it first writes what it has
-/// used since this call to standard output. What it reads there meanwhile is lost. Nothing that it has made is removed:
-/// that is for who outlives it.
+/// used since this call to standard output. Data that it reads there meanwhile is lost. Nothing that it has made is
+/// removed: that is left to the processes that outlive it.
 pub fn end_with_input(account: Account) -> io::Result<()> {
     ACCOUNT.get_or_init(|| (account, Usage::so_far().unwrap_or_default()));
     handle(end_of_input as *const () as usize)?;
@@ -252,7 +252,7 @@ fn handle(action: libc::sighandler_t) -> io::Result<()> {
     }
 }
 
-/// There is something to read, or the input has ended.
+/// Handles the signal that there is something to read, or the input has ended.
 extern "C" fn end_of_input(_: libc::c_int) {
     let mut part = [0_u8; 64];
     loop {
@@ -287,7 +287,7 @@ fn say_and_end() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Nobody to listen is no error of who ends.
+/// Writes the text; a closed output is no error of this process.
 fn say(mut text: &[u8]) {
     while !text.is_empty() {
         // SAFETY: so many bytes are there.

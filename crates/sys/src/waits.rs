@@ -30,7 +30,7 @@ pub trait Word {
     fn wake(&self) -> io::Result<()>;
     /// Orders what was stored before against what is loaded after.
     fn fence();
-    /// Called at every turn of a loop that spins.
+    /// Pauses at every turn of a loop that spins.
     fn pause();
 }
 

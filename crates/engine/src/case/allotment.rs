@@ -61,7 +61,7 @@ impl MemoryBudget {
         self.0.spare.get_or_init(|| SpareMemory::new(self.0.root.clone()))
     }
 
-    /// Skipped where so much may not be filled now, also without what was kept of cases before.
+    /// Checks that so much may be filled now, also without what was kept of cases before; Skipped where it may not.
     pub(crate) fn ask(&self, bytes: u64, node: Option<Node>) -> Result<()> {
         let asked = self.ask_beside_kept(bytes, node);
         if asked.is_ok() {
@@ -118,7 +118,7 @@ impl MemoryBudget {
         Filling::new(Some(self.clone()), bytes, 1, None)
     }
 
-    /// Skipped where what is left to fill no longer fits: others have taken memory meanwhile.
+    /// Checks that the rest still fits; Skipped where others have taken memory meanwhile.
     fn ask_again(&self, left_bytes: u64, node: Option<Node>) -> Result<()> {
         let left_bytes = left_bytes.saturating_mul(self.0.copies);
         match self.spare().now(node.map(|node| node.0)) {
@@ -155,7 +155,7 @@ pub struct Allotment {
 }
 
 impl Allotment {
-    /// One buffer of 1 MiB at most, which needs no asking.
+    /// Returns a buffer of 1 MiB at most, which needs no asking.
     pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
         match bytes as u64 <= UNASKED_BYTES {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
@@ -166,8 +166,8 @@ impl Allotment {
         }
     }
 
-    /// One of the buffers, untouched: it is zero until the caller, who is the first to touch it, fills all of it and tells
-    /// its [`Filling`].
+    /// Returns one of the buffers, untouched: it is zero until the caller, which is the first to touch it, fills all of it
+    /// and reports its [`Filling`].
     pub fn reserve(&self) -> Result<(Buffer, Filling)> {
         let buffer = Buffer::fresh(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
@@ -181,7 +181,7 @@ impl Allotment {
         }
     }
 
-    /// One of the buffers, filled by the calling thread with varying non-zero data.
+    /// Returns one of the buffers, filled by the calling thread with varying non-zero data.
     pub fn map(&self) -> Result<Buffer> {
         self.fill(usize::MAX)
     }
@@ -199,12 +199,12 @@ impl Allotment {
         Ok(buffer)
     }
 
-    /// One of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
+    /// Returns one of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
     pub fn touch(&self) -> Result<Buffer> {
         self.fill(0)
     }
 
-    /// One of the buffers, of which so many first bytes are filled again where an earlier case has left it.
+    /// Returns one of the buffers, of which the first `again` bytes are filled again where an earlier case has left it.
     fn fill(&self, again: usize) -> Result<Buffer> {
         let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let touched = buffer.filled_bytes();
@@ -335,7 +335,7 @@ impl PagePlacement {
 /// Memory of a case: unmapped when it is dropped, or kept for the next case of the job.
 #[derive(Debug)]
 pub struct Buffer {
-    /// There until it is dropped.
+    /// Buffer until it is dropped.
     buffer: Option<memory::Buffer>,
     /// Placement under which it is kept afterwards.
     place: Option<PagePlacement>,
@@ -350,7 +350,7 @@ pub(crate) fn keep(seed: Option<u64>) {
     *kept = Some(Kept { free, place });
 }
 
-/// Gives back all that is kept and not in use. How many bytes that was.
+/// Gives back all memory that is kept and not in use; returns how many bytes that was.
 pub(crate) fn release() -> u64 {
     with_kept(|kept| kept.free.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
@@ -360,7 +360,7 @@ fn kept_bytes() -> u64 {
     with_kept(|kept| kept.free.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
-/// None where nothing is kept.
+/// Runs `of` on the kept memory; `None` where nothing is kept.
 fn with_kept<T>(of: impl FnOnce(&mut Kept) -> T) -> Option<T> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
 }

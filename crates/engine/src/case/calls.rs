@@ -354,8 +354,8 @@ impl Case {
         Ok(way)
     }
 
-    /// The same for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier to barrier. What `make`
-    /// makes does a stretch by a way, so many times, each time it is called.
+    /// Chooses in the same way for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier
+    /// to barrier. The closure from `make` does a stretch by a way, so many times, each time it is called.
     pub fn choose_in_lockstep<T: FnMut(usize, u64)>(
         &mut self,
         cpus: &[Cpu],
@@ -402,10 +402,10 @@ impl Case {
     }
 
     /// Returns the scope in which a choice among ways to go over `bytes` is valid: all parameters but sizes, and the smallest half,
-    /// three quarters or whole of a cache of the core's own that holds them. What fills the whole of one is another way's than what
-    /// leaves it room. In the first cache it holds for this size alone: what a way begins with weighs there, and trials take
-    /// milliseconds. Of the last cache nobody knows how much there is, so that each power of two has a choice until four times of it, or
-    /// what a look at memory has found not to be held, which is memory for certain.
+    /// three quarters or whole of a cache of the core's own that holds them: a size that fills the whole cache favours another way than
+    /// one that leaves room. In the first cache it is this size alone: start-up costs weigh there, and trials take milliseconds. The size
+    /// of the last cache is uncertain, so that each power of two has a choice until four times of it, or until a size that a look at
+    /// memory has found not to be cached, which is memory for certain.
     fn scope(&self, bytes: u64) -> String {
         let (caches, alike) = (&self.job.caches_bytes, &self.alike);
         if caches.iter().min().is_some_and(|&first| bytes <= first) {

@@ -75,7 +75,7 @@ fn copy_folder(folder: &str, index: usize) -> String {
     format!("{folder}-copy-{index}")
 }
 
-/// This program as this process was started: `hostmark worker`.
+/// Returns the command that starts this program as this process was started: `hostmark worker`.
 pub(crate) fn this_program() -> Command {
     let mut command = command(Path::new(OWN));
     command.args(std::env::args_os().skip(1));
@@ -115,7 +115,7 @@ impl Copies {
         }
     }
 
-    /// Called when what is to be measured is set up. Who measures waits until all others measure as well; these tell in
+    /// Waits when the measured operation is set up: the leader waits until all others measure as well; these tell in
     /// [`for_ever`].
     pub(crate) fn start_barrier(&mut self) -> Result<()> {
         match self {
@@ -124,7 +124,7 @@ impl Copies {
         }
     }
 
-    /// Called when the measuring is over: whoever ended before has not been there all the time.
+    /// Checks, when the measuring is over, that no replica has ended before.
     pub(crate) fn end_barrier(&mut self) -> Result<()> {
         match self {
             Copies::Leader(replicas) => replicas.iter_mut().try_for_each(Replica::end_barrier),
@@ -153,7 +153,7 @@ impl Replica {
         }
     }
 
-    /// The next that it says, its greeting and how far its set-up is apart. Who waits for this worker sets the time.
+    /// Returns the next event, its greeting and the progress of its set-up apart. The parent of this worker sets the time limit.
     fn next(&mut self) -> Result<Option<Event>> {
         loop {
             let outcome = self.process.read_line_within(Duration::MAX).map_err(|error| self.lost(error))?;
@@ -247,8 +247,8 @@ pub struct Lockstep<'case, M> {
 }
 
 impl Case {
-    /// One worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one barrier, and what
-    /// is counted is what all did in the window they have in common.
+    /// Measures with one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
+    /// barrier, and the count is what all did in the window they have in common.
     pub fn workers<'case, R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],
@@ -257,9 +257,9 @@ impl Case {
         Workers { case: self, cpus, are_long: false, make }
     }
 
-    /// Work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's memory
-    /// there. A sample is one pass of all, from barrier to barrier. Of several ways, all passes go the one that is chosen as by
-    /// [`Case::choose_in_lockstep`].
+    /// Measures work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's
+    /// memory there. A sample is one pass of all, from barrier to barrier. Where there are several ways, all passes take the
+    /// one chosen as by [`Case::choose_in_lockstep`].
     pub fn lockstep<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],

@@ -71,8 +71,8 @@ impl Case {
         threads::bind(cpu)
     }
 
-    /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and
-    /// this run can spare.
+    /// Checks that so much memory may be filled now; Skipped where it is more than half of what the machine, its
+    /// control groups and this run can spare.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
         self.memory.ask(bytes, None)
     }
@@ -91,7 +91,7 @@ impl Case {
         self.memory.allot(count, bytes, pages, node)
     }
 
-    /// Skipped where huge pages are kept from this process, unless a trial keeps them: for who names them as what is measured.
+    /// Checks that this process may have huge pages; Skipped where it may not, unless a trial forbids them: then they are what is measured.
     pub fn may_have_huge_pages(&self) -> Result<()> {
         let are_forbidden = self.inputs().tried.is_none() && crate::sys::process::huge_pages_forbidden();
         if are_forbidden { Err(RoundError::skipped(ReasonCode::HugePages, huge_pages_forbidden())) } else { Ok(()) }
@@ -276,11 +276,11 @@ pub(crate) const LAST: &str = "last";
 /// Binding of a case's thread to a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// To the CPU that the plan chose.
+    /// CPU that the plan chose.
     Planned,
     /// Nowhere: the scheduler decides.
     Free,
-    /// To the usable CPU with the greatest id.
+    /// Usable CPU with the greatest id.
     Last,
     Cpu(usize),
 }

@@ -43,7 +43,7 @@ pub enum CounterUnusable {
         /// The kernel's clock source.
         clock_source: String,
     },
-    /// There is no instruction that reads counter and CPU together.
+    /// Architecture without an instruction that reads counter and CPU together.
     NoOrderedRead,
     /// Reading it in user space is forbidden.
     Forbidden,

@@ -48,7 +48,7 @@ const SHARED: f64 = 0.8;
 const IN_A_ROW: usize = 3;
 /// Share within which they agree on a core alone; those of chains that were held up, each by something else, do not.
 const ALIKE: f64 = 0.02;
-/// More than ten chains of adds can do.
+/// Width that is more than ten chains of adds can do.
 const MOST: f64 = 10.5;
 /// Plausible width of a core, as parts of what its design does: less is another design's, an emulator's; so is more.
 const OF_DESIGN: std::ops::Range<f64> = 0.45..1.2;

@@ -151,8 +151,8 @@ const LEAST_LOAD_CYCLES: f64 = 3.0;
 #[cfg(not(target_arch = "x86_64"))]
 const LEAST_LOAD_CYCLES: f64 = 2.0;
 
-/// Into the kernel and back, core cycles. Both ways change the privilege, and no core fetches ahead across that: each costs
-/// at least the refill of a pipeline as a mispredicted branch does, 10 cycles on the shortest server pipelines.
+/// Least cost of entering the kernel and returning, core cycles. Both ways change the privilege, and no core fetches ahead across that:
+/// each costs at least the refill of a pipeline as a mispredicted branch does, 10 cycles on the shortest server pipelines.
 const LEAST_ENTRY_CYCLES: f64 = 20.0;
 /// Calls that must follow one another in a hand-over: one party gives. That the other waited for it may be over before.
 const ENTRIES_A_HAND_OVER: f64 = 1.0;
@@ -284,7 +284,7 @@ fn loaded_bytes(host: &HostFacts) -> f64 {
     core_width::loaded_bytes_by_design(host).unwrap_or(MOST_LOADED_BYTES_A_CYCLE)
 }
 
-/// On how many CPUs the work was done at once: as the case says, or as many as it had.
+/// Returns on how many CPUs the work was done at once: as the case says, or as many as it had.
 fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
     let threads = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
     let all = cpus.filter(|_| probe.axis_of(AxisKind::Nodes).is_some());

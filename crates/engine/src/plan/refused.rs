@@ -53,7 +53,7 @@ pub enum PlanError {
         /// A probe that a filter picks beside.
         probe: String,
     },
-    /// There is no command to measure.
+    /// Run without a command to measure.
     NoCommand {
         /// The probe that was asked for.
         probe: String,

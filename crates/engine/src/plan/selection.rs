@@ -318,8 +318,8 @@ impl Sets {
     }
 }
 
-/// Turns cells into a plan: each names the axes on which it is not at its probe's default. What derived cells are computed
-/// from comes along. The cells take the place of the request's filters.
+/// Turns cells into a plan: each names the axes on which it is not at its probe's default. The sources of derived cells
+/// come along. The cells take the place of the request's filters.
 pub fn plan_table(
     catalogue: Catalogue,
     host: &HostFacts,
@@ -365,8 +365,8 @@ pub fn plan_table(
     Ok(plan)
 }
 
-/// The cells with a value for every axis that they name. Of what is computed the name alone is left: its cases follow from
-/// its sources.
+/// Returns the cells with a value for every axis that they name. Of computed cells only the name is left: their cases
+/// follow from their sources.
 fn cells_of_host(
     catalogue: Catalogue,
     host: &HostFacts,

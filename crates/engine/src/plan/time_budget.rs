@@ -173,9 +173,9 @@ pub struct TimeBudget {
 pub enum RoundDecision {
     /// Measure, with this long for samples.
     Sample(Duration),
-    /// There is no time for it.
+    /// Round without time left for it.
     Drop,
-    /// There is no time for any.
+    /// Run without time left for any round.
     Over,
 }
 

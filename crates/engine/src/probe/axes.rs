@@ -10,8 +10,8 @@ use hostmark_say::say;
 use super::{Axis, Entry, FREE, Points, Probe};
 use crate::case::surroundings::{BIND, CPU, LAST, NONE};
 
-/// The placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile on all.
-/// Of a host without CPUs all that there are, as names to choose from.
+/// Returns the placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile
+/// on all. A host without CPUs gets all that there are, as names to choose from.
 fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
     let has = |placement: &Placement| host.cpus.is_empty() || hostmark_host::pair(host, *placement).is_ok();
     let [same, others @ ..] = Placement::ALL;
@@ -108,7 +108,7 @@ impl Axis {
 /// Bytes that a round fills for each unit of an axis' number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing that takes time.
+    /// Values that fill nothing that takes time.
     Nothing,
     /// Bytes in all, for all threads together.
     InAll(u64),
@@ -125,7 +125,7 @@ impl Axis {
     }
 }
 
-/// Whichever address answered first.
+/// Name of the peer's address that answered first.
 const ANY: &str = "any";
 /// The placement of two ends that have a CPU each, of two machines.
 pub(crate) const TWO_HOSTS: &str = "two_hosts";

@@ -10,11 +10,11 @@ use crate::round_error::huge_pages_forbidden;
 /// Need of a probe for something of its host or of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// This many usable CPUs.
+    /// Need for this many usable CPUs.
     Cpus(usize),
     /// Effective user id 0.
     Root,
-    /// This kernel, or a later one.
+    /// Need for this kernel, or a later one.
     Kernel(u32, u32),
     /// Transparent huge pages.
     HugePages,

@@ -58,12 +58,12 @@ impl Serving<'_> {
         &self.job.at
     }
 
-    /// Nonce that a client has to present; other clients are dropped. Who does not is dropped.
+    /// Nonce that a client has to present; other clients are dropped.
     pub fn nonce(&self) -> Nonce {
         self.job.nonce
     }
 
-    /// Skipped where so much memory may not be filled now.
+    /// Checks that so much memory may be filled now; Skipped where it may not.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
         self.memory.ask(bytes, None)
     }

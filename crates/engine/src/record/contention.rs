@@ -166,7 +166,7 @@ impl<'a> Blocks<'a> {
         Blocks { meters, block: None, before: None, round: None, kept: None }
     }
 
-    /// This worker waits for another job; or none does any more.
+    /// Notes that this worker waits for another job; or that none does any more.
     pub(crate) fn keep(&mut self, pid: Option<u32>) {
         self.kept = pid;
     }
@@ -244,7 +244,7 @@ pub fn others_during<T>(
 }
 
 /// Tells whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its
-/// thread waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
+/// thread waited for that CPU. Among several CPUs the thread that waited may be another than the observed one.
 pub fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
     let has_several = cpus.iter().any(|cpu| Some(cpu) != cpus.first());
     let is_used = others.is_some_and(|others| certain(&others) >= NOTABLE);

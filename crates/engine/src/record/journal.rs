@@ -150,7 +150,7 @@ pub struct Took {
 pub enum ResumeError {
     /// Journal that cannot be opened, read or cut.
     Io(io::Error),
-    /// Somebody else may have written it.
+    /// Journal that somebody else may have written.
     OfOthers,
     /// Journal of a process that still lives.
     UnderWay,
@@ -194,9 +194,9 @@ struct ReadHeader<R> {
 }
 
 impl Journal {
-    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and who may go on with it. It is
-    /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
-    /// inside its header is taken over: nobody can go on with it.
+    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and the program that may resume
+    /// it. It is locked while it is open, which tells a run under way from one that was cut short. The journal of a run that ended
+    /// inside its header is taken over: nobody can resume it.
     pub fn create(path: &Path, run: &impl Serialize, planned: &PlanLine, origin: &Origin) -> io::Result<Journal> {
         let entry = Place::entry(path)?;
         let file = match entry.create_new(MODE) {

@@ -21,7 +21,7 @@ pub(super) struct Progress {
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
-    /// There is no time for as many rounds as an interval needs, so the others have its time.
+    /// True where there is no time for as many rounds as an interval needs, so the others have its time.
     pub(super) dropped: bool,
 }
 

@@ -26,8 +26,8 @@ const ENOUGH: usize = 2;
 const FAR_TOO_MUCH: f64 = 20.0;
 /// Turns without which nothing is clear, and before which it is looked at whether a choice takes too long.
 const LOOKS: usize = 2;
-/// After so many trials of all, the first stays where none is ahead of it even by [`SLIGHTLY`]: what is [`CLEARLY`] ahead looks
-/// at least so.
+/// Number of trials of all after which the first stays where none is ahead of it even by [`SLIGHTLY`]: a way that is
+/// [`CLEARLY`] ahead looks at least so.
 const GLANCES: usize = 3;
 const SLIGHTLY: f64 = 1.01;
 /// Ratios to the fastest time from which on a way is out, by the best of its one, two, or more trials: an interruption may double one

@@ -96,7 +96,7 @@ pub(crate) type Counted = BTreeMap<&'static str, f64>;
 /// Does some work under counters, and says how much each grew; none where there is no such counter.
 pub(crate) type Count<'a> = dyn FnMut(&[PerfEvent], &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> + 'a;
 
-/// Under the kernel's counters of this thread.
+/// Runs `work` under the kernel's counters of this thread.
 pub(crate) fn by_kernel(events: &[PerfEvent], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> {
     let Ok(group) = PerfGroup::open(events) else { return Ok(None) };
     let (done, grown) = group.count(work);

@@ -73,7 +73,7 @@ impl LatencySampler<'_> {
         Ok(Latencies { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })
     }
 
-    /// Finds how many operations make a batch. Those that it takes to find out are thrown away, as a round's first sample is.
+    /// Finds how many operations make a batch. The operations that it takes to find out are thrown away, as a round's first sample is.
     fn find_batch(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<u64> {
         let target_ns = self.budget_ns / BATCHES;
         let mut timed = |operations: u64| -> Result<f64> {

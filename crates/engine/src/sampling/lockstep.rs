@@ -49,7 +49,7 @@ struct Team<W = AtomicU32> {
     begun: Alone<W>,
     /// Parts done, by all followers in all passes.
     done: Alone<W>,
-    /// There is no further pass.
+    /// Flag that there is no further pass.
     over: Alone<W>,
     /// A thread could not make its part, or panicked.
     broken: Alone<W>,
@@ -69,7 +69,7 @@ impl<W: Word + Default> Team<W> {
         self.broken.0.store(1, Ordering::Relaxed);
     }
 
-    /// One pass of all: the leader's part in the midst of the followers'.
+    /// Does one pass of all: the leader's part in the midst of the followers'.
     fn pass(&self, number: u32, part: &mut impl ThreadWork) -> Result<()> {
         self.begun.0.store(number, Ordering::Release);
         part.pass();

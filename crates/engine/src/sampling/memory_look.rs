@@ -259,7 +259,7 @@ impl Steady {
         Steady { clock, most_passes: MOST_PASSES }
     }
 
-    /// Over memory that no cache holds one pass is enough: nothing of it will be held, and what was there before is gone.
+    /// Returns a helper for memory that no cache holds: one pass is enough, as nothing of it is cached and earlier contents are gone.
     pub(crate) fn outside_caches(clock: Clock) -> Steady {
         Steady { clock, most_passes: 1 }
     }
@@ -274,7 +274,7 @@ impl Steady {
         pass_ns < LONG_NS
     }
 
-    /// Does `pass` until it takes as long as the one before, and tells how long, ns. Whoever wants to know what came of it keeps that.
+    /// Does `pass` until it takes as long as the one before, and returns how long, ns. The pass keeps its own results.
     pub fn after<R>(&self, mut pass: impl FnMut() -> R) -> f64 {
         // Nothing in it fails.
         until_steady(self.most_passes, || Ok(self.clock.time(|| drop(std::hint::black_box(pass()))))).unwrap_or(0.0)

@@ -21,7 +21,7 @@ const OUTLYING: f64 = 5.0;
 pub enum Interference {
     /// The kernel's counters of this thread.
     Thread(ThreadCounters),
-    /// Nothing: tests on a fake clock.
+    /// Counts nothing: tests on a fake clock.
     #[cfg(test)]
     Blind,
     /// Counts scripted by a test.
@@ -105,12 +105,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// None yet, of times, with what is to be handed on to later rounds.
+    /// Returns an empty set of times, with what is to be handed on to later rounds.
     pub fn of_times(learned: u64) -> Samples {
         Samples { is_time: true, ..Samples::of_values(learned) }
     }
 
-    /// None yet, of values that are no times.
+    /// Returns an empty set of values that are no times.
     pub fn of_values(learned: u64) -> Samples {
         Samples {
             ns: touched(),
@@ -125,7 +125,7 @@ impl Samples {
         }
     }
 
-    /// Takes a sample. What disturbed it is known when its block ends.
+    /// Takes a sample. Its disturbances are known when its block ends.
     pub fn push(&mut self, ns: f64, iterations: u64, spent_ns: f64) {
         self.ns.push(ns);
         self.iterations.push(iterations);
@@ -271,8 +271,8 @@ impl<'a> CounterBlocks<'a> {
 }
 
 impl Samples {
-    /// Marks the samples from the `first` on, which with all between them took `spent_ns`, by what was counted before and
-    /// after them. Whether the thread was kept waiting.
+    /// Marks the samples from the `first` on, which with all between them took `spent_ns`, by the counters before and
+    /// after them; tells whether the thread was kept waiting.
     pub(crate) fn mark(&mut self, first: usize, spent_ns: f64, before: &Reading, after: &Reading) -> bool {
         let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
         let involuntary = after.involuntary_switches - before.involuntary_switches;

@@ -20,7 +20,7 @@ use crate::sys::call::Call;
 const SAMPLE_NS: f64 = 400_000.0;
 /// Samples of a round that are kept, about: a longer budget spreads them out, and does between them what it does in them.
 const SAMPLES_A_ROUND: f64 = 320.0;
-/// One operation or one look at a number of iterations lasts no longer than this, ns, if it can be helped.
+/// Longest operation, or look at a number of iterations, ns, if it can be helped.
 const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
 /// The long length is this many times the short one: the difference loses a fifteenth of the time, and gains little noise.
 /// (At 1:2 the slope would be three times as wide as the plain quotient in the same time; docs/decisions/0001.)
@@ -123,13 +123,13 @@ impl Sampler<'_> {
         samples.ns.len() >= MOST_SAMPLES || (spent_ns >= self.budget_ns && is_usable())
     }
 
-    /// Tells whether a sample shows that its length was found by the cost of a first time. Those before it were of that cost too.
+    /// Tells whether a sample shows that its length was found by the cost of a first time. Samples before it were of that cost too.
     fn is_far_too_short(&self, ns: f64) -> bool {
         ns < FAR_TOO_SHORT * self.target_ns()
     }
 
-    /// One sample: the short length, then the long one, and the difference of the two. What disturbs the long one makes the sample longer, and
-    /// is left to the estimate; what disturbs the short one would make it shorter than any core can be, so that is timed again.
+    /// Takes one sample: the short length, then the long one, and the difference of the two. A disturbed long one makes the sample longer,
+    /// and is left to the estimate; a disturbed short one would make it shorter than any core can be, so that is timed again.
     fn one(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>, samples: &mut Samples) -> Result<()> {
         if iterations >= SLOPE_FROM {
             let short = short_length(iterations);
@@ -408,8 +408,8 @@ impl Deadline {
         Deadline { began_ns: monotonic_ns(), limit_ns }
     }
 
-    /// Skipped where filling `of_bytes`, of which the first `done_bytes` have taken the time since `begun_ns`, would end
-    /// after the deadline.
+    /// Checks the time to fill `of_bytes`, of which the first `done_bytes` took from `begun_ns` until now; Skipped where
+    /// that would end after the deadline.
     pub(crate) fn forecast(self, begun_ns: u64, done_bytes: u64, of_bytes: u64) -> Result<()> {
         self.forecast_at(monotonic_ns(), begun_ns, done_bytes, of_bytes)
     }

@@ -64,9 +64,9 @@ pub struct FarRequest<'a> {
 pub struct Waiting<'a> {
     /// The time.
     pub wall: &'a dyn Wall,
-    /// One has hung that has said nothing for so long.
+    /// Silence after which a far end has hung.
     pub patience: Duration,
-    /// Nothing is waited for beyond this.
+    /// Time beyond which nothing is waited for.
     pub limit: Duration,
 }
 
@@ -75,7 +75,7 @@ pub struct Waiting<'a> {
 pub enum Missing {
     /// The round cannot be measured, or went wrong.
     Round(RoundError),
-    /// There is no time left.
+    /// Round without time left.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
@@ -268,9 +268,9 @@ impl FarEnds {
         }
     }
 
-    /// Ends them, and adds what they say to the events of a round that is complete. One that has failed, or has ended before
-    /// it was asked to, makes it a failed one: what was measured without it is something else. Of one that lacked something it
-    /// is skipped, as of a worker.
+    /// Ends them, and adds their reports to the events of a round that is complete. One that has failed, or has ended before
+    /// it was asked to, makes it a failed one: a measurement without it is something else. One that lacked something makes it
+    /// skipped, as a worker would.
     pub fn finish(self, events: &mut Vec<Event>) {
         self.account().join(events);
     }
@@ -400,7 +400,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
     (service.serve)(&mut serving)
 }
 
-/// Failed where the job is out of all proportion.
+/// Checks the job; Failed where it is out of all proportion.
 fn check(job: &ServiceJob) -> Result<()> {
     let expect = |is_sound: bool, what: Message| match is_sound {
         true => Ok(()),

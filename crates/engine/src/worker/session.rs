@@ -149,7 +149,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) enum Waited {
     /// A line has come: the patience begins anew.
     Line(String),
-    /// There will be none. How it ended, as a fragment that fits after "the worker".
+    /// Worker that has ended, and how: a fragment that fits after "the worker".
     Ended(Message),
     /// The same of one that somebody else killed.
     Killed(Message),
@@ -157,13 +157,13 @@ pub(crate) enum Waited {
     Hung(Duration),
     /// Worker that had too little of a CPU, or waited for a device, and was silent for so long.
     Starved(Duration),
-    /// Nothing is waited for any more.
+    /// Session without time left to wait.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
 }
 
-/// Skipped, since a process had nothing to say for so long, for want of a CPU or a device.
+/// Returns the Skipped error of a process that had nothing to say for so long, for want of a CPU or a device.
 pub(crate) fn starved(silent: Duration) -> RoundError {
     RoundError::skipped(
         ReasonCode::Disturbed,
@@ -186,7 +186,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// One has hung that has said nothing for `patience` although it had the CPU; nothing is waited for beyond `limit`.
+    /// Returns limits: a worker has hung after `patience` of silence although it had the CPU; nothing is waited for beyond `limit`.
     pub(crate) fn new(wall: &dyn Wall, patience: Duration, limit: Duration) -> Patience<'_> {
         let last_line = wall.elapsed();
         Patience { wall, patience, limit, last_line, hung: last_line + patience }

@@ -72,7 +72,7 @@ const GET_CHAINS: u8 = 4;
 const GET_RULES: u8 = 7;
 /// An nfgenmsg: family, version, resource.
 const FILTER_FIXED_BYTES: usize = 4;
-/// Attributes of a chain: its table, its name, its hook; of a rule: its table and its chain. Of a rule: its table and its chain.
+/// Attributes of a chain: its table, its name, its hook; of a rule: its table and its chain.
 const CHAIN_TABLE: u16 = 1;
 const CHAIN_NAME: u16 = 3;
 const CHAIN_HOOK: u16 = 4;
@@ -80,7 +80,7 @@ const HOOK_NUMBER: u16 = 1;
 const HOOK_DEVICE: u16 = 3;
 const RULE_TABLE: u16 = 1;
 const RULE_CHAIN: u16 = 2;
-/// NFPROTO_INET, _IPV4, _IPV6 and _NETDEV. Those of bridges and ARP see no packet of loopback.
+/// Families NFPROTO_INET, _IPV4, _IPV6 and _NETDEV. Bridges and ARP see no packet of loopback.
 const INET: u8 = 1;
 const IPV4: u8 = 2;
 const NETDEV: u8 = 5;

@@ -26,7 +26,7 @@ const INGRESS: u32 = 0xffff_fff1;
 const CLSACT: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// More kinds than anybody nests.
+/// Limit beyond the kinds that anybody nests.
 const MOST_KINDS: usize = 8;
 
 /// All queues of this process's network namespace; none where the kernel is not asked.

@@ -67,7 +67,7 @@ pub enum HostWeight {
     Unknown,
     /// Values are shifted, but every time alike: to be known when hosts are compared.
     Shifts,
-    /// Something cannot be measured or seen here.
+    /// Limitation: something cannot be measured or seen here.
     Note,
 }
 

@@ -106,7 +106,7 @@ pub fn design_that_can(vendor: &str, reported: &str, has: impl Fn(&str) -> bool)
     other.map_or_else(|| reported.to_owned(), |(_, _, names)| format!("{OR_LATER} {}", names[0]))
 }
 
-/// Before the name of a design: this one or a later one.
+/// Mark before the name of a design: this one or a later one.
 const OR_LATER: char = '≥';
 
 impl CpuFacts {

@@ -104,9 +104,9 @@ const THOROUGH: Most = Most { matrix: 496, caches: 496, inside: 120, siblings: 6
 
 type Pair = (usize, usize);
 
-/// One pair a placement; from the standard profile on pairs of CPUs. A small host has its whole matrix. A larger one has one
-/// CPU of each last-level cache with those of the others, one whole cache, and threads of one core: by what the pairs share,
-/// as of all its pairs hardly any share more than the machine.
+/// Returns one pair a placement; from the standard profile on pairs of CPUs. A small host has its whole matrix. A larger one
+/// has one CPU of each last-level cache with those of the others, one whole cache, and threads of one core: by what the
+/// pairs share, as of all its pairs hardly any share more than the machine.
 pub fn places(host: &HostFacts, profile: Profile) -> Vec<String> {
     let classes = ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"];
     let mut pairs = match profile {

@@ -10,7 +10,7 @@ const BLOCK_BYTES: u64 = 1 << 20;
 const DEPTH: u32 = 8;
 /// Bytes written where the axis does not set another amount; a smaller disk gets less.
 const USUAL_BYTES: u64 = 8 << 30;
-/// At most this share of the room that is left on the filesystem.
+/// Divisor of the room left on the filesystem that gives the most to write.
 const MOST_OF_ROOM: u64 = 4;
 /// Writing ends after so many times what the round has for samples, far below the time after which a round counts as hung.
 const MOST_OF_GRANT: f64 = 5.0;

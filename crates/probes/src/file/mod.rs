@@ -30,7 +30,7 @@ const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes)).fills(F
 /// Axis data: what becomes of what was read.
 const DATA: Axis =
     Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });
-/// One read or write moves so much at most, as many programs do.
+/// Largest read or write, as many programs do.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Returns the sizes: from one sector to as much as the profile and the memory allow.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {

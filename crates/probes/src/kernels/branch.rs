@@ -26,7 +26,7 @@ impl BranchPattern {
         BranchPattern { directions: (0..length.max(1)).map(|_| (random.next() >> 63) as u8).collect(), next: 0 }
     }
 
-    /// One direction after the other, in memory of `length` bytes: what every predictor with a history knows.
+    /// Returns one direction after the other, in memory of `length` bytes: every predictor with a history knows it.
     pub fn alternating(length: usize) -> BranchPattern {
         BranchPattern { directions: (0..length.max(2)).map(|index| (index % 2) as u8).collect(), next: 0 }
     }

@@ -9,9 +9,9 @@ use crate::kernels::chase::{fastest_ns, shuffled};
 const LINES: [usize; 3] = [1024, 2048, 4096];
 const PAGES_A_LINE: usize = 4;
 const TIMES: usize = 4;
-/// More memory than this of each kind is not filled: kernels of large base pages have huge ones of 512 MiB.
+/// Most memory of each kind that is filled: kernels of large base pages have huge ones of 512 MiB.
 const MOST_BYTES: usize = 256 << 20;
-/// Below this share of huge pages they are not what is measured.
+/// Share of huge pages below which they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
 
 /// Cost of address translation to a load in base pages.

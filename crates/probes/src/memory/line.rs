@@ -9,8 +9,8 @@ use crate::kernels::chase::{fastest_ns, shuffled};
 
 /// Distances that are tried, bytes; no CPU's line is larger than half of the last.
 const DISTANCES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
-/// Each pair of words lies in a space of its own, this large, at a multiple of [`ALIGN_BYTES`] that varies also among pairs
-/// which lie a power of two apart: so that the lines fall on as many sets of the second-level cache as they can.
+/// Space of each pair of words, bytes, at a multiple of [`ALIGN_BYTES`] that varies also among pairs which lie a power of
+/// two apart: so that the lines fall on as many sets of the second-level cache as they can.
 const SPACE_BYTES: usize = 2048;
 const ALIGN_BYTES: usize = 256;
 /// Pairs for each line of L1d. In an eighth of its sets, on which so aligned words fall, they are four times what it holds; and
@@ -72,8 +72,8 @@ fn words(pair: usize, distance: usize) -> [usize; 2] {
     [lower + distance, lower]
 }
 
-/// The line that a curve shows. Where prefetchers bring lines in by groups, the second load hits within a group: on Zen 5 every
-/// curve steps at 256 bytes. What is larger than the line that the host reports is such a group for all that can be told here.
+/// Returns the line size that a curve shows. Where prefetchers bring lines in by groups, the second load hits within a group:
+/// on Zen 5 every curve steps at 256 bytes. A size larger than the line that the host reports is taken for such a group.
 fn line(curve: &[(usize, f64)], reported: usize) -> Option<usize> {
     first_apart(curve).filter(|&bytes| bytes <= reported)
 }
@@ -98,7 +98,7 @@ const OTHERS: u64 = 50;
 const PATIENCE_NS: f64 = 20e6;
 /// Two CPUs that contend for a line slow each other at least by this factor.
 const LEAST_CONTENTION: f64 = 2.0;
-/// Told to the other CPU in the place of a word: the end.
+/// Number that tells the other CPU, in the place of a word, to end.
 const END: u64 = u64::MAX;
 
 /// The words, at the start of a line whatever its size.

@@ -107,7 +107,7 @@ fn beyond(host: &HostFacts, most: u64) -> Option<u64> {
 
 /// A buffer lies outside the last cache that is so many times as large, as are STREAM's arrays.
 const TIMES_CACHE: u64 = 4;
-/// However large the cache is, no more than this is filled for it, and no less than [`LEAST_TIMES_CACHE`] times as much as it holds.
+/// Most that is filled for a cache, however large it is, but no less than [`LEAST_TIMES_CACHE`] times as much as it holds.
 const MOST_OUTSIDE_BYTES: u64 = 512 << 20;
 const LEAST_TIMES_CACHE: u64 = 2;
 

@@ -13,7 +13,7 @@ const HUGE_PAGES: usize = 112;
 /// Searches of the first level a sample, of which the one that reaches furthest counts: each is short, and whoever shares the
 /// core only takes entries away.
 const FIRST_LEVEL_SEARCHES: usize = 3;
-/// Below this share of huge pages they are not what is measured.
+/// Share of huge pages below which they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
 /// Loads of a walk at least.
 const LOADS: usize = 2048;

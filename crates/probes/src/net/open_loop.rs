@@ -97,10 +97,10 @@ struct PendingRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Due {
-    /// One as soon as there is room.
+    /// Requests as soon as there is room.
     AtOnce,
     Never,
-    /// One at this moment, and then one after so many ticks each.
+    /// Requests from this moment on, one after so many ticks each.
     From(Ticks, u64),
 }
 

@@ -111,12 +111,12 @@ struct EchoClient {
 }
 
 impl EchoClient {
-    /// One that the far end knows.
+    /// Connects a client that the far end knows.
     pub fn connect(far: &FarEnd) -> Result<EchoClient> {
         Ok(EchoClient { stream: authenticated::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
     }
 
-    /// One round trip, after a pause.
+    /// Makes a round trip, after a pause.
     pub fn exchange(&mut self, clock: &Clock) -> Result<Ticks> {
         std::thread::sleep(PAUSE);
         let start = clock.start();

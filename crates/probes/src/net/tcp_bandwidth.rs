@@ -81,7 +81,7 @@ pub fn measure(case: &mut Case) -> Result<()> {
     }
 }
 
-/// One stream that comes here: the case's own thread reads it, and nothing else is in the way.
+/// Measures one stream that comes here: the case's own thread reads it, and nothing else is in the way.
 fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     case.may_fill(terms.block)?;
     let far = case.far_end()?.clone();

@@ -153,7 +153,7 @@ struct QuestionTally {
 }
 
 impl QuestionTally {
-    /// One was answered, after `lost` others that were not.
+    /// Counts an answer, after `lost` questions without one.
     #[inline]
     fn answered(&mut self, socket: &UdpSocket, lost: u64, taken: Duration) -> io::Result<()> {
         self.answered += 1;

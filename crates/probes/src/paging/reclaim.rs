@@ -85,8 +85,8 @@ fn refused(error: std::io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel reclaims no pages on request"), &error)
 }
 
-/// Base pages of the file. What the kernel has to each of them, a line of the cache, stays in the core's own caches, so that those
-/// who share the last one disturb little.
+/// Base pages of the file. The kernel's data for each of them, a line of the cache, stays in the core's own caches, so that others
+/// that share the last one disturb little.
 const FILE_PAGES: usize = 4096;
 /// Pages by which the group's limit is lowered.
 const TAKEN_PAGES: usize = FILE_PAGES / 2;

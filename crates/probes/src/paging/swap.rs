@@ -94,7 +94,7 @@ fn device(swaps: &str, is_behind_zswap: bool) -> String {
     if is_behind_zswap { format!("zswap, then {names}") } else { names }
 }
 
-/// After a fault that found its neighbours useful the kernel halves its readahead with each that does not, from 32 pages at most.
+/// Number of faults until readahead has ended: the kernel halves it, from 32 pages at most, with each fault that finds no neighbour.
 const SHRINKING: usize = 6;
 /// The first pause for a device that writes, and the last: all together last two seconds.
 const FIRST_PAUSE: Duration = Duration::from_micros(250);
@@ -183,7 +183,7 @@ impl Cycle {
         Ok(None)
     }
 
-    /// Failed where something else came back than was put away.
+    /// Checks the contents; Failed where something else came back than was put away.
     pub fn end(mut self, contents: &[u8]) -> Result<()> {
         match self.reads {
             0 => Err(stays()),
@@ -206,7 +206,7 @@ fn stays() -> RoundError {
 }
 
 /// Has `retry`, which pauses first, take pages out of memory until none of so many is left, or they are no longer waiting for a
-/// device. How many are left.
+/// device; returns how many are left.
 fn settle(pages: usize, mut retry: impl FnMut(Duration) -> Result<usize>) -> Result<usize> {
     let mut left = retry(Duration::ZERO)?;
     let mut pause = FIRST_PAUSE;

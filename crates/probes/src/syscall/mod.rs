@@ -56,7 +56,7 @@ impl Files {
         Ok(files)
     }
 
-    /// One of them, to be walked to over and over.
+    /// Returns one of them, to be walked to over and over.
     fn first(&self) -> Result<&KernelPath> {
         self.paths
             .first()

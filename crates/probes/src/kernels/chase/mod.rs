@@ -62,7 +62,7 @@ impl<'a> Built<'a> {
 /// Nodes that are linked together: the second cache holds their links.
 const BLOCK_NODES: usize = 1 << 15;
 
-/// One in so many of a pass' loads is walked: a cache line holds at least half as many numbers of the order.
+/// Number of a pass' loads of which one is walked: a cache line holds at least half as many numbers of the order.
 const WALKED: u64 = 32;
 
 /// A walk of this many times the caches' lines leaves nothing else in them.

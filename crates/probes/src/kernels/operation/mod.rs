@@ -81,7 +81,7 @@ struct OperationKernel {
     independent: fn(u64, Registers) -> u64,
 }
 
-/// One operation on one type.
+/// Operation on one type.
 pub struct Operation {
     kernel: OperationKernel,
     registers: Registers,

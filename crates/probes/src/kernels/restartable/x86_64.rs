@@ -39,9 +39,9 @@ thread_local! {
     static OWN: Cell<*mut Area> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// This thread as one that the kernel restarts.
+/// Registration of this thread with the kernel for restartable sequences.
 pub struct Restartable {
-    /// Not sent to another thread: it is of this one.
+    /// Area of this thread, so that this is not sent to another one.
     area: *mut Area,
 }
 

@@ -10,7 +10,7 @@ pub const LATENCY: &str = "memory.latency";
 #[derive(Debug, Clone)]
 pub struct MeasuredLevel {
     pub name: Name,
-    /// Between which sizes the curve proves that it ends, bytes; nothing for memory.
+    /// Bounds of the size at which it ends, proven by the curve, bytes; nothing for memory.
     pub bracket: Bracket,
     /// Size reported by the host, bytes.
     pub reported_bytes: Option<u64>,

@@ -32,7 +32,7 @@ pub struct StreamsFarEnd<'a> {
 }
 
 impl StreamsFarEnd<'_> {
-    /// One that carries streams so.
+    /// Returns a far end that carries streams so.
     pub fn new<'a>(serving: &Serving, terms: &'a StreamOptions) -> Result<StreamsFarEnd<'a>> {
         // Of where it receives; else whoever asks for a block of any size has none of it here.
         let block = if terms.direction.sends() {
@@ -102,7 +102,7 @@ impl StreamsFarEnd<'_> {
     }
 }
 
-/// Nothing where a stream is wanted and there is none.
+/// Returns `None` where a stream is wanted and there is none.
 fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
     match stream {
         Some(None) => None,
@@ -111,7 +111,7 @@ fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
     }
 }
 
-/// Before the data stands how the far end carries it: the size of its buffer, and the name of its congestion control.
+/// Bytes before the data that tell how the far end carries it: the size of its buffer, and the name of its congestion control.
 const BEGIN_BYTES: usize = 8 + NAME_BYTES;
 
 fn begin(mut stream: &TcpStream, sends: bool) -> io::Result<()> {

@@ -95,7 +95,7 @@ pub const DIRECTION: Axis = Axis::choice(
 pub enum Direction {
     Receive,
     Send,
-    /// Each over a connection of its own, at once.
+    /// Sends and receives at once, each over a connection of its own.
     Both,
 }
 
@@ -218,7 +218,7 @@ impl Window {
         self.0
     }
 
-    /// Skipped where a smaller window of the axis gives the same buffers.
+    /// Checks the window; Skipped where a smaller window of the axis gives the same buffers.
     pub fn check(self, sends: u64, receives: u64) -> Result<()> {
         let Some(wanted) = self.0 else { return Ok(()) };
         let larger = sends.max(receives);

@@ -127,7 +127,7 @@ const MOST_REPORTS: u32 = 25;
 const FILLING_NS: u64 = 15_000_000;
 /// Least duration of a flow, ns: some hundred times the burst that rate limits allow.
 const FLOW_NS: u64 = 60_000_000;
-/// On a slow link it lasts until it has so many datagrams, or ten times as long and three.
+/// Least number of datagrams of a flow on a slow link, and of one that has lasted ten times as long.
 const MANY: u64 = 16;
 const FEW: u64 = 3;
 /// Flows of which less than two datagrams came, before that is an error.

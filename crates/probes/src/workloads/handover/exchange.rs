@@ -93,7 +93,7 @@ impl<T: ExchangeStep> Exchange<T> {
         self.peer.pid()
     }
 
-    /// Called after the measuring: an error unless the other has had a turn for each of ours. What was timed were else no
+    /// Checks, after the measuring, that the other has had a turn for each of ours; else the timed turns were no
     /// hand-overs.
     pub fn check(&self) -> io::Result<()> {
         self.theirs.expect(self.own + self.ahead)
@@ -148,7 +148,7 @@ pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Exc
     by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?, || Ok(()))
 }
 
-/// Both ends of a new named pipe, that which is read first.
+/// Opens both ends of a new named pipe, the one to read from first.
 fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
         .call("mknodat")?;

@@ -99,7 +99,7 @@ impl SignalPair {
         wait()
     }
 
-    /// Called after the measuring: an error unless each process has handled a signal for every turn.
+    /// Checks, after the measuring, that each process has handled a signal for every turn.
     pub fn check(&self) -> io::Result<()> {
         let (due, handled) = (self.own, self.handler.handled() - self.before);
         if handled != due {

@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Called after the measuring: an error unless the child has accepted and closed every connection.
+    /// Checks, after the measuring, that the child has accepted and closed every connection.
     pub fn check(&self) -> io::Result<()> {
         self.closed.expect(self.asked)
     }

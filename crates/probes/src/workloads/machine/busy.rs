@@ -108,7 +108,7 @@ fn average(spent_ns: u64, passed_ns: u64) -> Option<f64> {
 /// Steal time of CPUs since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stolen {
-    /// Summed over the CPUs, ns.
+    /// Time summed over the CPUs, ns.
     pub ns: u64,
 }
 

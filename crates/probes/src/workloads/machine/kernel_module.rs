@@ -40,7 +40,7 @@ pub enum KernelOperation<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupts {
     On,
-    /// None, for 10 ms at most.
+    /// Interrupts off, for 10 ms at most.
     Off,
 }
 
@@ -97,7 +97,7 @@ impl KernelOperation<'_> {
     }
 }
 
-/// The module's open device. What it has allocated for requests is given back when this is dropped.
+/// Open device of the module. Memory that it has allocated for requests is given back when this is dropped.
 #[derive(Debug)]
 pub struct KernelModule {
     device: OwnedFd,

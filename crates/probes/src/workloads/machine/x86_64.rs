@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-/// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: rax, rcx and
+/// System call by the instruction: its result, or a negative error number. The kernel's writes are declared: rax, rcx and
 /// r11.
 macro_rules! system_call {
     ($number:expr $(, $a:expr $(, $b:expr $(, $c:expr $(, $d:expr, $e:expr, $f:expr)?)?)?)?) => {{

@@ -148,7 +148,7 @@ impl Mapping {
         }
     }
 
-    /// Each multiple of `stride` below `until`, as far as the mapping goes.
+    /// Accesses each multiple of `stride` below `until`, as far as the mapping goes.
     #[inline(always)]
     fn each(&self, stride: usize, until: usize, access: impl Fn(&AtomicU8)) {
         let mut offset = 0;

@@ -56,7 +56,7 @@ pub struct Sender<'a> {
     socket: &'a UdpSocket,
     message: Vec<u8>,
     datagram: usize,
-    /// Between two datagrams; none where nothing is waited for.
+    /// Time between two datagrams, ns; `None` where nothing is waited for.
     period_ns: Option<f64>,
 }
 
@@ -236,8 +236,8 @@ impl<'a> Receiver<'a> {
         Receiver { notes_waits: true, ..self }
     }
 
-    /// Waits for what comes next, and tells how many datagrams of the flow it was; they go to `arrivals`. What is none of the
-    /// flow is [`Receiver::message`].
+    /// Waits for the next message, and returns how many datagrams of the flow it was; they go to `arrivals`. A message
+    /// outside the flow is [`Receiver::message`].
     #[inline]
     pub fn receive(&mut self, arrivals: &mut Arrivals, flags: RecvFlags) -> io::Result<u64> {
         self.message = 0..0;

@@ -174,7 +174,7 @@ pub(super) fn limits(name: &CStr) -> io::Result<Vec<u32>> {
     Ok(all.iter().map(|one| limit(name, *one)).collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// One of the limits of an interface's packets; none where the kernel does not know it.
+/// Returns one of the limits of an interface's packets; `None` where the kernel does not know it.
 fn limit(name: &CStr, wanted: u16) -> io::Result<Option<u32>> {
     let mut message = NetlinkMessage::new(libc::RTM_GETLINK, 0);
     message.attribute(IFLA_IFNAME, name.to_bytes_with_nul());
@@ -211,7 +211,7 @@ pub fn make_pair(near: &CStr, far: &CStr, other: &impl AsFd) -> io::Result<()> {
 
 const IFINFO_BYTES: usize = 16;
 const HEADERS_BYTES: usize = 16 + IFINFO_BYTES;
-/// More than a kernel says of an interface.
+/// Room for more than a kernel says of an interface.
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// A question to the kernel about interfaces, by rtnetlink(7).
@@ -220,7 +220,7 @@ struct NetlinkMessage {
 }
 
 impl NetlinkMessage {
-    /// One that the kernel answers, if only by saying that it is done.
+    /// Starts a message that the kernel answers, if only by saying that it is done.
     fn new(kind: u16, flags: libc::c_int) -> NetlinkMessage {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut bytes = vec![0; 4];

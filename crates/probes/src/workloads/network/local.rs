@@ -75,7 +75,7 @@ pub fn udp_connected(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Both ends of a connection over loopback, and what accepted it.
+/// Makes both ends of a connection over loopback, and the listener that accepted it.
 pub fn tcp_pair() -> io::Result<(TcpListener, TcpStream, TcpStream)> {
     let (listener, address) = tcp_listener(&LOOPBACK)?;
     let near = socket(family(address.ip()), SocketType::STREAM)?;
@@ -118,7 +118,7 @@ const SELECTABLE: usize = 1024;
 /// Words of a set of descriptors.
 const SET_WORDS: usize = SELECTABLE / 64;
 
-/// Many descriptors of one open file or socket, to be asked about at once.
+/// Set of many descriptors of one open file or socket, to be asked about at once.
 #[derive(Debug)]
 pub struct Descriptors {
     copies: Vec<OwnedFd>,

@@ -150,7 +150,7 @@ fn counter(protocols: &str, protocol: &str, name: &str) -> Option<u64> {
     names.split_whitespace().zip(numbers.split_whitespace()).find(|(known, _)| *known == name)?.1.parse().ok()
 }
 
-/// Both ends of a connection in networks of this process' own: who sends, and who receives.
+/// Makes both ends of a connection in networks of this process' own: the sender, and the receiver.
 fn set_up(wanted: Wanted) -> io::Result<(TcpStream, TcpStream)> {
     namespaces::unshare_network()?;
     if wanted.device == Device::Lo {

@@ -79,7 +79,7 @@ pub fn receive_buffer(stream: &TcpStream) -> io::Result<u64> {
 /// Constant of asm-generic/socket.h, which both of our architectures have.
 const SO_MEMINFO: libc::c_int = 55;
 
-/// One of the numbers of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); none where the kernel does not tell.
+/// Returns a number of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); `None` where the kernel does not tell.
 pub fn memory(socket: &impl AsFd, place: usize) -> Option<u64> {
     let mut info = [0_u32; 16];
     let mut size = size_of_val(&info) as libc::socklen_t;

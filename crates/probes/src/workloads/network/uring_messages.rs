@@ -32,7 +32,7 @@ const COMPLETION_BUFFER_SHIFT: u32 = 16;
 pub const MESSAGE_BYTES: usize = 64;
 const RECEIVED: i32 = MESSAGE_BYTES as i32;
 const READABLE: i32 = libc::POLLIN as i32;
-/// Nothing waits: what is asked for is there, or else something is wrong.
+/// Flags of a send that never waits: there is room for the message, or else something is wrong.
 const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 const RECEIVE_FLAGS: i32 = libc::MSG_DONTWAIT;
 /// The name of the operation that does nothing behind requests that stay.
@@ -406,7 +406,7 @@ mod tests {
     const STEPS: [Step; 3] = [Step::Send, Step::Poll, Step::Receive];
     const WAYS: [By; 4] = [By::Call, By::Ring, By::Registered, By::Multishot];
 
-    /// None, and a word, where kernels, containers and emulators have no such thing, or not so much memory that may be locked.
+    /// Returns `None`, and says so, where kernels, containers and emulators have no such thing, or too little lockable memory.
     fn of(pairs: u32, step: Step, by: By, poller: Option<usize>) -> Option<Messages> {
         match Messages::new(pairs, (step, by), poller) {
             Ok(messages) => Some(messages),

@@ -81,7 +81,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Both ends of a place between two processes, or what the last one writes to: to write first, to read next.
+    /// Makes both ends of a place between two processes, or the sink of the last one: to write first, to read next.
     fn connect(&mut self, place: Endpoint) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         match place {
             Endpoint::Null => Ok((Some(files::open(std::path::Path::new("/dev/null"), true)?), None)),
@@ -99,8 +99,8 @@ impl Pipeline {
         }
     }
 
-    /// One transfer, ns: from the first process' begin to the moment at which the last one has the last byte. The first
-    /// transfer is of no process' account: their memory is touched and the connection finds its window meanwhile.
+    /// Does one transfer; returns its time, ns: from the first process' begin to the moment at which the last one has the last byte. The
+    /// first transfer is of no process' account: their memory is touched and the connection finds its window meanwhile.
     pub fn transfer(&mut self) -> io::Result<u64> {
         for &nth in self.started.iter().rev() {
             give(&self.slots[nth].turn.0)?;
@@ -172,7 +172,7 @@ fn work(
 /// Bytes of which one block is timed by the process' CPU clock: a call of the kernel that a block of 64 KiB would feel.
 const SAMPLED_EVERY_BYTES: usize = 1 << 20;
 
-/// One or several transfers of one process, ns where nothing else is said.
+/// Account of one or several transfers of one process, ns where nothing else is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferAccount {
     /// Time from the first process' begin to the last one's end.

@@ -13,7 +13,7 @@ use crate::workloads::call::Call;
 use crate::workloads::network::socket::{ZeroCopySender, pipe_of};
 use crate::workloads::storage::files;
 
-/// Something that a process reads from or writes to.
+/// Source or sink of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     Zero,
@@ -78,7 +78,7 @@ pub enum Pace {
     Free,
     /// The sender leaves the CPU after each block: the receiver takes it at once.
     Close,
-    /// Both leave it after each block, and several lie between them at any time.
+    /// Turns in which both leave it after each block, and several lie between them at any time.
     Behind,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for Stage {
 /// All processes in the order of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// One to [`MOST_STAGES`].
+    /// Stages, one to [`MOST_STAGES`].
     pub stages: Vec<Stage>,
     /// Turns of two of them.
     pub pace: Pace,
@@ -202,13 +202,13 @@ pub struct Mover<'a> {
     from: Option<&'a OwnedFd>,
     to: Option<&'a OwnedFd>,
     block: &'a mut [u8],
-    /// Between two places of which neither is a pipe.
+    /// Pipe between two places of which neither is a pipe.
     own_pipe: Option<(OwnedFd, OwnedFd)>,
     zero_copy: Option<ZeroCopySender<'a>>,
 }
 
 impl<'a> Mover<'a> {
-    /// Nothing is moved yet; an error where the kernel has no such way.
+    /// Prepares the move; an error where the kernel has no such way.
     pub fn new(
         stage: Stage,
         from: Option<&'a OwnedFd>,
@@ -325,7 +325,7 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Until `came` bytes have gone.
+/// Repeats `part` until `came` bytes have gone.
 #[inline]
 fn all(came: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut left = came;

@@ -200,7 +200,7 @@ struct KeeperReport<T> {
 }
 
 /// Does `work` in a keeper: a forked process that adopts all that `work` starts, ends it when `work` has ended or the worker
-/// is dead, and then ends too. What ends a run (the kill of its group, a signal from the terminal, a `killall` by the
+/// is dead, and then ends too. An end of the run (the kill of its group, a signal from the terminal, a `killall` by the
 /// program's name) leaves it there. Where the keeper itself was killed, the worker does what it would have done, and where
 /// both were, the run does. An error also where something is left that cannot be ended.
 pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) -> io::Result<T>) -> io::Result<T> {

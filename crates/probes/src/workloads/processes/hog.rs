@@ -28,7 +28,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 pub enum Priority {
     /// Priority of this process, with so much added to the nice value: further from the CPU.
     Nice(i32),
-    /// Only where nobody else wants the CPU (SCHED_IDLE): whoever wakes up there runs at once.
+    /// Priority below all others on the CPU (SCHED_IDLE): any process that wakes up there runs at once.
     Idle,
 }
 
@@ -63,7 +63,7 @@ impl Hog {
         Ok(Hog { peer, words })
     }
 
-    /// One on each of these CPUs, all of them busy by now.
+    /// Starts one on each of these CPUs, all of them busy by now.
     pub fn on_each(cpus: &[Cpu], priority: Priority, percent: u64) -> io::Result<Vec<Hog>> {
         let hogs = cpus.iter().map(|&cpu| Hog::spawn(cpu, priority, percent)).collect::<io::Result<Vec<Hog>>>()?;
         hogs.iter().try_for_each(|hog| hog.set(true))?;
@@ -140,8 +140,8 @@ impl HogWords {
     }
 }
 
-/// Never calls the kernel while it is busy: a call every 10 µs makes a wake-up on its CPU take longer, a median by a 14th and the 90th
-/// percentile by a third.
+/// Runs without calls to the kernel while it is busy: a call every 10 µs makes a wake-up on its CPU take longer, a median by a 14th
+/// and the 90th percentile by a third.
 fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
     let mut shortest_ns = u64::MAX;
     loop {

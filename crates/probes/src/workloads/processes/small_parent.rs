@@ -1,4 +1,4 @@
-//! This process made as cheap to fork as a small program: what its children never need is not copied for them.
+//! Fork cost of this process, made as small as a small program's: memory that its children never need is not copied for them.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -77,8 +77,8 @@ pub fn share_relocated() -> io::Result<()> {
     returned("mremap", if moved == libc::MAP_FAILED { -1 } else { 0 }).map(drop)
 }
 
-/// While it lives, children have this program and its C library, as those of a C program; other libraries are not mapped for them. They may
-/// do system calls and nothing else: what would run at an orderly end is not there.
+/// Memory left out of children while this lives: they have this program and its C library, as those of a C program; other libraries are not
+/// mapped for them. They may do system calls and nothing else: code for an orderly end is not there.
 #[derive(Debug)]
 pub struct LeftOut(Vec<Range<usize>>);
 

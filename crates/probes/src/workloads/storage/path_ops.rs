@@ -149,7 +149,7 @@ impl FileNames {
         FileNames::named(directory, (0..count).map(|number| number.to_string()))
     }
 
-    /// These names for files in a directory that is there.
+    /// Returns these names for files in a directory that is there.
     pub fn named(directory: &Path, names: impl IntoIterator<Item = String>) -> io::Result<FileNames> {
         let directory =
             rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;

@@ -240,7 +240,7 @@ impl Drop for FileBatches {
 
 /// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
 const POLLS_MS: u32 = 200;
-/// After so many looks for a completion the CPU is offered to others: the kernel's thread may need this one.
+/// Number of looks for a completion after which the CPU is offered to others: the kernel's thread may need this one.
 const PATIENCE: u32 = 1 << 14;
 
 /// A ring on which batches of operations that do nothing are submitted and completed.
@@ -283,7 +283,7 @@ impl Batches {
         Ok(Batches::on(rings, batch, cpu.is_some()))
     }
 
-    /// On a ring that has room for them.
+    /// Makes the batches on a ring that has room for them.
     pub fn on(rings: Rings, batch: u32, is_polled: bool) -> Batches {
         Batches { rings, batch, is_polled, done: 0, is_under_way: false }
     }

@@ -138,7 +138,7 @@ pub(crate) struct Poller {
     pub idle_ms: u32,
 }
 
-/// Both rings, which have one mapping (Linux 5.4 and later), and the entries of the first.
+/// Rings of submissions and completions, which have one mapping (Linux 5.4 and later), and the entries of the first.
 #[derive(Debug)]
 pub(crate) struct Rings {
     // Dropped in this order: first the memory, then the descriptor.
