@@ -1,4 +1,4 @@
-//! What a probe's function is given: the point it stands at, and the words by which it says what is measured, and how.
+//! Interface that a probe's function receives: the point to measure, and a builder that says what is measured, and how.
 //!
 //! A measurement reads as a sentence: what is done (`calls`, `loops`, `timed`, `timed_batches`, `once`, `values`, `search`, `workers`,
 //! `lockstep`), what is particular about it (`each`, `singly`, `in_batches`, `beyond`, `with_counter`), and what is wanted of it (`time`,
@@ -61,7 +61,7 @@ use crate::sys::exit_message;
 use crate::sys::scratch::Folder;
 use surroundings::DirectoryKind;
 
-/// What a round has yielded so far.
+/// Results of a round so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Yield {
     pub samples: Option<Samples>,
@@ -69,36 +69,36 @@ pub(crate) struct Yield {
     pub notes: Vec<(String, String)>,
     /// Further quantities by name, each with its values so far.
     pub also: BTreeMap<String, Vec<f64>>,
-    /// What counters tell of an iteration.
+    /// Values of the performance counters per iteration.
     pub counted: Counted,
     pub histogram: Option<Histogram>,
     /// The mean of the operations that were timed one by one, ns.
     pub mean_ns: Option<f64>,
     /// The way that this round's trials chose, and how long they took, ns.
     pub chosen: Option<(Choice, f64)>,
-    /// When its samples were complete, by the monotonic clock, ns.
+    /// Time when its samples were complete, by the monotonic clock, ns.
     pub complete_ns: u64,
 }
 
-/// What one worker has of a case's round.
+/// One worker's part of a case's round.
 #[derive(Debug)]
 pub(crate) struct WorkersPart {
     /// The job, as it is for this worker.
     pub job: Job,
     /// The case's own part of it.
     pub own: JobCase,
-    /// What it has in common with the cases of its probe that differ from it in sizes alone.
+    /// Id shared by all cases of its probe that differ from it in sizes alone.
     pub alike: String,
     /// The other workers of the round.
     pub copies: Copies,
 }
 
-/// One round of one case, as its probe sees it.
+/// Round of a case, as its probe sees it.
 pub struct Case {
     id: CaseId,
     job: Job,
     own: JobCase,
-    /// What it has in common with the cases of its probe that differ from it in sizes alone.
+    /// Id shared by all cases of its probe that differ from it in sizes alone.
     alike: String,
     clock: Clock,
     precision: Precision,
@@ -110,7 +110,7 @@ pub struct Case {
     folder: Option<(DirectoryKind, Folder)>,
     copies: Copies,
     pub(crate) memory: MemoryBudget,
-    /// What an iteration takes, where memory was gone over by what is measured, ns.
+    /// Time of an iteration, where the measured code went over memory, ns.
     pass_ns: Option<f64>,
     pub(crate) yielded: Yield,
 }
@@ -147,7 +147,7 @@ impl Case {
         }
     }
 
-    /// So many workers fill memory for this case at the same time.
+    /// Sets how many workers fill memory for this case at the same time.
     pub(crate) fn share_memory(&mut self, copies: u64) {
         let deadline = Deadline::from_now(self.job.setup_ns);
         self.memory = MemoryBudget::new(Root::here(), self.job.memory_bytes, copies, deadline);
@@ -187,7 +187,7 @@ impl Case {
         self.keep(samples, amount)
     }
 
-    /// What counters tell of a body whose samples are taken, where they are wanted.
+    /// Counts the events of a body whose samples are taken, where the run wants counters.
     fn count(&mut self, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         let is_wanted = self.job.environment.inputs.counters && matches!(self.copies, Copies::Alone);
         let Some(samples) = self.yielded.samples.as_ref().filter(|_| is_wanted) else { return Ok(()) };
@@ -206,8 +206,8 @@ impl Case {
         Ok(())
     }
 
-    /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one is only a
-    /// replica, and has to go on until it is killed.
+    /// Waits for the other workers before a verb measures. Tells whether this worker is only a replica, and has to
+    /// go on until it is killed.
     fn start_barrier(&mut self) -> Result<bool> {
         self.copies.start_barrier()?;
         self.look_before();
@@ -216,7 +216,7 @@ impl Case {
         Ok(self.copies.is_replica())
     }
 
-    /// Called by the verbs that have several threads.
+    /// Refuses copies for the verbs that have several threads.
     fn be_alone(&mut self) -> Result<()> {
         self.look_before();
         match self.copies {
@@ -280,7 +280,6 @@ impl Case {
         Ok(())
     }
 
-    /// What was seen of the core beside the samples.
     pub(crate) fn core(&self) -> Option<&CoreClock> {
         self.core.as_ref()
     }

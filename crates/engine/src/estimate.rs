@@ -1,4 +1,4 @@
-//! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
+//! Estimates: from the rounds of a case to its outcome, with values, marks, estimate, interval and flags.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -78,7 +78,7 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
     Some(RoundValues { round, sampled, relative_resolution })
 }
 
-/// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
+/// Returns the outcome of a case from its rounds in order. `planned`: the rounds that it was to have.
 pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned: u32) -> Outcome {
     let mut failed: Vec<Reason> = rounds.iter().filter_map(|round| round.failed.clone()).collect();
     let skipped = rounds.iter().find_map(|round| round.skipped.clone());
@@ -115,7 +115,7 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
     Outcome::Measured(Box::new(result))
 }
 
-/// Whether every number that readers compute with is one.
+/// Tells whether every number that readers compute with is finite.
 pub(crate) fn is_finite(measured: &Measured) -> bool {
     let estimates = measured.also.values().map(|also| &also.estimate).chain([&measured.estimate]);
     let numbers = estimates.flat_map(|estimate| {
@@ -170,8 +170,8 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     }
 }
 
-/// What a value is in cycles of the core's clock beside it (hertz), for quantities that are made of it: a time in cycles, a rate
-/// over the clock.
+/// Returns the conversion of a value into cycles, given the core's clock (hertz), for quantities made of it: a time in cycles, a
+/// rate over the clock.
 fn in_cycles(quantity: &Quantity) -> Option<fn(f64, f64) -> f64> {
     match quantity.source {
         ValueSource::CoreCycles => Some(|value, core_hz| value * core_hz / 1e9),
@@ -186,8 +186,8 @@ fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
     Some(quiet.map(|number| of(number, core_hz)))
 }
 
-/// The round whose median lies nearest to the case's: percentiles and mean are taken from its operations, as parts of one
-/// distribution. Those of different rounds contradict each other where rounds differ.
+/// Returns the round whose median lies nearest to the case's: percentiles and mean are taken from its operations, as
+/// parts of one distribution. Percentiles of different rounds contradict each other where rounds differ.
 fn middle_round(counting: &[Vec<f64>], typical: f64) -> usize {
     let apart = |round: &Vec<f64>| stats::median(round).map_or(f64::INFINITY, |median| (median - typical).abs());
     let rounds = counting.iter().map(apart).enumerate();
@@ -343,13 +343,13 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     flags
 }
 
-/// What says of a disk that it did little of what was asked.
+/// Flags a value whose disk did only a small share of the requested work.
 fn from_cache(device_share: f64) -> Option<Flag> {
     let detail = || say!("the device did {percent:.0} % of what was asked of it", percent = device_share * 100.0);
     (device_share < LEAST_OF_DEVICE).then(|| Flag::new(FlagKind::FromCache, detail()))
 }
 
-/// What others used in each round that they disturbed.
+/// Returns the CPU share that others used in each round that they disturbed.
 fn contended<'a>(rounds: &'a [RoundValues]) -> impl Iterator<Item = f64> + 'a {
     let is_contended =
         |round: &&RoundValues| contention::is_contended(&round.round.cpus, round.round.others, round.noise.waited);
@@ -360,7 +360,7 @@ fn others_share(rounds: &[RoundValues]) -> Option<f64> {
     stats::mean(&contended(rounds).collect::<Vec<_>>())
 }
 
-/// Whether a quota stopped the round at any time.
+/// Tells whether a CPU quota stopped the round at any time.
 fn is_throttled(round: &RoundValues) -> bool {
     round.noise.throttled.is_some_and(|throttled| throttled.periods > 0)
 }
@@ -416,7 +416,7 @@ fn shared(rounds: &[RoundValues]) -> Option<f64> {
     stats::mean(&rounds.iter().filter_map(|round| round.noise.shared).collect::<Vec<_>>())
 }
 
-/// What the rounds noted; rounds that differ are told apart, since a value made of both is not one thing.
+/// Collects the notes of the rounds; differing rounds are told apart, since a value made of both is not one thing.
 fn notes_of(rounds: &[RoundValues]) -> BTreeMap<String, String> {
     let mut notes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (key, value) in rounds.iter().flat_map(|round| &round.round.notes) {
@@ -430,11 +430,11 @@ fn notes_of(rounds: &[RoundValues]) -> BTreeMap<String, String> {
 
 /// Readings of one state lie within this part of each other.
 const NEAR: f64 = 0.05;
-/// So many readings, and this part of all, make a state: fewer may be a search that was disturbed.
+/// Fewest readings that make a state, and their least share of all: fewer may be a search that was disturbed.
 const LEAST_READINGS: usize = 2;
 const LEAST_SHARE: f64 = 0.2;
 
-/// From this share of the looks at its core on, a case hardly saw all of a structure.
+/// Share of looks at a shared core from which on a case hardly saw all of a structure.
 const MOSTLY_SHARED: f64 = 0.5;
 
 /// The remark on a value of which all rounds say the same, where another thread ran on its core most of the time.

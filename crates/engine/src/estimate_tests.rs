@@ -1,4 +1,4 @@
-//! From what workers say to outcomes, exactly.
+//! Exact outcomes computed from workers' answers.
 
 use hostmark_model::{Better, Event, Noise, Others, RoundNoise, Text, Throttling, Unit};
 
@@ -71,12 +71,12 @@ fn measured(given: Vec<Given>) -> Measured {
     measured_as("net.tcp", given)
 }
 
-/// Its remarks, but for that on how few its rounds are.
+/// Returns its flags, except the one on too few rounds.
 fn kinds(measured: &Measured) -> Vec<FlagKind> {
     measured.flags.iter().map(|flag| flag.kind).filter(|kind| *kind != FlagKind::FewRounds).collect()
 }
 
-/// What the first of these says.
+/// Returns the detail of the first of these.
 fn detail(measured: &Measured) -> &str {
     &measured.flags.iter().find(|flag| flag.kind != FlagKind::FewRounds).unwrap().detail
 }

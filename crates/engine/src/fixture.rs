@@ -60,7 +60,7 @@ static LATENCY: Probe = Probe {
     ..PLAIN
 };
 
-/// One record a source, so that a test sees what it was given; none where nothing was measured.
+/// Returns one record a source, so that a test sees what it was given; none where nothing was measured.
 fn echo(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     let measured = records.iter().filter(|record| record.measured().is_some());
     measured.map(|record| CaseRecord { probe: "memory.hierarchy".into(), ..record.clone() }).collect()
@@ -259,7 +259,7 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
     }
 }
 
-/// What is kept of a round beside which the core's clock was this.
+/// Returns the record of a round with this core clock.
 pub fn round_at(core_hz: f64) -> RoundRecord {
     RoundRecord {
         round: 0,
@@ -284,8 +284,8 @@ pub fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
 }
 
-/// A journal that nobody holds any more, resumed. What another test's thread is starting has a copy of its lock until it
-/// executes its program.
+/// Returns a journal that nobody holds any more, resumed. A process that another test's thread is starting has a copy of
+/// its lock until it executes its program.
 pub fn resumed<R: serde::de::DeserializeOwned>(
     path: &Path,
 ) -> std::result::Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {

@@ -17,18 +17,18 @@ use crate::sys::process;
 use crate::sys::scratch::Private;
 use crate::sys::setting::{Setting, SettingChange};
 
-/// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
-/// file named is in it as data, never as a line.
+/// Message of a run to its janitor: a line of JSON each, as all streams between the processes of a run are. Names given by
+/// a person or a file are in it as data, never as a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CleanupEntry {
     /// A process group is alive.
     Group(u32),
-    /// It has been reaped: its number may belong to others from now on.
+    /// Process that has been reaped: its number may belong to others from now on.
     Reaped(u32),
     /// A directory for the run's files is to be made in this one. The answer is a line too: a [`Scratch`].
     Directory {
-        /// Where.
+        /// Parent directory.
         base: PathBytes,
         /// The name that the run drew for it, which so knows what a janitor that is killed may leave.
         name: String,
@@ -42,7 +42,7 @@ pub enum CleanupEntry {
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
     Change(SettingChange),
-    /// It is what it was, or another one's: whatever becomes of it from now on is not this run's doing.
+    /// Setting that has its old value again, or another program's: the run is no longer responsible for it.
     PutBack(Setting),
 }
 
@@ -53,8 +53,8 @@ impl CleanupEntry {
     }
 }
 
-/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. What it
-/// removes are the directories that it made itself, by the descriptors that it had from the start.
+/// Listens until its input ends, which it does however the run's process ends; then kills and removes what is left. It
+/// removes only directories that it made itself, by the descriptors that it had from the start.
 pub fn serve(input: impl BufRead, output: impl Write) {
     serve_below(Path::new("/"), input, output);
 }
@@ -162,7 +162,7 @@ mod tests {
         SettingChange { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
     }
 
-    /// What a file that holds the setting holds afterwards.
+    /// Returns the content of the setting's file afterwards.
     fn after(holds: &str, entry: &[CleanupEntry]) -> String {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join(Setting::ReceiveBuffer.path().trim_start_matches('/'));

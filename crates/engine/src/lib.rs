@@ -1,4 +1,4 @@
-//! How is it measured? Clock, calibration, samples, rounds, plan, worker, journal, janitor. Knows no probe by name.
+//! Measurement: clock, calibration, samples, rounds, plan, worker, journal, janitor. Knows no probe by name.
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 

@@ -21,7 +21,7 @@ use crate::sys::call::fault;
 /// The case whose workers are short of a CPU.
 pub const STARVED: &str = "net.tcp_connect";
 
-/// What a link gives, each after a time.
+/// Events of a link, each after a time.
 pub type Script = Vec<(Duration, Received)>;
 
 /// The time of a run that no clock knows.
@@ -45,7 +45,7 @@ struct MockLink {
     wall: MockWall,
     script: VecDeque<(Duration, Received)>,
     ended: Rc<Cell<usize>>,
-    /// Whether it is short of a CPU all the time.
+    /// True where it is short of a CPU all the time.
     is_starved: bool,
     /// Answers to further jobs, and the list of these; none where it takes no further.
     further: Option<Further>,
@@ -137,17 +137,17 @@ impl Meters for Unmetered {
     }
 }
 
-/// What was seen of a run.
+/// Observations of a run.
 pub struct Seen {
-    /// What it came to.
+    /// Results of the run.
     pub results: Results,
-    /// What that comes to.
+    /// Outcomes of the results.
     pub outcomes: Outcomes,
     /// Every job, warm-ups among them.
     pub jobs: Vec<Job>,
     /// Progress as told: case, done, all, left.
     pub progress: Vec<(String, usize, usize, Duration)>,
-    /// How long it took.
+    /// Duration of the run.
     pub elapsed: Duration,
     /// Links that were ended.
     pub ended: usize,
@@ -208,7 +208,7 @@ pub fn go_on(
     metered(&Unmetered, plan, host, journal, past, (script, None))
 }
 
-/// What a worker that is kept says of a further job.
+/// Answers of a kept worker to a further job.
 type FurtherScript = fn(&Job) -> Script;
 
 fn metered(
@@ -267,7 +267,7 @@ pub fn fine(job: &Job, ns: f64, overhead: Duration) -> Script {
     vec![hello(), (granted + overhead, line(&samples(&[ns, ns, ns])).1), line(&done(1000))]
 }
 
-/// As [`fine`], always 5 ns.
+/// Script like [`fine`], always 5 ns.
 pub fn usual(job: &Job) -> Script {
     fine(job, 5.0, Duration::from_millis(8))
 }

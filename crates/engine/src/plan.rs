@@ -1,4 +1,4 @@
-//! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
+//! Plan of a run: filters, axes and needs turned into cases, before anything is timed.
 
 pub(crate) mod fit;
 pub(crate) mod time_budget;
@@ -29,7 +29,7 @@ use selection::Selection;
 pub use selection::plan_table;
 pub use time_budget::{ProfileLimits, profile_limits};
 
-/// What the person asked for.
+/// Request of the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Filters as typed; none selects everything.
@@ -38,18 +38,18 @@ pub struct Request {
     pub profile: Profile,
     /// The seed of all sequences and samples.
     pub seed: u64,
-    /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. What names its probes more closely counts.
+    /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. The setting that names its probes more closely counts.
     pub set: Vec<String>,
-    /// What the person gave to measure with.
+    /// Inputs given by the person.
     pub inputs: Inputs,
 }
 
-/// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
+/// Priority of a case, the highest first: that one is measured whatever becomes of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// What a person looks at first: the first screen, and the tables of bandwidth and latency by size.
+    /// Case that a person looks at first: the first screen, and the tables of bandwidth and latency by size.
     First,
-    /// Its probe's default: no run is without it.
+    /// Default of its probe: no run is without it.
     Default,
     /// A cell of a table that people know.
     Cell,
@@ -60,30 +60,30 @@ pub enum Priority {
 /// A case of a plan.
 #[derive(Clone)]
 pub struct PlannedCase {
-    /// Its probe.
+    /// Probe of the case.
     pub entry: Entry,
-    /// Its id.
+    /// Id of the case.
     pub id: CaseId,
-    /// Whether it stands at its probe's defaults: such a case is never dropped for time.
+    /// True at its probe's defaults: such a case is never dropped for time.
     pub is_default: bool,
-    /// On how many axes it does not.
+    /// Number of axes on which it is not at its probe's default.
     pub steps: usize,
-    /// How much it tells, and so when its turn is.
+    /// Priority, which sets the order.
     pub priority: Priority,
-    /// What a round of it is forecast to take besides its samples; nothing before the plan is fitted.
+    /// Forecast time of a round besides its samples; zero before the plan is fitted.
     pub set_up: Duration,
-    /// What its first round in a worker is forecast to take beyond that, for the first touch of memory that the others find touched.
+    /// Forecast time that the first round in a worker takes beyond that, for the first touch of memory that the others find touched.
     pub first_touch: Duration,
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
-    /// Why it cannot be measured here, when that is known beforehand.
+    /// Reason to skip it, when known beforehand.
     pub skip: Option<Reason>,
 }
 
-/// What a run will measure, in catalogue order.
+/// Plan of a run, in catalogue order.
 #[derive(Clone)]
 pub struct Plan {
-    /// What was asked.
+    /// Request of the person.
     pub request: Request,
     /// Cases measured in workers.
     pub cases: Vec<PlannedCase>,
@@ -93,7 +93,7 @@ pub struct Plan {
     pub selected: Vec<Entry>,
     /// The CPU of single-party cases.
     pub cpu: usize,
-    /// Where the cases of a probe begin: its defaults, or the first of the points that an axis was set to.
+    /// Base point of each probe: its defaults, or the first of the points that an axis was set to.
     bases: HashMap<String, Params>,
     /// The derived probes for whose sake alone a probe is there.
     brought_by: HashMap<String, Vec<String>>,
@@ -105,7 +105,7 @@ impl Plan {
         self.brought_by.get(probe).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the cases of a probe begin: the point around which its axes are swept.
+    /// Base point of a probe, around which its axes are swept.
     pub(crate) fn base(&self, probe: &str) -> Option<&Params> {
         self.bases.get(probe)
     }
@@ -117,7 +117,7 @@ impl Plan {
         self.cases.iter().find(|case| case.id.probe == cell.probe && case.id.params == params)
     }
 
-    /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
+    /// Descriptions of the selected probes for a run file: an axis' default is the value at which this plan sweeps the others.
     pub fn probes(&self) -> Vec<ProbeInfo> {
         let info = |entry: &Entry| {
             let mut info = entry.info();
@@ -246,8 +246,8 @@ fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Para
     Ok(unique(here.iter().cloned().chain(there).collect()))
 }
 
-/// Cases of a plan at most: more than the longest run measures, and than any machine has pairs of cores. What is typed may come to
-/// any number of them, each with its memory and its share of the time that planning takes.
+/// Largest number of cases of a plan: more than the longest run measures, and than any machine has pairs of cores. Typed settings
+/// may come to any number of them, each with its memory and its share of the time that planning takes.
 const MOST_CASES: usize = 1 << 16;
 
 fn enough(entry: &Entry, cases: usize) -> Result<(), PlanError> {
@@ -376,11 +376,11 @@ const MOST_BYTES: u64 = 1 << 46;
 /// A count over this is none, but for what the host's memory settles: each of what is counted takes time and memory.
 const MOST_COUNTED: u64 = 1 << 20;
 
-/// What people type for a point that has a name of its own.
+/// Aliases that people type for points.
 const OTHER_NAMES: [(&str, &str); 1] = [("huge", "pmd")];
 const SIZES: &str = "bytes, as 4096, 32K, 64M or 1G";
 
-/// Whether a size of 0 is a point of the axis.
+/// Tells whether a size of 0 is a point of the axis.
 fn has_zero(axis: &Axis) -> bool {
     let listed: &[&[&str]] = match axis.points {
         Points::Listed { quick, standard, thorough } => &[quick, standard, thorough],

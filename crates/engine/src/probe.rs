@@ -26,14 +26,14 @@ pub(crate) use need::too_few_cpus;
 pub enum Points {
     /// The same on every host; standard adds to quick, thorough to both.
     Listed {
-        /// From the quick profile on.
+        /// Points from the quick profile on.
         quick: &'static [&'static str],
-        /// From the standard profile on.
+        /// Points added by the standard profile.
         standard: &'static [&'static str],
-        /// In the thorough profile.
+        /// Points added by the thorough profile.
         thorough: &'static [&'static str],
     },
-    /// From the host's facts, as its cache sizes.
+    /// Points computed from the host's facts, such as its cache sizes.
     OfHost(fn(&HostFacts, Profile) -> Vec<u64>),
     /// Names from the host's facts, as its pairs of CPUs.
     NamesOfHost(fn(&HostFacts, Profile) -> Vec<String>),
@@ -44,24 +44,24 @@ pub enum Points {
 /// A parameter that a probe sweeps.
 #[derive(Clone, Copy)]
 pub struct Axis {
-    /// Its name in a case id.
+    /// Name in a case id.
     pub name: &'static str,
-    /// How its values are read.
+    /// Kind of its values.
     pub kind: AxisKind,
-    /// Its value while another axis is swept: the same on every host, so that hosts compare.
+    /// Value while another axis is swept: the same on every host, so that hosts compare.
     pub default: &'static str,
-    /// Its points.
+    /// Points of the axis.
     pub points: Points,
     /// The few sizes of a glance, where these are not the quick profile's points.
     pub at_a_glance: Option<fn(&HostFacts, Profile) -> Vec<u64>>,
-    /// What the default stands for on this host, where it is a word: the plan puts the number in the word's place, so that
-    /// every case id has the number, and no limit or profile changes what an id means.
+    /// Number that the default stands for on this host, where it is a word: the plan puts the number in the word's place,
+    /// so that every case id has the number, and no limit or profile changes what an id means.
     pub settled: Option<fn(&HostFacts) -> u64>,
-    /// What its value makes a round fill before it measures: the plan forecasts the time.
+    /// Memory that its value makes a round fill before it measures: the plan forecasts the time.
     pub fill: Fill,
-    /// Whether the points of the standard profile are there from quick on where the far end is a peer.
+    /// True where the points of the standard profile apply from quick on if the far end is a peer.
     pub is_of_links: bool,
-    /// How many threads may share a CPU, of an axis of their number.
+    /// Number of threads that may share a CPU, for an axis of thread numbers.
     pub threads_per_cpu: usize,
     /// True where a case at any of its values, and at the defaults of the other axes, is a default case.
     pub is_way: bool,
@@ -120,8 +120,8 @@ impl Axis {
         Axis::new(name, AxisKind::Count, default, points)
     }
 
-    /// An axis of bytes whose default the host's facts settle before anything is measured. What a person types as `auto` is
-    /// the number too.
+    /// Axis of bytes whose default the host's facts settle before anything is measured. `auto`, as a person types it, is
+    /// that number too.
     pub const fn settled_size(name: &'static str, by: fn(&HostFacts) -> u64) -> Axis {
         Axis::settled(name, AxisKind::Size, by)
     }
@@ -190,10 +190,10 @@ pub struct FullFactorial {
     pub axes: &'static [&'static str],
 }
 
-/// What physics forbids of a probe's value: the plausibility gate marks it.
+/// Physical limit of a probe's value: the plausibility gate marks values beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing is known.
+    /// Limit unknown.
     None,
     /// A dependent operation takes at least one core cycle.
     CyclesPerOp,
@@ -208,7 +208,7 @@ pub enum Limit {
     KernelEntry,
     /// A switch from one party to another, with which hand-overs on the same CPU are compared.
     Switch,
-    /// So many hand-overs between two parties that wait for each other in the kernel: 2 are a round trip.
+    /// Number of hand-overs between two parties that wait for each other in the kernel: 2 are a round trip.
     HandOvers(u32),
     /// No more bytes per core cycle and thread than the load and store ports move.
     BytesPerCycle,
@@ -219,7 +219,7 @@ pub enum Limit {
     OperationsPerCycle(&'static [(&'static str, u32)]),
     /// No more bytes a second than the slower of both ends' links and the sender's queue let through.
     Link,
-    /// In times of what one does alone: no more than there are copies, by this axis.
+    /// Multiple of one copy's work, limited to the number of copies on this axis.
     Copies(&'static str),
     /// The value rises along this axis up to what the hardware has: where it still rises at the largest point, it is at least
     /// that much.
@@ -246,7 +246,7 @@ impl Limit {
 /// program gets.
 #[derive(Clone, Copy)]
 pub enum CoreBound {
-    /// Beyond the core: there is a typical value alone.
+    /// Work beyond the core: there is a typical value alone.
     No,
     /// The core's own: the quiet value leads, in cycles of the core.
     Yes,
@@ -256,11 +256,11 @@ pub enum CoreBound {
 }
 
 impl CoreBound {
-    /// Within the axis `size`.
+    /// Extent by the bytes of the axis `size`.
     pub const SIZE: CoreBound = CoreBound::Within(|params| params.get("size")?.parse().ok());
 }
 
-/// How a probe's value comes to be.
+/// Origin of a probe's value.
 #[derive(Clone, Copy)]
 pub enum Measure {
     /// Measured in a worker, a round at a time.
@@ -274,7 +274,7 @@ pub enum Measure {
     },
     /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
-        /// What it stands on.
+        /// Sources of the value.
         from: &'static [Source],
         /// The records, default case first.
         derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
@@ -282,7 +282,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What a worker does, where it is measured in one.
+    /// Function that a worker runs, where it is measured in one.
     pub fn in_worker(&self) -> Option<fn(&mut Case) -> Result<()>> {
         match *self {
             Measure::Run(measure) | Measure::Between { measure, .. } => Some(measure),
@@ -291,7 +291,7 @@ impl Measure {
     }
 }
 
-/// What a derived probe needs of another one.
+/// Need of a derived probe for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// The other's id.
@@ -316,14 +316,14 @@ impl Source {
         self.along
     }
 
-    /// Whether the case of a probe that is swept around `base` is needed.
+    /// Tells whether the case of a probe that is swept around `base` is needed.
     pub(crate) fn needs(&self, params: &Params, base: &Params) -> bool {
         let is_base = |axis: &str| params.get(axis) == base.get(axis);
         self.along.is_none_or(|axes| params.0.iter().all(|(axis, _)| axes.contains(&axis.as_str()) || is_base(axis)))
     }
 }
 
-/// One probe. All fields are mandatory; its id is its group's name and its file's.
+/// Probe. All fields are mandatory; its id is its group's name and its file's.
 pub struct Probe {
     /// A short title.
     pub title: Text,
@@ -331,7 +331,7 @@ pub struct Probe {
     pub revision: u32,
     /// The unit of its value.
     pub unit: Unit,
-    /// Which direction is good.
+    /// Direction that is good.
     pub better: Better,
     /// Further quantities of the same measurement.
     pub also: &'static [Quantity],
@@ -339,27 +339,27 @@ pub struct Probe {
     pub explain: Explain,
     /// Ids of the probes to read beside it.
     pub related: &'static [&'static str],
-    /// How its method differs from that of the lmbench programs that it replaces; `None` where it replaces none.
+    /// Difference of its method from the lmbench programs that it replaces; `None` where it replaces none.
     pub differs: Option<Text>,
-    /// Its axes, in the order of a case id.
+    /// Axes, in the order of a case id.
     pub axes: &'static [Axis],
     /// Axes whose product is measured.
     pub full_factorial: &'static [FullFactorial],
-    /// What physics forbids.
+    /// Physical limit of its values.
     pub limit: Limit,
     /// The point at which its samples are independent adds, one after another, as looks at a core are: these tell how much of its width
     /// a thread had.
     pub adds: Option<&'static [(&'static str, &'static str)]>,
-    /// Whether the value is the size of a structure of the core, from which others that use it only take: the best value that repeats
-    /// stands for the case, and a remark says what the other rounds saw.
+    /// True where the value is the size of a structure of the core, from which others that use it only take: the best value that
+    /// repeats stands for the case, and a remark says what the other rounds saw.
     pub is_structure: bool,
-    /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
+    /// True where the operation waits for another party, so that waiting for a CPU is part of it.
     pub blocking: bool,
     /// Bytes that a round fills whatever its axes say.
     pub fills_bytes: u64,
     /// Extent of its work: where that is the core's own, the undisturbed value leads.
     pub core_bound: CoreBound,
-    /// What it needs of its host.
+    /// Needs of the probe.
     pub needs: &'static [Need],
     /// The lmbench programs whose place it takes.
     pub replaces: &'static [&'static str],
@@ -367,7 +367,7 @@ pub struct Probe {
     pub section: Text,
     /// The first profile whose runs of everything measure it; a filter picks it in any.
     pub from: Profile,
-    /// How it is measured.
+    /// Origin of its value.
     pub measure: Measure,
 }
 
@@ -375,8 +375,8 @@ pub struct Probe {
 pub struct Group {
     /// The folder's name, the first half of an id.
     pub name: &'static str,
-    /// Whether its cases leave the process as they found it, so that one worker may measure several in a replicate, with memory that
-    /// they share.
+    /// True where its cases leave the process as they found it, so that one worker may measure several in a replicate, with memory
+    /// that they share.
     pub shares_worker: bool,
     /// File name and probe, in the order of a report.
     pub probes: &'static [(&'static str, &'static Probe)],
@@ -386,8 +386,8 @@ pub struct Group {
 pub type Catalogue = &'static [&'static Group];
 
 impl Probe {
-    /// A probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need. What
-    /// differs stands before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
+    /// Probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need.
+    /// Differing fields stand before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
     pub const PLAIN: Probe = Probe {
         title: Text { en: "", zh: "" },
         revision: 1,
@@ -418,7 +418,7 @@ impl Probe {
         measure: Measure::Run(|_| Err(RoundError::failed(hostmark_model::ReasonCode::Internal, ""))),
     };
 
-    /// Its far half, where it is measured between two parties.
+    /// Returns its far half, where it is measured between two parties.
     pub fn service(&self) -> Option<&'static Service> {
         match self.measure {
             Measure::Between { service, .. } => Some(service),
@@ -426,7 +426,7 @@ impl Probe {
         }
     }
 
-    /// Its first axis of this kind.
+    /// Returns its first axis of this kind.
     pub fn axis_of(&self, kind: AxisKind) -> Option<&'static Axis> {
         self.axes.iter().find(|axis| axis.kind == kind)
     }
@@ -439,7 +439,7 @@ pub struct Entry {
     pub group: &'static str,
     /// The file's name.
     pub name: &'static str,
-    /// Whether the group's cases share workers.
+    /// True where the group's cases share workers.
     pub shares_worker: bool,
     /// The probe.
     pub probe: &'static Probe,
@@ -451,9 +451,9 @@ impl Entry {
         format!("{}.{}", self.group, self.name)
     }
 
-    /// Its axes; that of the kinds of core where it has one: what one CPU does in the groups cpu and memory stands for the core
-    /// that it is done on, and on a host whose cores are all alike no case has that axis; and those of the far end's machine
-    /// where it has a far end.
+    /// Returns its axes, with that of the kinds of core where it has one: the result of one CPU in the groups cpu and memory
+    /// stands for its kind of core, and on a host whose cores are all alike no case has that axis; and those of the far end's
+    /// machine where it has a far end.
     pub fn axes(&self) -> Vec<Axis> {
         let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",
@@ -492,7 +492,7 @@ impl Entry {
         Params(self.probe.axes.iter().map(|axis| (axis.name.to_owned(), axis.default.to_owned())).collect())
     }
 
-    /// What a run file says of the probe.
+    /// Describes the probe for a run file.
     pub fn info(&self) -> ProbeInfo {
         let probe = self.probe;
         let explain = &probe.explain;

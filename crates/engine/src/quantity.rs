@@ -5,19 +5,19 @@ use hostmark_model::{Better, QuantityInfo, Text, Unit};
 /// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantity {
-    /// Its key in a run file.
+    /// Key in a run file.
     pub name: &'static str,
-    /// Its unit.
+    /// Unit of the quantity.
     pub unit: Unit,
-    /// Which direction is good.
+    /// Direction that is good.
     pub better: Better,
-    /// What it is.
+    /// Title of the quantity.
     pub title: Text,
-    /// Where its values come from.
+    /// Source of its values.
     pub source: ValueSource,
 }
 
-/// Where the values of a further quantity come from.
+/// Source of a further quantity's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueSource {
     /// The probe gives them in each round, by [`Case::also`] or by how it measures (what was subtracted, batches).
@@ -62,7 +62,7 @@ impl Quantity {
         title: term!("reference cycles of 10,000"),
         source: ValueSource::Probe,
     };
-    /// What a probe declares whose operations are timed in batches.
+    /// Quantities of a probe whose operations are timed in batches.
     pub const OF_BATCHES: &[Quantity] = &[Self::CORE_CYCLES, Self::REFERENCE_CYCLES, Self::BATCH_CYCLES];
     /// A rate over the core's frequency beside it: the engine fills it in.
     pub const BYTES_PER_CYCLE: Quantity = Quantity {
@@ -72,7 +72,7 @@ impl Quantity {
         title: term!("bytes per core cycle"),
         source: ValueSource::EachCoreCycle,
     };
-    /// Of a probe that measures what is left beyond another body: the time with the overhead in it.
+    /// Time with the overhead in it, of a probe that measures what is left beyond another body.
     pub const WHOLE: Quantity = Quantity {
         name: "whole",
         unit: Unit::Nanoseconds,
@@ -80,7 +80,7 @@ impl Quantity {
         title: term!("with overhead"),
         source: ValueSource::Probe,
     };
-    /// Of a probe that measures what is left beyond another body: the overhead that was taken away.
+    /// Overhead that was taken away, of a probe that measures what is left beyond another body.
     pub const OVERHEAD: Quantity = Quantity {
         name: "overhead",
         unit: Unit::Nanoseconds,
@@ -118,12 +118,11 @@ impl Quantity {
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
-    /// How often requests are due where they do not wait for each other (an open loop).
+    /// Rate at which requests are due where they do not wait for each other (an open loop).
     pub const REQUESTS_DUE: Quantity =
         Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, term!("requests due"));
 
-    /// Of what a case asked of a disk, the share that the lowest device below its filesystem did: what it did not do, a cache above it
-    /// did.
+    /// Share of a case's disk requests that the lowest device below its filesystem did; a cache above it did the rest.
     pub const DEVICE_SHARE: Quantity =
         Quantity::given("device_share", Unit::Ratio, Better::Neither, term!("share that the device did"));
 
@@ -145,7 +144,7 @@ impl Quantity {
         source: ValueSource::EachCoreCycle,
     };
 
-    /// Whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
+    /// Tells whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {
         self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
     }

@@ -1,4 +1,4 @@
-//! What a run records of its cases: their rounds, of which alone outcomes are made, now or later.
+//! Record of a run's cases: their rounds, from which alone outcomes are computed, now or later.
 
 pub(crate) mod contention;
 pub(crate) mod journal;
@@ -14,16 +14,16 @@ use hostmark_stats::descriptive as stats;
 use crate::probe::Entry;
 use crate::sampling::sample;
 
-/// What one round came to.
+/// Result of one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundResult {
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
     /// The CPUs it ran on.
     pub cpus: Vec<usize>,
-    /// What the worker said.
+    /// Events from the worker.
     pub events: Vec<Event>,
-    /// What others used of its CPUs; none where it is not known.
+    /// CPU time that others used on its CPUs; `None` where unknown.
     pub others: Option<Others>,
 }
 
@@ -47,36 +47,36 @@ pub struct Record {
 /// A case and its rounds.
 #[derive(Clone)]
 pub struct CaseRounds {
-    /// Its probe.
+    /// Probe of the case.
     pub entry: Entry,
-    /// Its id.
+    /// Id of the case.
     pub id: CaseId,
-    /// Its rounds, in order.
+    /// Rounds of the case, in order.
     pub rounds: Vec<Round>,
-    /// Why it is not to have a value: it was not measured.
+    /// Reason why it has no value: it was not measured.
     pub skip: Option<Reason>,
 }
 
 /// A round as estimates are made of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
     /// The CPUs it ran on.
     pub cpus: Vec<usize>,
-    /// What others used of its CPUs; none where it is not known.
+    /// CPU time that others used on its CPUs; `None` where unknown.
     pub others: Option<Others>,
-    /// Why it failed, if it did.
+    /// Reason of its failure, if it failed.
     pub failed: Option<Reason>,
-    /// Why it was skipped, if it was.
+    /// Reason why it was skipped, if it was.
     pub skipped: Option<Reason>,
-    /// Its values, if it gave any.
+    /// Samples, if it has any.
     pub sampled: Option<Sampled>,
-    /// What it notes of how it measured, in order.
+    /// Notes on how it was measured, in order.
     pub notes: Vec<(String, String)>,
-    /// What its far ends used.
+    /// Usage of its far ends.
     pub far: Vec<FarUsage>,
-    /// What its worker said, where that is still there.
+    /// Events from its worker, where they are still there.
     events: Vec<Event>,
 }
 
@@ -93,7 +93,7 @@ pub struct Sampled {
     pub amount: u64,
     /// The median of their times, ns.
     pub sample_ns: f64,
-    /// Its surroundings.
+    /// Noise around the samples.
     pub noise: RoundNoise,
     /// Every operation, where single ones were timed.
     pub histogram: Option<Histogram>,
@@ -239,7 +239,7 @@ fn part(all: &Histogram, counts: &[i64]) -> Option<Histogram> {
     (!counts.is_empty() && place == all.values.len()).then_some(own)
 }
 
-/// How many operations of each of these values a round had, as its file has it: most rounds lack most values of the others.
+/// Counts the operations of a round at each of these values, as its file has it: most rounds lack most values of the others.
 fn counts(values: &[u64], own: &Histogram) -> Vec<i64> {
     let own: BTreeMap<u64, u64> = own.values.iter().copied().zip(own.counts.iter().copied()).collect();
     let mut counts: Vec<i64> = Vec::new();
@@ -260,7 +260,7 @@ impl Sampled {
         sample::of_rows(&self.noise.core_khz, self.values.len()).filter(|all| !all.is_empty()).unwrap_or_else(of_round)
     }
 
-    /// What a run file keeps of it beside its case's samples and histogram.
+    /// Returns the raw data for a run file, beside its case's samples and histogram.
     pub(crate) fn raw(&self, all: Option<&Histogram>) -> Raw {
         Raw {
             resolution_ns: self.noise.resolution_ns,

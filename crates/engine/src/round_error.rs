@@ -1,4 +1,4 @@
-//! Why a round ends without a value, how an operation says that it went wrong, and what a host lacks when it refuses a system call.
+//! Errors of a round: the reason that it has no value, a failed operation, and what a host lacks when it refuses a system call.
 
 use std::any::Any;
 use std::io;
@@ -11,22 +11,22 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::sys::{call, exit_message};
 
-/// Why a round ends without a value.
+/// Reason why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundError {
-    /// It cannot be measured here.
+    /// Case that cannot be measured here.
     Skipped(Reason),
-    /// It should have worked and did not.
+    /// Case that should have worked and did not.
     Failed(Reason),
 }
 
 impl RoundError {
-    /// Skipped, with the reason.
+    /// Returns a Skipped error with the reason.
     pub fn skipped(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Skipped(code.because(text))
     }
 
-    /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
+    /// Returns a Skipped error, since the measurement needs something that is not available; with advice, where the error tells.
     pub fn lacking(what: impl Into<Message>, error: &io::Error) -> RoundError {
         exit_message::settle();
         let what = what.into();
@@ -36,8 +36,8 @@ impl RoundError {
         }
     }
 
-    /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
-    /// is the reason, with what helps.
+    /// Returns a Skipped error, since `what` cannot do this; where the error tells of something else that the host lacks,
+    /// that and not `what` is the reason, with advice.
     pub fn unable(code: ReasonCode, what: impl Into<Message>, error: io::Error) -> RoundError {
         if remedy(&error).is_some() {
             return RoundError::from(error);
@@ -66,12 +66,12 @@ impl RoundError {
         }
     }
 
-    /// Failed, with what went wrong.
+    /// Returns a Failed error with the reason.
     pub fn failed(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Failed(code.because(text))
     }
 
-    /// Why.
+    /// Returns the reason.
     pub fn into_reason(self) -> Reason {
         let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
         reason
@@ -110,7 +110,7 @@ impl From<io::Error> for RoundError {
 }
 
 impl From<TryFromIntError> for RoundError {
-    /// More bytes than this machine has addresses.
+    /// Converts the error of more bytes than this machine has addresses.
     fn from(error: TryFromIntError) -> RoundError {
         RoundError::skipped(ReasonCode::TooLittleMemory, error)
     }
@@ -128,10 +128,10 @@ impl From<ParseFloatError> for RoundError {
     }
 }
 
-/// What a probe's function returns.
+/// Result of a probe's function.
 pub type Result<T, E = RoundError> = std::result::Result<T, E>;
 
-/// What a timed operation may return: a value that only has to be computed, or a result that is checked.
+/// Return value of a timed operation: a value that only has to be computed, or a result that is checked.
 pub trait Checked {
     /// The error, when the operation failed.
     fn check(self) -> Result<()>;
@@ -157,7 +157,7 @@ impl<T, E: Into<RoundError>> Checked for std::result::Result<T, E> {
     }
 }
 
-/// What a panic said, as a reason.
+/// Converts the payload of a panic to a reason.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -176,8 +176,8 @@ const AT_ADDRESSES: [&str; 8] = ["madvise", "mincore", "mlock", "mprotect", "mre
 /// Calls that make an object of which the system has only so many.
 const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
 
-/// What helps, where the error can only mean that the host has, or lets this user have, no more of something. None where it
-/// may as well be a fault of what is measured, or of the program.
+/// Returns advice where the error can only mean that the host has, or lets this user have, no more of something. `None`
+/// where it may as well be a fault of the measured code, or of the program.
 pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
     let raw = call::errno(error)?;
     let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));
@@ -242,12 +242,12 @@ fn code_without_errno(error: &io::Error) -> ReasonCode {
     })
 }
 
-/// Why a case in huge pages cannot be measured in a process that may have none.
+/// Reason to skip a case in huge pages in a process that may have none.
 pub(crate) fn huge_pages_forbidden() -> Message {
     say!("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)")
 }
 
-/// What an error of the system mostly means here, and what to look at; none of an error that has no number of the system's.
+/// Explains the usual cause of a system error, and what to look at; `None` for an error without a number of the system's.
 pub(crate) fn hint(error: &io::Error) -> Option<Message> {
     Some(match Errno::from_raw_os_error(call::errno(error)?) {
         Errno::TIMEDOUT | Errno::AGAIN => {
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with what the error mostly means.
+    /// Tells whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with the usual cause.
     fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
         let error = of(call, errno);
         let message = error.to_string();

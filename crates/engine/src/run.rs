@@ -33,18 +33,18 @@ use work::KeptWorker;
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
-/// What a run tells while it goes on; called between rounds alone, never while something is timed.
+/// Observer of a run; called between rounds alone, never while something is timed.
 pub trait Observer {
-    /// What is about to be measured: whoever begins a run says it, before anything is told of the run.
+    /// Announces the probes before anything else of the run.
     fn begins(&mut self, _probes: &[ProbeInfo]) {}
 
-    /// Up to this much time may pass before anything more is told.
+    /// Announces that up to this much time may pass before the next call.
     fn silent(&mut self, _at_most: Duration) {}
 
     /// A round is about to start: its case, rounds done, rounds in all, time left by estimate.
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration);
 
-    /// Whether it wants to know what this case comes to while the run goes on.
+    /// Tells whether it wants the results of this case while the run goes on.
     fn watches(&self, _case: &CaseId) -> bool {
         false
     }
@@ -53,39 +53,39 @@ pub trait Observer {
     fn value(&mut self, _case: &CaseId, _value: f64) {}
 }
 
-/// What a run stands on.
+/// Context of a run.
 pub struct RunContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The machine.
     pub host: &'a HostFacts,
-    /// What every worker gets: clock, directories, inputs.
+    /// Environment of every worker: clock, directories, inputs.
     pub environment: Environment,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
-    /// How far ends are started.
+    /// Starts far ends.
     pub open_service: &'a OpenService<'a>,
-    /// Where else they may be.
+    /// Machines on which far ends may be.
     pub peers: &'a dyn Peers,
-    /// What tells who used the CPUs.
+    /// Meters of CPU use.
     pub meters: &'a dyn Meters,
 }
 
-/// What a run came to.
+/// Results of a run.
 pub struct Results {
-    /// Its rounds: [`outcomes::of`] makes its cases of them.
+    /// Rounds: [`outcomes::of`] makes its cases of them.
     pub record: Record,
-    /// Where its time went.
+    /// Breakdown of its time.
     pub time: RunTime,
-    /// What others of the same physical machine took; none where nothing tells.
+    /// CPU time taken by other guests of the same physical machine; `None` where unknown.
     pub neighbours: Option<Neighbours>,
     /// The hottest that a processor was after a round, degrees Celsius; none where nothing tells.
     pub hottest_celsius: Option<f64>,
-    /// What was taken from it meanwhile, in order.
+    /// Resources that it lost meanwhile, in order.
     pub taken: Vec<Taken>,
-    /// Whether the person stopped it.
+    /// True where the person stopped it.
     pub interrupted: bool,
-    /// Whether the journal could not be written to its end, and why.
+    /// Error where the journal could not be written to its end.
     pub journal_lost: Option<io::Error>,
 }
 
@@ -96,23 +96,23 @@ struct Runner<'a> {
     observer: &'a mut dyn Observer,
     journal: Option<&'a mut dyn RoundSink>,
     states: Vec<Progress>,
-    /// Of each probe, which ways its rounds have chosen.
+    /// Choices that the rounds of each probe have made.
     choices: HashMap<String, Vec<Choice>>,
-    /// What looks at the cores have seen.
+    /// Widths of the cores that looks have seen.
     widths: CoreWidths,
-    /// What its looks at the last cache saw; whether there is none.
+    /// Last cache as its looks saw it; or that there is none.
     last_cache: Option<LastCache>,
     has_no_last_cache: bool,
     hottest_celsius: Option<f64>,
     interrupted: bool,
     journal_lost: Option<io::Error>,
-    /// What rounds took that came to nothing by what may pass.
+    /// Time of rounds that failed for passing reasons.
     stumbled: Duration,
-    /// Of each case, the default of its probe, or itself when that is not in the plan.
+    /// Index, for each case, of its probe's default, or its own when that is not in the plan.
     defaults: Vec<usize>,
-    /// Of each case, how many come before it where there is no time for all.
+    /// Number of cases, for each case, that come before it where there is no time for all.
     ranks: Vec<usize>,
-    /// What was measured before, as far as it has not been taken over.
+    /// Rounds of the resumed journal that have not been taken over yet.
     past: VecDeque<PastRound>,
     done: usize,
     time: RunTime,
@@ -237,7 +237,7 @@ impl Runner<'_> {
         }
     }
 
-    /// One replicate. False when the run is over.
+    /// Runs a replicate. False when the run is over.
     fn run_replicate(&mut self, replicate: u32, units: &[Vec<usize>]) -> bool {
         if !units.is_empty() {
             self.look_at_cache();
@@ -301,7 +301,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Without a round of this replicate, a case that cannot have as many as an interval needs leaves its time to the others.
+    /// Drops a case that cannot have as many rounds as an interval needs: it leaves its time to the others.
     fn drop_unless_enough(&mut self, index: usize, replicate: u32) {
         self.states[index].dropped =
             self.states[index].rounds.len() + self.later(index, replicate) < self.least_rounds(index);
@@ -313,7 +313,7 @@ impl Runner<'_> {
         self.past.iter().filter_map(index).collect()
     }
 
-    /// Where a round is among the past ones that are left. Behind a torn line of the journal they come in another order than here.
+    /// Returns the position of a round among the past ones left. Behind a torn line of the journal their order differs from here.
     fn past_of(&self, index: usize, round: u32) -> Option<usize> {
         if self.past.is_empty() {
             return None;
@@ -387,7 +387,7 @@ impl Runner<'_> {
         self.time.add(took.spent.as_secs_f64(), time);
     }
 
-    /// What became known of who else used the CPUs of these rounds.
+    /// Stores the CPU time that others used in these rounds.
     fn judge(&mut self, judged: Vec<Judged>) {
         for (case, place, others) in judged {
             self.states[case].rounds[place].others = Some(others);
@@ -445,7 +445,7 @@ fn caches_bytes(host: &HostFacts, cpu: usize) -> Vec<u64> {
     sizes.filter(|&bytes| bytes > 0).collect()
 }
 
-/// Of each case, the default of its probe with its far end on the same machine, or itself when that is not in the plan.
+/// Returns, for each case, the default of its probe with its far end on the same machine, or itself when that is not in the plan.
 fn defaults(cases: &[PlannedCase]) -> Vec<usize> {
     let key = |case: &PlannedCase| {
         let (entry, params) = (&case.entry, &case.id.params);

@@ -4,7 +4,7 @@ use hostmark_model::CaseRecord;
 
 use super::*;
 
-/// What quick's limit leaves for everything up to the last answer.
+/// Time that quick's limit leaves for everything up to the last answer.
 const HARD: Duration = Duration::from_millis(58_200);
 
 fn rounds_of(seen: &Seen, id: &str) -> usize {

@@ -1,4 +1,4 @@
-//! What takes long to fill: who does its rounds, and what becomes of the others' where time is short.
+//! Cases that take long to fill: who does their rounds, and what becomes of the others' where time is short.
 
 use super::*;
 use crate::mock::perform_kept;

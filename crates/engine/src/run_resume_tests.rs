@@ -112,7 +112,7 @@ fn what_was_learned_and_used_before_is_handed_on() {
     assert_eq!(seen.progress[0].1, 2);
 }
 
-/// What was chosen for a case whose choices hold for it alone.
+/// Returns the way chosen for a case whose choices are valid for it alone.
 fn choice(case: &JobCase) -> Option<String> {
     case.choices.iter().find(|choice| choice.scope == case.id).map(|choice| choice.way.clone())
 }

@@ -1,4 +1,4 @@
-//! How are samples taken? One round of a case: how long a sample is, when the counters are read, what the core and the last cache did.
+//! Sampling: one round of a case, with the length of a sample, the reading of counters, and the state of the core and the last cache.
 
 pub(crate) mod choice;
 pub mod counted;

@@ -111,7 +111,7 @@ fn lines(events: &[Event]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. What came of all.
+/// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. Returns the events of all.
 pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
     let mut all = Vec::new();
     let done: std::io::Result<()> = for_each_case(catalogue, &job, |events| {
@@ -168,7 +168,7 @@ fn for_each_case(
     Ok(())
 }
 
-/// What a round chose for those after it.
+/// Returns the choice of a round for those after it.
 fn choice_of(event: &Event) -> Option<Choice> {
     match event {
         Event::Chosen { scope, way, .. } => Some(Choice { scope: scope.clone(), way: way.clone() }),
@@ -186,7 +186,7 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
     }
 }
 
-/// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
+/// Adds the reason why a process that this one forked has ended, where one has: mostly its consequence.
 fn with_last_words(reason: Reason) -> Reason {
     match exit_message::received() {
         Some(words) if !reason.contains(&words.to_string()) => {
@@ -220,7 +220,7 @@ fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
     Ok(vec![Event::Done { noise }])
 }
 
-/// How many workers do what the case measures at the same time.
+/// Returns how many workers do what the case measures at the same time.
 fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     match entry.probe.axis_of(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
         Some(copies) => Ok(copies.parse()?),
@@ -228,7 +228,7 @@ fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     }
 }
 
-/// What the case has in common with those of its probe that differ from it in sizes alone: its other parameters.
+/// Returns the id shared by cases of its probe that differ in sizes alone: its other parameters.
 fn alike(entry: &Entry, id: &CaseId) -> String {
     let is_size = |name: &str| {
         entry.probe.axes.iter().any(|axis| axis.name == name && matches!(axis.kind, AxisKind::Size | AxisKind::Count))
@@ -316,7 +316,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     report(&entry, case, surroundings)
 }
 
-/// When a round's phases began, by the monotonic clock, ns.
+/// Times when a round's phases began, by the monotonic clock, ns.
 struct Phases {
     begun_ns: u64,
     cold_ns: u64,
@@ -325,7 +325,7 @@ struct Phases {
 }
 
 impl Phases {
-    /// How long each took. What yielded no samples has set up until its end.
+    /// Returns the time of each phase. A round without samples has set up until its end.
     fn time(&self, yielded: &Yield, first_touch_ns: u64) -> RoundTime {
         let complete_ns = if yielded.complete_ns == 0 { self.over_ns } else { yielded.complete_ns };
         let sampling_ns = sampler::ended_ns().clamp(self.warm_ns, complete_ns.max(self.warm_ns));
@@ -426,7 +426,7 @@ fn expect(is_sound: bool, what: impl FnOnce() -> Message) -> Result<()> {
     }
 }
 
-/// Failed where a number of the job is out of all proportion.
+/// Checks the numbers of the job; Failed where one is out of all proportion.
 pub(crate) fn check(job: &Job) -> Result<()> {
     for cpu in job.cpus.iter().chain(&job.other_cpu).chain(job.cases.iter().flat_map(|case| &case.cpus)) {
         expect(*cpu < MOST_CPUS, || say!("there is no CPU {cpu}"))?;
@@ -450,7 +450,7 @@ pub(crate) fn check(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Failed where the case has more or fewer far ends than it needs.
+/// Checks the far ends; Failed where the case has more or fewer than it needs.
 fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Result<()> {
     let needed = match entry.probe.service() {
         Some(_) if job.replica => 1,
@@ -461,7 +461,7 @@ fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Resul
     })
 }
 
-/// Failed where the case is not one of the probe's, or has more threads than CPUs.
+/// Checks the case; Failed where it is not one of the probe's, or has more threads than CPUs.
 fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
         let taken = checked_value(entry, axis, value)
@@ -487,7 +487,7 @@ fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the scheduler decides where a case runs.
+/// Tells whether the scheduler decides where a case runs.
 pub(crate) fn is_free(entry: &Entry, id: &CaseId) -> bool {
     let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
     Bind::of_case(&id.params) == Some(Bind::Free) || entry.probe.axes.iter().any(is_free)

@@ -1,4 +1,4 @@
-//! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
+//! Answers of a worker, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
 use hostmark_model::{Better, DisturbanceFlags, Histogram, Unit};
 

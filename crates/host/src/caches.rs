@@ -9,7 +9,7 @@ use crate::root::{Root, holds};
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
-/// By level, kind and first CPU; empty when nothing tells of any.
+/// Reads the caches by level, kind and first CPU; empty when nothing tells of any.
 pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
     let mut caches = from_sysfs(root, cpus);
     if caches.iter().all(|cache| cache.size_bytes == 0) && root.is_this_machine() {
@@ -83,7 +83,7 @@ fn size_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
 }
 
-/// More caches than any processor describes: a leaf that never ends is an emulator's.
+/// Limit beyond the caches of any processor: a leaf that never ends is an emulator's.
 #[cfg(target_arch = "x86_64")]
 const MOST_CACHES: u32 = 16;
 

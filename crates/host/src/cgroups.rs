@@ -1,4 +1,4 @@
-//! What the process may use: its control groups (version 1, version 2, or both side by side), the tightest of their limits, how often
+//! Limits of the process: its control groups (version 1, version 2, or both side by side), the tightest of their limits, how often
 //! quotas stopped them, and its user.
 
 use hostmark_model::{GroupFact, LimitFacts, Resource, Sight, Throttling};
@@ -14,17 +14,17 @@ pub(crate) enum Version {
     V2,
 }
 
-/// One mounted hierarchy, with this process's place in it.
+/// Mounted hierarchy, with this process's place in it.
 struct Hierarchy {
     version: Version,
     /// Version 1: the controllers mounted here. Version 2: all that it has, so that this stays empty.
     controllers: Vec<String>,
     mount_point: String,
-    /// This process's group, relative to the mount point, without slashes at its ends; empty at the mount point.
+    /// Group of this process, relative to the mount point, without slashes at its ends; empty at the mount point.
     group: String,
-    /// Whether this process's group lies below the mount point: else `group` is the nearest one that can be seen.
+    /// True where this process's group lies below the mount point: else `group` is the nearest one that can be seen.
     is_reached: bool,
-    /// Whether the mount begins at a group below the one at the top of what this process sees.
+    /// True where the mount begins at a group below the one at the top of what this process sees.
     is_part: bool,
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct Groups {
     hierarchies: Vec<Hierarchy>,
     /// /proc/self/cgroup, where there is one.
     own: Option<String>,
-    /// Whether this process sees the groups from the machine's first one on.
+    /// True where this process sees the groups from the machine's first one on.
     is_first_namespace: bool,
-    /// Whether the kernel is known to have no control groups at all.
+    /// True where the kernel is known to have no control groups at all.
     are_absent: bool,
 }
 
@@ -54,7 +54,7 @@ impl Groups {
         Groups { hierarchies, own, is_first_namespace, are_absent }
     }
 
-    /// This process's group that can limit a resource, and how much of it and of those above can be seen.
+    /// Returns this process's group that can limit a resource, and how much of it and of those above can be seen.
     pub(crate) fn fact(&self, root: &Root, resource: Resource) -> GroupFact {
         let controller = resource_name(resource);
         let Some(own) = &self.own else {
@@ -86,7 +86,7 @@ impl Groups {
         sights.map(above).min().unwrap_or(Sight::Nothing)
     }
 
-    /// Whether no group above a mount point can have a limit that is not seen.
+    /// Tells whether no group above a mount point can have a limit that is not seen.
     fn has_all_above(&self, root: &Root, h: &Hierarchy, controller: &str) -> bool {
         let top = &h.mount_point;
         match h.version {
@@ -143,7 +143,7 @@ fn limit_file(version: Version, controller: &str) -> &'static str {
     }
 }
 
-/// Whether a directory is that of a group, whose limit can be read or is not there since none can be set.
+/// Tells whether a directory is that of a group, whose limit can be read or is not there since none can be set.
 fn is_seen(root: &Root, version: Version, controller: &str, group: &str) -> bool {
     let limit = format!("{group}/{}", limit_file(version, controller));
     match root.exists(&limit) {
@@ -161,7 +161,7 @@ fn lines(own: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether a line with these controllers is that of a version's hierarchy with this one.
+/// Tells whether a line with these controllers is that of a version's hierarchy with this one.
 fn is_of(version: Version, names: &str, controller: &str) -> bool {
     match version {
         Version::V1 => names.split(',').any(|name| name == controller),
@@ -214,7 +214,7 @@ fn hierarchy(line: &str, own: &str) -> Option<Hierarchy> {
     Some(Hierarchy { version, controllers, mount_point, group: group.unwrap_or_default(), is_reached, is_part })
 }
 
-/// This process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup.
+/// Returns this process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup.
 fn own_path<'a>(own: &'a str, controllers: &[String]) -> Option<&'a str> {
     let is_it = |names: &str| match controllers {
         [] => names.is_empty(),
@@ -287,7 +287,7 @@ fn seccomp(root: &Root) -> Option<String> {
     Some(mode.to_owned())
 }
 
-/// This machine's kernel tells it without any file; else the second number of `Uid: real effective saved filesystem`.
+/// Returns the effective user by a system call on this machine; else the second number of `Uid: real effective saved filesystem`.
 fn effective_user(root: &Root) -> Option<u32> {
     if root.is_this_machine() {
         return Some(rustix::process::geteuid().as_raw());
@@ -324,7 +324,7 @@ pub(crate) struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// What the group can still be charged.
+    /// Returns how many more bytes the group can be charged.
     pub(crate) fn room_bytes(&self) -> u64 {
         self.limit_bytes.saturating_sub(self.used_bytes.unwrap_or(0))
     }
@@ -367,7 +367,7 @@ pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<M
     Some(MemoryLimit { limit_bytes, used_bytes })
 }
 
-/// Since these groups were made, summed: each may have a quota. None where no group's is counted.
+/// Returns the throttling since these groups were made, summed: each may have a quota. `None` where no group's is counted.
 pub(crate) fn throttling_of(root: &Root, groups: &[(Version, String)]) -> Option<Throttling> {
     let of_group = |(version, directory): &(Version, String)| {
         counted_throttling(*version, &root.raw(&format!("{directory}/cpu.stat"))?)
@@ -378,7 +378,7 @@ pub(crate) fn throttling_of(root: &Root, groups: &[(Version, String)]) -> Option
     })
 }
 
-/// What a group's cpu.stat says; the root group of version 2 has no quota, and counts none.
+/// Parses a group's cpu.stat; the root group of version 2 has no quota, and counts none.
 fn counted_throttling(version: Version, stat: &str) -> Option<Throttling> {
     let counter = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     let ns = match version {

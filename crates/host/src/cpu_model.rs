@@ -45,7 +45,7 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
     }
 }
 
-/// What an x86 design is called, unless the model's name has it. Arm's names are those of designs.
+/// Returns the name of an x86 design, unless the model's name has it. Arm's names are those of designs.
 fn microarchitecture(cpuinfo: &CpuInfo) -> Option<String> {
     let number = |key: &str| cpuinfo.first(key)?.parse().ok();
     let numbers = (number("cpu family")?, number("model")?, number("stepping")?);
@@ -146,7 +146,7 @@ fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// What a design is called: from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's revision guides.
+/// Name of a design: from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's revision guides.
 struct Design {
     vendor: &'static str,
     family: u32,
@@ -334,7 +334,7 @@ const GRAVITONS: &[(u32, &str)] = &[
     (0xd84, "AWS Graviton5"),
 ];
 
-/// Who designed the processor.
+/// Returns the designer of the processor.
 fn arm_implementer(code: u32) -> Option<&'static str> {
     IMPLEMENTERS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
 }

@@ -85,7 +85,7 @@ fn read_cores(root: &Root, cpuinfo: &CpuInfo, cpus: &mut [CpuFact]) {
     }
 }
 
-/// Where sysfs has no topology, x86's /proc/cpuinfo still names package and core.
+/// Fills in package and core from x86's /proc/cpuinfo where sysfs has no topology.
 fn cores_from_cpuinfo(cpuinfo: &CpuInfo, cpus: &mut [CpuFact], unplaced: &[usize]) {
     let places: BTreeMap<usize, (usize, usize)> = cpuinfo
         .processors()
@@ -125,7 +125,7 @@ fn read_speeds(root: &Root, cpus: &mut [CpuFact]) {
     }
 }
 
-/// One processor's lines.
+/// Lines of one processor.
 pub(crate) type Stanza = BTreeMap<String, String>;
 
 /// The file; the whole of it is read only when someone asks (the kernel writes 1.5 KB for each x86 CPU).
@@ -141,7 +141,7 @@ impl<'a> CpuInfo<'a> {
         CpuInfo { root, first, all: OnceCell::new() }
     }
 
-    /// What the first processor says of `key`.
+    /// Returns the first processor's value of `key`.
     pub(crate) fn first(&self, key: &str) -> Option<&str> {
         self.first.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -202,7 +202,7 @@ fn node(root: &Root, id: usize) -> Option<NodeFact> {
     })
 }
 
-/// From `Node 0 MemTotal:  24684096 kB`.
+/// Parses `Node 0 MemTotal:  24684096 kB`.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let mut words = meminfo.lines().find(|line| line.contains(" MemTotal:"))?.split_whitespace().skip(3);
     words.next()?.parse::<u64>().ok()?.checked_mul(1024)

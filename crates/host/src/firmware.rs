@@ -7,7 +7,7 @@ use crate::root::Root;
 const DMI_DIR: &str = "/sys/class/dmi/id";
 /// The firmware's table entries of type 17, one a slot; root alone may read them.
 const ENTRY_DIR: &str = "/sys/firmware/dmi/entries";
-/// What a loaded EDAC driver tells everybody.
+/// Directory of a loaded EDAC driver, which everybody may read.
 const EDAC_DIR: &str = "/sys/devices/system/edac/mc";
 /// The largest machines have 96 slots.
 const MOST_MODULES: usize = 192;

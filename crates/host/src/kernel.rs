@@ -62,7 +62,7 @@ const TASK: u32 = 1;
 /// AUDIT_NEVER.
 const NEVER: u32 = 0;
 
-/// Whether it does, and how many rules there are; a captured tree does not tell.
+/// Reads whether the kernel audits, and how many rules there are; a captured tree does not tell.
 fn read_audit(root: &Root) -> (Option<Audit>, Option<u64>) {
     if !root.is_this_machine() {
         return (None, None);
@@ -93,7 +93,7 @@ fn state(error: &io::Error) -> Option<Audit> {
     }
 }
 
-/// Whether the first rule for new processes keeps all of them out.
+/// Tells whether the first rule for new processes keeps all of them out.
 fn exempts_all(rules: &[NetlinkAnswer]) -> bool {
     let first = rules.iter().find(|rule| word(rule, LIST) == Some(TASK));
     first.is_some_and(|rule| word(rule, ACTION) == Some(NEVER) && word(rule, CONDITIONS) == Some(0))

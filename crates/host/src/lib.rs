@@ -1,4 +1,4 @@
-//! What is this machine? Reads /proc, /sys and a few marker files into `HostFacts`; an absent file is an absent fact.
+//! Facts about this machine: reads /proc, /sys and a few marker files into `HostFacts`; an absent file is an absent fact.
 #![forbid(unsafe_code)]
 
 use std::path::Path;

@@ -6,7 +6,7 @@ use hostmark_say::say;
 use crate::cgroups::{self, Groups, Version};
 use crate::root::{Root, field, kilobytes_field};
 
-/// What a captured tree that does not tell its page size is taken to have: the only base page of x86_64.
+/// Page size assumed for a captured tree that does not tell it, bytes: the only base page of x86_64.
 const USUAL_PAGE_BYTES: u64 = 4096;
 
 const HUGE_DIR: &str = "/sys/kernel/mm/hugepages";
@@ -41,7 +41,7 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
     }
 }
 
-/// What can be used without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; free memory is what is certain then.
+/// Returns the memory usable without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; the free memory is certain then.
 fn reported_available(meminfo: &str) -> Option<u64> {
     kilobytes_field(meminfo, "MemAvailable").or_else(|| kilobytes_field(meminfo, "MemFree"))
 }
@@ -78,7 +78,7 @@ pub(crate) fn chosen(text: &str) -> Option<&str> {
     Some(text.split_once('[')?.1.split_once(']')?.0)
 }
 
-/// Of a node whose watermarks the kernel does not tell, this share of all its memory is taken to be reserved.
+/// Divisor of a node's memory that gives its reserve, where the kernel does not tell its watermarks.
 const USUAL_RESERVE: u64 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl From<&Holder> for Message {
 
 displays_its_message!(Holder);
 
-/// What can be spared, and by whom.
+/// Spare memory, and its holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spare {
     pub bytes: u64,
@@ -124,9 +124,9 @@ impl SpareMemory {
         SpareMemory { root, groups }
     }
 
-    /// What can be spared now without swapping and without taking it from others: by the machine and by every control
-    /// group, and by `node` where memory is bound to one. None where the kernel does not tell what the machine or
-    /// the node has.
+    /// Returns what can be spared now without swapping and without taking it from others: by the machine and by every
+    /// control group, and by `node` where memory is bound to one. `None` where the kernel does not tell what the
+    /// machine or the node has.
     pub fn now(&self, node: Option<usize>) -> Option<Spare> {
         let meminfo = self.root.raw("/proc/meminfo").unwrap_or_default();
         let bytes = available_bytes(&self.root, &meminfo)?;
@@ -143,7 +143,7 @@ impl SpareMemory {
         all.min_by_key(|spare| spare.bytes)
     }
 
-    /// What is free on a node beyond the kernel's reserve, and half of the page cache there that gives way at once.
+    /// Returns the free memory of a node beyond the kernel's reserve, and half of the page cache there that gives way at once.
     fn of_node(&self, id: usize) -> Option<u64> {
         let meminfo = self.root.raw(&format!("/sys/devices/system/node/node{id}/meminfo"))?;
         let bytes = |key: &str| -> Option<u64> {

@@ -17,7 +17,7 @@ mod queue;
 pub(crate) use driver::interface;
 pub(crate) use loopback::loopback;
 
-/// More than kernels have; a name is at most 16 bytes.
+/// Limit beyond what kernels have; a name is at most 16 bytes.
 const MOST_CONGESTION_CONTROLS: usize = 32;
 
 /// The way from here to `to`. Nothing is sent there, and what the kernel does not tell is absent.
@@ -60,7 +60,7 @@ fn path_mtu(socket: &UdpSocket, to: IpAddr) -> Option<u32> {
     }
 }
 
-/// What the kernel grants TCP and sockets.
+/// Reads the kernel's limits for TCP and sockets.
 fn limits(root: &Root, path: &mut NetworkPath) {
     path.congestion_control = root.text("/proc/sys/net/ipv4/tcp_congestion_control");
     let offered = root.text("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
@@ -149,7 +149,7 @@ pub(crate) struct Link {
     pub(crate) mtu_bytes: Option<u64>,
 }
 
-/// Of a message on an interface: its number and its flags (IFF_UP …).
+/// Parses a message on an interface: its number and its flags (IFF_UP …).
 fn number_and_flags(answer: &NetlinkAnswer) -> Option<(u32, u32)> {
     Some((u32_at(&answer.body, NUMBER_AT)?, u32_at(&answer.body, LINK_FLAGS_AT)?))
 }
@@ -184,7 +184,7 @@ fn link(body: &[u8]) -> Option<Link> {
     })
 }
 
-/// Its type in the kernel's numbers (ARPHRD_ETHER …).
+/// Returns its type in the kernel's numbers (ARPHRD_ETHER …).
 fn link_kind(body: &[u8]) -> Option<u16> {
     Some(u16::from_ne_bytes(*body.get(TYPE_AT..)?.first_chunk()?))
 }
@@ -199,7 +199,7 @@ fn fill_path(body: &[u8], path: &mut NetworkPath) {
     path.losses = attribute(attributes, IFLA_STATS64).and_then(losses);
 }
 
-/// Of an rtnl_link_stats64: packets and bytes come first, received and sent.
+/// Parses an rtnl_link_stats64: packets and bytes come first, received and sent.
 fn losses(value: &[u8]) -> Option<InterfaceLosses> {
     let counter = |place: usize| u64_at(value, place * 8);
     Some(InterfaceLosses {
@@ -294,8 +294,8 @@ const IFF_LOOPBACK: u32 = 8;
 /// A host of containers has an address for each of their networks.
 const MOST_ADDRESSES: usize = 32;
 
-/// This machine's own addresses that another one might reach: of interfaces that are up, without loopback and those of one link
-/// alone. Those of IPv4 come first; each family is in the order of its interfaces. At most 32.
+/// Returns this machine's own addresses that another one might reach: of interfaces that are up, without loopback and those of
+/// one link alone. IPv4 comes first; each family is in the order of its interfaces. At most 32.
 pub fn addresses() -> Vec<IpAddr> {
     let links = ask(GET_LINK, Scope::All, &[0; LINK_FIXED_BYTES]).unwrap_or_default();
     let answers = ask(GET_ADDRESS, Scope::All, &[0; ADDRESS_FIXED_BYTES]).unwrap_or_default();
@@ -338,7 +338,7 @@ fn server_of(connection: &str) -> Option<IpAddr> {
     Some(server.to_canonical())
 }
 
-/// What tells of the byte order and of nesting rather than the kind.
+/// Mask that leaves out the bits of byte order and of nesting.
 const KIND_MASK: u16 = 0x3fff;
 const HEADER_BYTES: usize = 4;
 
@@ -369,7 +369,7 @@ fn u64_at(value: &[u8], place: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*value.get(place..)?.first_chunk()?))
 }
 
-/// A text that ends with a byte of 0, or with the value. Of one that is no name nothing is told.
+/// Returns a text that ends with a byte of 0, or with the value; `None` where it is no name.
 fn text(value: &[u8]) -> Option<String> {
     /// The kernel's names are shorter.
     const LONGEST: usize = 64;

@@ -14,7 +14,7 @@ use crate::virtualization;
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 const TICK_NS: u64 = 10_000_000;
 
-/// Under ten ticks a share of CPU time has an error of more than 10 %, and says nothing.
+/// Shortest time whose share is used, ns: under ten ticks a share of CPU time has an error of more than 10 %.
 const SHORTEST_NS: u64 = 10 * TICK_NS;
 
 /// The machine's counters at one moment. Two of them tell what happened between.
@@ -37,7 +37,7 @@ pub struct NoiseSnapshot {
     /// The CPUs that this process may use.
     allowed: Option<Vec<usize>>,
     processes: Vec<Process>,
-    /// Whether `processes` holds every process.
+    /// True where `processes` holds every process.
     is_complete: bool,
 }
 
@@ -67,12 +67,12 @@ impl NoiseSnapshot {
         NoiseSnapshot { processes, is_complete, ..NoiseSnapshot::read(root) }
     }
 
-    /// Whether every process of the machine is in this snapshot.
+    /// Tells whether every process of the machine is in this snapshot.
     pub fn has_all_processes(&self) -> bool {
         self.is_complete
     }
 
-    /// Whether the first process is among those that were seen: the kernel may hide others' (hidepid), or there is no /proc.
+    /// Tells whether the first process is among those that were seen: the kernel may hide others' (hidepid), or there is no /proc.
     pub fn sees_others(&self) -> bool {
         !self.is_complete || self.processes.iter().any(|process| process.pid == 1)
     }
@@ -149,7 +149,7 @@ pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<Bu
     })
 }
 
-/// This process and all that descend from it.
+/// Returns this process and all that descend from it.
 fn own_family(all: &[Process]) -> HashSet<u32> {
     let mut family: HashSet<u32> = all.iter().filter(|process| process.is_self).map(|process| process.pid).collect();
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -179,7 +179,7 @@ const NICE: usize = 1;
 const SYSTEM: usize = 2;
 const STEAL: usize = 7;
 
-/// What was stolen since boot of the CPU that the line tells of, where it is wanted.
+/// Returns the steal time since boot of the line's CPU, where it is wanted.
 fn steal_of_cpu(line: &str, is_wanted: impl Fn(usize) -> bool) -> Option<(usize, u64)> {
     let (number, _) = line.strip_prefix("cpu")?.split_once(' ')?;
     number.parse().ok().filter(|&cpu| is_wanted(cpu)).and_then(|_| ticks_of_cpu(line, &[STEAL]))
@@ -212,7 +212,7 @@ const STRIDE: usize = 16;
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProcess {
     pub pid: u32,
-    /// Its name, as the kernel cuts it (15 bytes).
+    /// Name, as the kernel cuts it (15 bytes).
     pub name: String,
     /// CPU time over elapsed time: 0.98 is 98 % of one CPU; several threads can be over 1.
     pub cpus: f64,
@@ -220,7 +220,7 @@ pub struct BusyProcess {
     pub last_cpu: usize,
 }
 
-/// One process at one moment.
+/// State of a process at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -228,7 +228,7 @@ pub(crate) struct Process {
     pub(crate) parent: u32,
     /// User and system time of all its threads.
     cpu_ticks: u64,
-    /// When it started: tells a process from a later one with its number.
+    /// Start in clock ticks: tells a process from a later one with its number.
     started_ticks: u64,
     pub(crate) cpu: usize,
     is_self: bool,
@@ -291,7 +291,7 @@ pub struct RoundCounters {
 pub struct RoundLosses {
     /// Time that the hypervisor gave to others, summed over the round's CPUs, in steps of 10 ms. None when a CPU is not counted.
     pub steal_ns: Option<u64>,
-    /// What CPU quotas did to the control groups of this process. None where none is counted.
+    /// Throttling of this process's control groups by CPU quotas. `None` where none is counted.
     pub throttled: Option<Throttling>,
 }
 
@@ -326,7 +326,7 @@ impl RoundCounters {
     }
 }
 
-/// What was stolen of each of these CPUs since boot.
+/// Returns the steal time of each of these CPUs since boot, ns.
 fn steal_ns(root: &Root, cpus: &[usize]) -> Option<BTreeMap<usize, u64>> {
     if virtualization::is_hardware_for_sure(root) {
         return Some(cpus.iter().map(|&cpu| (cpu, 0)).collect());
@@ -336,7 +336,7 @@ fn steal_ns(root: &Root, cpus: &[usize]) -> Option<BTreeMap<usize, u64>> {
     Some(rows.lines().filter_map(|line| steal_of_cpu(line, |cpu| cpus.contains(&cpu))).collect())
 }
 
-/// Whether the rows of CPUs, which come by number, are complete up to that of `last`.
+/// Tells whether the rows of CPUs, which come by number, are complete up to that of `last`.
 fn has_row(so_far: &[u8], last: usize) -> bool {
     let mut lines = so_far.rsplitn(3, |&byte| byte == b'\n').skip(1);
     let Some(complete) = lines.next().and_then(|line| std::str::from_utf8(line).ok()) else { return false };
@@ -352,32 +352,32 @@ fn has_row(so_far: &[u8], last: usize) -> bool {
 const LEAST_HZ: f64 = 100.0;
 /// The columns that are summed are each cut to whole ticks, at both looks.
 const CUT_NS: f64 = 3.0 * TICK_NS as f64;
-/// How many deviations of a sampled share its error is: one judgement of 370 lies further off by chance.
+/// Error of a sampled share, in deviations: one judgement of 370 lies further off by chance.
 const DEVIATIONS: f64 = 3.0;
 
 /// The time that each online CPU has spent on programs and on all else, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuTimes {
-    /// When, ns of a clock that nobody sets.
+    /// Time of the reading, ns of a clock that nobody sets.
     pub at_ns: u64,
     cpus: BTreeMap<usize, Spent>,
 }
 
-/// What a CPU did since boot, ns.
+/// Time of a CPU since boot, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Spent {
-    /// It ran programs, or the kernel for them.
+    /// Time for programs, or for the kernel on their behalf.
     busy: u64,
-    /// It did nothing, served interrupts, or was not there.
+    /// Time idle, in interrupts, or not there.
     rest: u64,
 }
 
-/// What programs used of a CPU between two looks.
+/// Time that programs used of a CPU between two looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Used {
-    /// For how long they ran, ns.
+    /// Time for which they ran, ns.
     pub ns: f64,
-    /// How far that may be off, ns: the kernel samples at its ticks and tells whole hundredths of a second.
+    /// Largest error of that, ns: the kernel samples at its ticks and tells whole hundredths of a second.
     pub error_ns: f64,
 }
 
@@ -390,7 +390,7 @@ impl CpuTimes {
         CpuTimes::of(&stat, now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
-    /// From the text of /proc/stat, read at this time.
+    /// Parses the text of /proc/stat, read at this time.
     pub fn of(stat: &str, at_ns: u64) -> Option<CpuTimes> {
         let cpus: BTreeMap<usize, Spent> = stat.lines().filter_map(of_cpu).collect();
         (!cpus.is_empty()).then_some(CpuTimes { at_ns, cpus })
@@ -401,8 +401,8 @@ impl CpuTimes {
         after.at_ns.saturating_sub(self.at_ns)
     }
 
-    /// What programs used of `cpu` from this look to `after`: as the kernel's ticks say, and no more than the time that was
-    /// neither idle nor an interrupt's, which most kernels count exactly. None when it is not counted in both.
+    /// Returns what programs used of `cpu` from this look to `after`: as the kernel's ticks say, and no more than the time
+    /// that was neither idle nor an interrupt's, which most kernels count exactly. None when it is not counted in both.
     pub fn used(&self, after: &CpuTimes, cpu: usize) -> Option<Used> {
         let (before, now) = (self.cpus.get(&cpu)?, after.cpus.get(&cpu)?);
         let elapsed_ns = self.elapsed_ns(after) as f64;
@@ -459,7 +459,7 @@ mod tests {
         format!("cpu  1 2 3 4 5 6 7 8 0 0\n{rows}intr 5 0 0 0\nctxt 9\n")
     }
 
-    /// How many bytes of it are read, in pages as the kernel gives them, for the row of `last`.
+    /// Returns how many bytes of it are read, in pages as the kernel gives them, for the row of `last`.
     fn read_for(last: usize, cpus: usize) -> usize {
         let whole = stat(cpus);
         let pages = (1..=whole.len().div_ceil(4096)).map(|pages| (pages * 4096).min(whole.len()));

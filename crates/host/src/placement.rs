@@ -1,4 +1,4 @@
-//! Which CPUs a case runs on: pure functions over the host's facts.
+//! Placement of a case on CPUs: pure functions over the host's facts.
 //!
 //! CPU 0 takes most interrupts of many machines, and slow cores would stand for a machine that they are not; both come
 //! last wherever there is a choice.
@@ -15,20 +15,20 @@ use hostmark_say::say;
 const FULL_SPEED: f64 = 0.9;
 /// A CPU is busy when programs use this much more of its time than of the quietest one's. The look is short.
 const BUSIER: f64 = 0.3;
-/// What a busy thread takes from the other one of its core.
+/// Share of a core that a busy thread takes from the other one.
 const FROM_SIBLING: f64 = 0.5;
 
-/// How the two parties of a case stand to each other.
+/// Topological relation of the two parties of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Placement {
     SameCpu,
-    /// On the two threads of one core.
+    /// Parties on the two threads of one core.
     SmtSibling,
-    /// On two cores that share their last-level cache.
+    /// Parties on two cores that share their last-level cache.
     SameCache,
-    /// On one node, with two last-level caches.
+    /// Parties on one node, with two last-level caches.
     OtherCache,
-    /// On two nodes of one package, as NPS and sub-NUMA clusters make them.
+    /// Parties on two nodes of one package, as NPS and sub-NUMA clusters make them.
     SamePackageOtherNode,
     OtherNode,
 }
@@ -104,7 +104,7 @@ pub fn of_node(host: &HostFacts, node: usize) -> Vec<usize> {
     Map::of(host).seats.iter().filter(|seat| seat.node == Some(node)).map(|seat| seat.id).collect()
 }
 
-/// One usable CPU of each last-level cache, the best of each; of a host that does not tell its caches one of each node.
+/// Returns one usable CPU of each last-level cache, the best of each; of a host that does not tell its caches one of each node.
 pub fn of_caches(host: &HostFacts) -> Vec<usize> {
     let mut seen = BTreeSet::new();
     Map::of(host).seats.iter().filter(|seat| seen.insert((seat.node, seat.cache))).map(|seat| seat.id).collect()
@@ -121,7 +121,7 @@ struct Seat {
     thread: usize,
     node: Option<usize>,
     package: Option<usize>,
-    /// Its last-level cache, as an index into the facts.
+    /// Last-level cache, as an index into the facts.
     cache: Option<usize>,
 }
 
@@ -230,12 +230,12 @@ impl<'a> Map<'a> {
     }
 }
 
-/// How fast a CPU is, in whichever measure the kernel gives.
+/// Returns the speed of a CPU, in whichever measure the kernel gives.
 fn speed(cpu: &CpuFact) -> Option<f64> {
     cpu.capacity.map(f64::from).or(cpu.max_hz)
 }
 
-/// How much of a CPU's time programs use, those on the other threads of its core included.
+/// Returns how much of a CPU's time programs use, those on the other threads of its core included.
 fn load(host: &HostFacts, cpu: &CpuFact) -> Option<f64> {
     let siblings = host.cpus.iter().filter(|other| other.id != cpu.id && cpu.siblings.contains(&other.id));
     Some(cpu.busy? + FROM_SIBLING * siblings.filter_map(|other| other.busy).sum::<f64>())
@@ -308,7 +308,7 @@ pub fn core_kinds(host: &HostFacts) -> Vec<(CoreKind, Vec<usize>)> {
     kinds
 }
 
-/// How threads are laid over the CPUs.
+/// Order of threads over the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// A core each, the near cores first: a cache, a node and a package are full before the next is begun.
@@ -384,8 +384,8 @@ pub fn in_order(host: &HostFacts, n: usize, order: Order) -> Vec<usize> {
     seats.into_iter().take(n).map(|seat| seat.id).collect()
 }
 
-/// How many packages, nodes, last-level caches and cores the usable CPUs have, each number once and in ascending order: the
-/// numbers of threads at which something new begins to be shared.
+/// Returns how many packages, nodes, last-level caches and cores the usable CPUs have, each number once and in ascending
+/// order: the numbers of threads at which something new begins to be shared.
 pub fn domains(host: &HostFacts) -> Vec<usize> {
     let map = Map::of(host);
     let count = |of: &dyn Fn(&Seat) -> Option<usize>| map.seats.iter().filter_map(of).collect::<BTreeSet<_>>().len();
@@ -426,7 +426,7 @@ fn ranks_within<G: Eq + Hash + Clone, K: Eq + Hash>(
     ranks
 }
 
-/// So many nodes have all their pairs measured in the standard profile, and so many in the thorough one.
+/// Number of nodes whose pairs are all measured in the standard profile, and in the thorough one.
 const STANDARD_NODES: usize = 8;
 const THOROUGH_NODES: usize = 16;
 /// The distance to a node where the kernel does not tell it.

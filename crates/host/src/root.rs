@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// No file that is read here is larger (/proc/cpuinfo of 8192 CPUs is 12 MB); a link to an endless one ends here.
 const FILE_LIMIT_BYTES: u64 = 32 << 20;
 
-/// Where the machine's files are: `/`, or a directory that holds a captured tree of them.
+/// Root of the machine's files: `/`, or a directory that holds a captured tree of them.
 #[derive(Debug, Clone)]
 pub struct Root {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// This machine. What no file tells (CPUID, the page size) is asked from the processor and the kernel.
+    /// Returns the root of this machine. Facts in no file (CPUID, the page size) are asked from the processor and the kernel.
     pub fn here() -> Root {
         Root { path: PathBuf::from("/"), is_this_machine: true }
     }
@@ -30,7 +30,7 @@ impl Root {
         Root { path: path.into(), is_this_machine: false }
     }
 
-    /// Whether this is the running machine rather than a captured tree.
+    /// Tells whether this is the running machine rather than a captured tree.
     pub fn is_this_machine(&self) -> bool {
         self.is_this_machine
     }
@@ -79,7 +79,7 @@ impl Root {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// What one read of the file gives: enough for a file of one line.
+    /// Reads the file by one call: enough for a file of one line.
     pub(crate) fn one_read(&self, path: &str) -> Option<String> {
         Some(into_text(self.bytes_until(path, |_| true)?))
     }
@@ -100,12 +100,12 @@ impl Root {
         parse_cpu_list(&self.raw(path)?)
     }
 
-    /// Whether `path` exists, followed through links.
+    /// Tells whether `path` exists, followed through links.
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.locate(path).exists()
     }
 
-    /// Whether this user may read and write what is at `path`, by its permissions alone; None when there is nothing.
+    /// Tells whether this user may read and write what is at `path`, by its permissions alone; `None` when there is nothing.
     pub(crate) fn permits(&self, path: &str) -> Option<bool> {
         match access(self.locate(path), Access::READ_OK | Access::WRITE_OK) {
             Ok(()) => Some(true),
@@ -114,7 +114,7 @@ impl Root {
         }
     }
 
-    /// Where the link at `path` points.
+    /// Returns the target of the link at `path`.
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         std::fs::read_link(self.locate(path)).ok()?.to_str().map(str::to_owned)
     }
@@ -178,7 +178,7 @@ fn list_id(text: &str) -> Option<usize> {
     text.parse().ok().filter(|id| *id <= MAX_ID)
 }
 
-/// Whether the ascending list `ids` holds `id`.
+/// Tells whether the ascending list `ids` holds `id`.
 pub(crate) fn holds(ids: &[usize], id: usize) -> bool {
     ids.binary_search(&id).is_ok()
 }

@@ -20,7 +20,7 @@ pub struct CpuSensors {
 }
 
 impl CpuSensors {
-    /// Those of drivers; where there is none, the thermal zones of processors.
+    /// Finds the sensors of drivers; where there is none, the thermal zones of processors.
     pub fn find(root: &Root) -> CpuSensors {
         let mut files: Vec<String> =
             root.names(HWMON).iter().flat_map(|device| of_driver(root, &format!("{HWMON}/{device}"))).collect();
@@ -59,7 +59,7 @@ fn of_driver(root: &Root, directory: &str) -> Vec<String> {
     meant.map(|(sensor, _)| format!("{directory}/{sensor}_input")).collect()
 }
 
-/// Whether a thermal zone of this kind is a processor's: Intel's package, or what a device tree calls so.
+/// Tells whether a thermal zone of this kind is a processor's: Intel's package, or a device tree's name for it.
 fn is_zone(kind: &str) -> bool {
     kind == "x86_pkg_temp" || kind == "TCPU" || kind.starts_with("cpu")
 }
@@ -71,21 +71,21 @@ const POWER_ZONES: &str = "/sys/class/powercap";
 pub struct EnergyMeter {
     root: Root,
     path: String,
-    /// Above this it begins at 0 again; none where it does not say.
+    /// Count above which it begins at 0 again; `None` where it does not say.
     most_uj: Option<u64>,
 }
 
-/// Why nothing tells energy.
+/// Reason why there is no energy counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoEnergy {
     /// The machine shows no counter.
     Untold,
-    /// This user may not read this file.
+    /// File that this user may not read.
     Forbidden(String),
 }
 
 impl EnergyMeter {
-    /// That of a CPU's package.
+    /// Finds the meter of a CPU's package.
     pub fn of_cpu(root: &Root, cpu: usize) -> Result<EnergyMeter, NoEnergy> {
         let package = root
             .number::<usize>(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"))
@@ -100,12 +100,12 @@ impl EnergyMeter {
         }
     }
 
-    /// What it has counted, microjoules.
+    /// Reads its count, microjoules.
     pub fn read_uj(&self) -> Option<u64> {
         self.root.one_read(&self.path)?.trim().parse().ok()
     }
 
-    /// What was used between two readings, microjoules; none where it began anew and does not say from where.
+    /// Returns what was used between two readings, microjoules; `None` where it began anew and does not say from where.
     pub fn used_uj(&self, before: u64, after: u64) -> Option<u64> {
         match after.checked_sub(before) {
             Some(used) => Some(used),
@@ -147,7 +147,7 @@ pub struct CorePmu {
     device: String,
     /// The kernel's number for it.
     pub number: u32,
-    /// Whether other cores of the machine have other counters.
+    /// True where other cores of the machine have other counters.
     pub is_one_of_several: bool,
 }
 
@@ -160,7 +160,7 @@ pub struct NamedEvent {
 }
 
 impl CorePmu {
-    /// That of a CPU; none where the kernel drives no counters.
+    /// Finds the PMU of a CPU; `None` where the kernel drives no counters.
     pub fn of_cpu(root: &Root, cpu: usize) -> Option<CorePmu> {
         let names = root.names(DEVICES);
         // Devices of a part of the cores list those; what counts outside of cores has another file (cpumask).

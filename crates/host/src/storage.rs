@@ -83,19 +83,19 @@ fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> 
     }
 }
 
-/// More layers are a ring, or nobody's storage.
+/// Limit on layers: more are a ring, or nobody's storage.
 const MOST_LAYERS: usize = 16;
 /// The name of what nobody tells.
 const UNKNOWN: &str = "unknown";
 
-/// One line of /proc/self/mountinfo.
+/// Line of /proc/self/mountinfo.
 pub(crate) struct Mount {
     /// `major:minor` of the filesystem.
     device: String,
     pub(crate) point: String,
     pub(crate) filesystem: String,
     pub(crate) source: String,
-    /// Of the mount, and then of the filesystem.
+    /// Options of the mount, and then of the filesystem.
     pub(crate) options: Vec<String>,
 }
 
@@ -129,15 +129,15 @@ pub(crate) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount>
     mounts.iter().filter(holds).max_by_key(|mount| Path::new(&mount.point).components().count())
 }
 
-/// What the file or directory at `path` lies on, from its filesystem down: `ext4`, `loop0`, `/x/image`, `ext4`, `vda`. The last
-/// is `unknown` where the kernel does not tell what comes next; empty where it tells nothing.
+/// Returns the layers below the file or directory at `path`, from its filesystem down: `ext4`, `loop0`, `/x/image`, `ext4`,
+/// `vda`. The last is `unknown` where the kernel does not tell what comes next; empty where it tells nothing.
 pub fn storage_stack(root: &Root, path: &Path) -> Vec<String> {
     let path =
         if root.is_this_machine() { path.canonicalize().unwrap_or_else(|_| path.to_owned()) } else { path.into() };
     stack_of(root, &mounts(root), &path)
 }
 
-/// Whether what lies on such a stack lies in memory: on a filesystem or a device of it.
+/// Tells whether such a stack lies in memory: on a filesystem or a device of it.
 pub fn is_memory(stack: &[String]) -> bool {
     stack.last().is_some_and(|last| {
         let device =
@@ -169,7 +169,7 @@ fn stack_of(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
     layers
 }
 
-/// Where an overlay keeps what is written to it.
+/// Returns the directory that holds an overlay's written files.
 fn upper_directory(root: &Root, mount: &Mount, layers: &mut Vec<String>) -> Option<PathBuf> {
     let option = |name: &str| {
         let option = mount.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
@@ -270,7 +270,7 @@ fn described(root: &Root, dir: &str, name: &str) -> String {
     kind.map_or_else(|| name.to_owned(), |kind| format!("{name} ({kind})"))
 }
 
-/// What one device has done since it is there, or several together.
+/// Work of one device since it is there, or of several together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceWork {
     /// Bytes that were read.
@@ -281,8 +281,8 @@ pub struct DeviceWork {
     pub writes: u64,
 }
 
-/// What the lowest devices of a storage stack have done. None where it does not end in a device, and where it names but the first
-/// of those that a filesystem lies on.
+/// Returns the work of the lowest devices of a storage stack. None where it does not end in a device, and where it names but the
+/// first of those that a filesystem lies on.
 pub fn device_work(root: &Root, stack: &[String]) -> Option<DeviceWork> {
     let (lowest, above) = stack.split_last()?;
     if above.iter().any(|layer| layer == "btrfs" || layer == "bcachefs" || layer.contains('+')) {

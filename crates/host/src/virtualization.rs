@@ -42,7 +42,7 @@ fn switch(root: &Root, path: &str) -> Option<bool> {
     }
 }
 
-/// Whether the processor itself says that it is no guest's: then nobody can steal its time. An Arm core does not say it.
+/// Tells whether the processor itself says that it is no guest's: then nobody can steal its time. An Arm core does not say it.
 pub(crate) fn is_hardware_for_sure(root: &Root) -> bool {
     root.is_this_machine() && says_virtual() == Some(false)
 }
@@ -57,7 +57,7 @@ fn says_virtual() -> Option<bool> {
     None
 }
 
-/// Something virtual, by the processor's word, that does not say its name.
+/// Name of a hypervisor that the processor reports without a name.
 const UNNAMED: &str = "unknown";
 
 /// QEMU that executes each instruction in software, by its own word: no hardware's time is to be had there.
@@ -75,7 +75,7 @@ pub(crate) fn hypervisor(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
     named.or(has_flag.then_some(UNNAMED)).map(str::to_owned)
 }
 
-/// What hypervisors sign with at CPUID leaf 0x40000000.
+/// Signatures of hypervisors at CPUID leaf 0x40000000.
 #[cfg(any(target_arch = "x86_64", test))]
 const SIGNATURES: &[(&[u8; 12], &str)] = &[
     (b"KVMKVMKVM\0\0\0", "kvm"),
@@ -151,8 +151,8 @@ const KVM_CLOUDS: &[(&str, &str)] = &[
     ("OpenStack Foundation", "OpenStack"),
 ];
 
-/// What the firmware's tables say. `may_be_virtual` is false where the processor would say "virtual" and does not: a
-/// cloud's name alone proves nothing then.
+/// Returns the hypervisor by the firmware's tables. `may_be_virtual` is false where the processor would say
+/// "virtual" and does not: a cloud's name alone proves nothing then.
 fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     let text = |name: &str| root.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (text("sys_vendor"), text("product_name"));
@@ -165,8 +165,8 @@ fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     certain.or_else(|| (may_be_virtual && !is_metal && KVM_CLOUDS.iter().any(is_kvm_cloud)).then_some("kvm"))
 }
 
-/// On Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a machine that its device
-/// tree calls virtual.
+/// Derives the hypervisor on Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a
+/// machine that its device tree calls virtual.
 fn from_device_tree(root: &Root) -> Option<&'static str> {
     const TREE: &str = "/sys/firmware/devicetree/base";
     if let Some(kind) = root.text(&format!("{TREE}/hypervisor/compatible")) {
@@ -203,13 +203,13 @@ pub(crate) fn container(root: &Root) -> Option<String> {
         .or_else(|| (root.exists("/proc/vz") && !root.exists("/proc/bc")).then(|| "openvz".to_owned()))
 }
 
-/// Whether /proc tells nothing of this process: marker files alone prove no container, see above.
+/// Tells whether /proc tells nothing of this process: marker files alone prove no container, see above.
 fn is_container_unknown(root: &Root) -> bool {
     root.link("/proc/self/ns/pid").is_none() && root.raw("/proc/self/cgroup").is_none()
 }
 
-/// Whether processes, IPC and host name are those of the machine's first process. The numbers are constants of the
-/// kernel (PROC_PID_INIT_INO and its neighbours); every container has at least one of the three for itself.
+/// Tells whether processes, IPC and host name are those of the machine's first process. The numbers are constants
+/// of the kernel (PROC_PID_INIT_INO and its neighbours); every container has at least one of the three for itself.
 fn is_in_first_namespaces(root: &Root) -> bool {
     [("pid", "pid:[4026531836]"), ("ipc", "ipc:[4026531839]"), ("uts", "uts:[4026531838]")]
         .iter()
@@ -220,15 +220,15 @@ fn has_kubernetes_secrets(root: &Root) -> bool {
     ["/run", "/var/run"].iter().any(|dir| root.exists(&format!("{dir}/secrets/kubernetes.io")))
 }
 
-/// What the container manager told the first process in its environment; root alone may read it.
+/// Returns what the container manager told the first process in its environment; root alone may read it.
 fn from_init(root: &Root) -> Option<String> {
     let environment = root.raw("/proc/1/environ")?;
     let name = environment.split('\0').find_map(|variable| variable.strip_prefix("container="))?;
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// From the names that container managers give their groups. `docker.service` and `lxc.monitor` are the managers
-/// themselves, outside any container.
+/// Derives the container from the names that managers give their groups. `docker.service` and `lxc.monitor` are
+/// the managers themselves, outside any container.
 fn from_control_groups(root: &Root) -> Option<&'static str> {
     let manager = |part: &str| match part {
         "docker" => Some("docker"),
@@ -259,27 +259,27 @@ const SETTINGS: [(&str, &str); 10] = [
     ("same_page_merging", "/sys/kernel/mm/ksm/run"),
 ];
 
-/// What of this machine matters to a guest, by name.
+/// Returns the settings of this machine that matter to a guest, by name.
 pub fn guest_settings(root: &Root) -> BTreeMap<String, String> {
     let settings =
         SETTINGS.iter().filter_map(|(name, file)| Some(((*name).to_owned(), chosen_setting(&root.text(file)?))));
     settings.collect()
 }
 
-/// Of `always [madvise] never` the word in brackets.
+/// Returns the word in brackets of `always [madvise] never`.
 fn chosen_setting(text: &str) -> String {
     let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     word.map_or(text, |(word, _)| word).to_owned()
 }
 
-/// Where KVM counts, for each guest: a directory of its process's number and of a descriptor.
+/// Directory of KVM's counters, with one for each guest: named by its process's number and a descriptor.
 const STATISTICS: &str = "/sys/kernel/debug/kvm";
-/// What it counts beside what ends in `exits`.
+/// Counters beside those whose names end in `exits`.
 const COUNTED: [&str; 6] =
     ["halt_wakeup", "halt_successful_poll", "hypercalls", "insn_emulation", "pf_taken", "tlb_flush"];
 
-/// How often the guests of a process have left guest mode, by reason, and what else KVM counts of them; nothing where that may
-/// not be read.
+/// Returns how often the guests of a process have left guest mode, by reason, and what else KVM counts of them; nothing where
+/// that may not be read.
 pub fn exits(root: &Root, process: u32) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let prefix = format!("{process}-");

@@ -1,4 +1,4 @@
-//! What a run's parent and an agent, its program on another machine, say to each other: a line of JSON each, both ways.
+//! Protocol between a run's parent and an agent, its program on another machine: a line of JSON each, both ways.
 
 use std::net::IpAddr;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::message::{known, recorded, restored};
 use crate::{Event, Exit, HostReport, Inputs, Message, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
-/// The version of these lines. Who speaks another one is refused.
+/// Version of these lines. Speakers of another one are refused.
 pub const AGENT_PROTOCOL: u32 = 3;
 
 /// Bytes of a line at most, either way. A run is the longest one: a thorough one of a large machine has some tens of MiB.
 pub const LONGEST_AGENT_LINE: usize = 64 << 20;
 
-/// What an agent is told.
+/// Request to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRequest {
@@ -22,14 +22,14 @@ pub enum AgentRequest {
         /// [`AGENT_PROTOCOL`].
         protocol: u32,
     },
-    /// What this machine is, and what would disturb a measurement. Answer: [`AgentAnswer::Facts`].
+    /// Facts of this machine, and what would disturb a measurement. Answer: [`AgentAnswer::Facts`].
     Facts,
     /// Refuse what a run of this would be refused for, and measure nothing. Answer: [`AgentAnswer::Facts`] of the machine as that run would
     /// see it.
     Check(Box<RunRequest>),
     /// A run that is kept there. Answer: [`AgentAnswer::Run`].
     Kept {
-        /// Its name, as `hostmark report` takes it.
+        /// Name of the run, as `hostmark report` takes it.
         run: String,
     },
     /// Measure. Answers: a plan, then rounds as they end, and the run. Nothing else is asked for after it.
@@ -38,31 +38,31 @@ pub enum AgentRequest {
     Past(RoundLine),
     /// Serve the other half of what is measured elsewhere. Answer: [`AgentAnswer::Peer`].
     Peer(PeerRequest),
-    /// What a peer of the run answers, or why it cannot: the run had asked by [`AgentAnswer::Wants`].
+    /// Answer of a peer of the run, or why it cannot: the run had asked by [`AgentAnswer::Wants`].
     Relayed(Result<PeerAnswer, Message>),
-    /// Nothing may be asked for this time, and all the same something later: the lease of who asks.
+    /// Lease for a time without requests, before another one comes.
     Idle {
         /// Milliseconds.
         ms: u64,
     },
-    /// So many lines of the agent have come since its plan.
+    /// Number of the agent's lines that have come since its plan.
     #[serde(rename = "heard")]
     Acknowledge {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
     /// End the run, and give what there is.
     Stop,
-    /// That is all.
+    /// End of the requests.
     Bye,
 }
 
-/// What to measure: what a person asks `hostmark run` for.
+/// Request for a run: what a person asks `hostmark run` for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     /// Filters as typed.
     pub filters: Vec<String>,
-    /// How much time it may take.
+    /// Profile, which limits its time.
     pub profile: Profile,
     /// The seed, where one was given.
     pub seed: Option<u64>,
@@ -70,7 +70,7 @@ pub struct RunRequest {
     pub set: Vec<String>,
     /// The table whose cells are measured, where one was named.
     pub table: Option<String>,
-    /// What the run is given to measure with.
+    /// Inputs of the run.
     pub inputs: Inputs,
     /// Addresses by which the run's peers are reached; none: those that they tell.
     pub via: Vec<IpAddr>,
@@ -85,15 +85,15 @@ pub struct BegunRun {
     pub run: Run,
     /// Ids of the planned cases, in order.
     pub cases: Vec<String>,
-    /// How many rounds follow, as [`AgentRequest::Past`].
+    /// Number of rounds that follow, as [`AgentRequest::Past`].
     pub rounds: usize,
 }
 
-/// What an agent says.
+/// Answer of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentAnswer {
-    /// Its first line.
+    /// First line of an agent.
     Hello {
         /// [`AGENT_PROTOCOL`].
         protocol: u32,
@@ -104,24 +104,24 @@ pub enum AgentAnswer {
         /// SHA-256 of the program that runs, hexadecimal; none where it cannot read itself.
         digest: Option<String>,
     },
-    /// What the machine is.
+    /// Facts of the machine.
     Facts(Box<HostReport>),
-    /// What will be measured: the run before its first round, and the ids of its cases. The first line of those that are
-    /// counted and acknowledged.
+    /// Plan of the measurement: the run before its first round, and the ids of its cases. The first line of those that
+    /// are counted and acknowledged.
     Plan {
         /// The run.
         run: Box<Run>,
         /// The cases.
         cases: Vec<String>,
     },
-    /// From now on so much time may pass before the next line: the lease.
+    /// Lease: the time that may pass from now on before the next line.
     Silent {
         /// Milliseconds.
         ms: u64,
     },
     /// A round is about to start.
     Step {
-        /// Its case.
+        /// Id of the case.
         case: String,
         /// Rounds done.
         done: u64,
@@ -132,20 +132,20 @@ pub enum AgentAnswer {
     },
     /// The value of a constant of the first screen by the rounds so far, for whoever waits.
     Value {
-        /// Its case.
+        /// Id of the case.
         case: String,
-        /// In the unit of its probe.
+        /// Value in the unit of its probe.
         value: f64,
     },
     /// A round has ended.
     Round(RoundLine),
-    /// What was asked of it as a peer.
+    /// Answer of the agent as a peer.
     Peer(PeerAnswer),
     /// The run needs this of one of its peers. Answer: [`AgentRequest::Relayed`].
     Wants {
         /// The peer.
         peer: String,
-        /// What it is to do.
+        /// Request to the peer.
         request: PeerRequest,
     },
     /// The whole run.
@@ -154,7 +154,7 @@ pub enum AgentAnswer {
     Error(AgentRefusal),
 }
 
-/// Why an agent does not do what it was asked for.
+/// Reason why an agent does not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentRefusal {
     /// A sentence that ends with what to do.
@@ -185,7 +185,7 @@ impl From<&AgentRefusal> for Message {
 pub struct RoundLine {
     /// The case id.
     pub case: String,
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
     /// The CPUs it ran on.
     pub cpus: Vec<usize>,
@@ -193,13 +193,13 @@ pub struct RoundLine {
     pub until_ns: u64,
     /// All of its time, ns.
     pub spent_ns: u64,
-    /// What was granted for samples, ns.
+    /// Time granted for samples, ns.
     pub granted_ns: u64,
-    /// What the worker said.
+    /// Events from the worker.
     pub events: Vec<Event>,
 }
 
-/// Where a run is measured that is kept here: what its journal needs to go on.
+/// Remote place of a run that is kept here: what its journal needs to resume it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elsewhere {
     /// The words of the command that leads there.

@@ -76,10 +76,10 @@ impl fmt::Display for CaseId {
     }
 }
 
-/// In the place of a value, where a table asks for a case at each point of an axis. No case id has it.
+/// Placeholder of a value where a table asks for a case at each point of an axis. No case id has it.
 pub const EACH_POINT: &str = "*";
 
-/// Why a text is no case id.
+/// Reason why a text is no case id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseIdError {
     /// The part before `@` is not `group.name`.
@@ -101,7 +101,7 @@ impl From<&CaseIdError> for Message {
 
 displays_its_message!(CaseIdError);
 
-/// Whether `value` may stand in a case id: one or more of `a-z 0-9 _ . + -`.
+/// Tells whether `value` may stand in a case id: one or more of `a-z 0-9 _ . + -`.
 pub fn is_axis_value(value: &str) -> bool {
     !value.is_empty()
         && value.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'.' | b'+' | b'-'))

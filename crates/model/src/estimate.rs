@@ -31,7 +31,7 @@ pub enum Leading {
 }
 
 impl Leading {
-    /// Both: what holds among values of one estimator is looked at by each.
+    /// Both estimators: rules on values of one estimator are applied to each.
     pub const EACH: [Leading; 2] = [Leading::Typical, Leading::Quiet];
 
     /// The one that it is not.
@@ -42,7 +42,7 @@ impl Leading {
         }
     }
 
-    /// As a run file writes it.
+    /// Returns the word for it in a run file.
     pub fn word(self) -> &'static str {
         match self {
             Leading::Typical => "typical",
@@ -102,15 +102,15 @@ pub struct Repetition {
 /// The leading value of an estimate, and all that is said of it: every number belongs to the same estimator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stated {
-    /// Which value it is.
+    /// Kind of the value.
     pub estimator: Leading,
     /// The value.
     pub value: f64,
-    /// Between what its rounds lie, each by the same estimator, and the value with them; absent of what has no rounds of its own.
+    /// Range of its rounds, each by the same estimator, and the value with them; absent where it has no rounds of its own.
     pub range: Option<[f64; 2]>,
-    /// Its interval of this run; none with fewer than five rounds.
+    /// Interval of this run; `None` with fewer than five rounds.
     pub of_this_run: Option<(f64, f64)>,
-    /// Where that of another run is to be expected; none where that of this run is missing.
+    /// Interval in which another run's value is expected; `None` where that of this run is missing.
     of_repetition: Option<(f64, f64)>,
     /// The core clock at which it is told, hertz; absent where it is what was measured, at whatever clocks.
     pub at_hz: Option<f64>,
@@ -229,7 +229,7 @@ impl Estimate {
         self.quiet.filter(|_| self.leading == Leading::Quiet)
     }
 
-    /// Which value that is.
+    /// Returns the kind of that value.
     pub fn estimator(&self) -> Leading {
         self.leading_quiet().map_or(Leading::Typical, |_| Leading::Quiet)
     }
@@ -249,15 +249,15 @@ impl Estimate {
         half_width(self.interval()?, self.value())
     }
 
-    /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
-    /// interval. None of what rounds voted on.
+    /// Returns the range of the rounds and the value, where rounds disagree so far that no ± tells it, or where they are too few
+    /// for an interval. `None` where rounds voted on the value.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTEADY;
         let is_unsteady = self.of_this_run().and_then(|ends| half_width(ends, self.value())).is_none_or(is_apart);
         self.stated().range.filter(|[low, high]| is_unsteady && self.agreement.is_none() && low < high)
     }
 
-    /// Whether the rounds disagree so far that no ± tells it; that is not said without a range.
+    /// Tells whether the rounds disagree so far that no ± tells it; that is not said without a range.
     pub fn is_unsteady(&self) -> bool {
         let Stated { value, range: Some([least, most]), of_this_run, .. } = self.stated() else { return false };
         of_this_run.or(Some((least, most))).and_then(|ends| half_width(ends, value)).is_some_and(|half| half > UNSTEADY)
@@ -285,7 +285,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// Its letter.
+    /// Returns its letter.
     pub fn letter(self) -> &'static str {
         match self {
             Grade::A => "A",
@@ -347,12 +347,12 @@ pub struct SelfChecked {
 }
 
 impl SelfChecked {
-    /// Whether it found something, and nothing wrong.
+    /// Tells whether it found something, and nothing wrong.
     pub fn has_passed(&self) -> bool {
         self.passed > 0 && self.failed == 0
     }
 
-    /// Its day.
+    /// Returns its day.
     pub fn day(&self) -> &str {
         self.started.get(..10).unwrap_or(&self.started)
     }

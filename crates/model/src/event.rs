@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FarUsage, MemoryLook, Message, Reason};
 
-/// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
+/// Returns how a worker killed by somebody else ended: as a rule that is the kernel, for a control group's memory or the machine's.
 pub fn out_of_memory() -> Message {
     say!("was killed (SIGKILL) and not by hostmark: probably out of memory")
 }
 
-/// What disturbed a sample, as bits.
+/// Disturbances of a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DisturbanceFlags(pub u8);
 
@@ -29,17 +29,17 @@ impl DisturbanceFlags {
     /// No machine is that fast: what was timed was something else. A difference of two times below zero is such a sample.
     pub const FORBIDDEN: u8 = 32;
 
-    /// Whether the sample counts as disturbed (moved, kept waiting, or of something else).
+    /// Tells whether the sample counts as disturbed (moved, kept waiting, or of something else).
     pub fn is_disturbed(self) -> bool {
         self.0 & (Self::MIGRATED | Self::DELAYED | Self::FORBIDDEN) != 0
     }
 
-    /// Whether a machine can have done what the sample says; one that it cannot is in no estimate.
+    /// Tells whether the sample is possible on any machine; an impossible one is in no estimate.
     pub fn is_possible(self) -> bool {
         self.0 & Self::FORBIDDEN == 0
     }
 
-    /// Whether nothing disturbed the sample that is known to cost time: what the quiet value is made of.
+    /// Tells whether the sample is free of all disturbances known to cost time: the quiet value is made of such samples.
     pub fn is_quiet(self) -> bool {
         !self.is_disturbed() && self.0 & Self::SHARED == 0
     }
@@ -182,7 +182,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it is the last of its case.
+    /// Tells whether it is the last of its case.
     pub fn is_last(&self) -> bool {
         matches!(self, Event::Done { .. } | Event::Skipped { .. } | Event::Failed { .. })
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{HostReport, NetworkPath, Params, Reason};
 
-/// What only those know who may use a far end: 128 random bits, for one round.
+/// Secret of those who may use a far end: 128 random bits, for one round.
 #[derive(Clone, Copy)]
 pub struct Nonce([u8; 16]);
 
@@ -22,12 +22,12 @@ impl Nonce {
         Nonce(bytes)
     }
 
-    /// What is told to the other end.
+    /// Returns the bytes to send to the other end.
     pub fn told(&self) -> &[u8; Nonce::BYTES] {
         &self.0
     }
 
-    /// Whether somebody told it, in a time that does not depend on how much of it was right.
+    /// Tells whether `told` is this nonce, in a time that does not depend on how much of it was right.
     #[inline]
     pub fn is(&self, told: &[u8]) -> bool {
         told.len() == self.0.len() && black_box(self.0.iter().zip(told).fold(0, |all, (a, b)| all | (a ^ b))) == 0
@@ -50,7 +50,7 @@ impl Debug for Nonce {
 }
 
 impl Serialize for Nonce {
-    /// As 32 hexadecimal digits.
+    /// Writes 32 hexadecimal digits.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{:032x}", u128::from_be_bytes(self.0)))
     }
@@ -69,13 +69,13 @@ impl<'de> Deserialize<'de> for Nonce {
 /// A far end as its client reaches it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FarEnd {
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: SocketAddr,
-    /// What it has to be told first.
+    /// Nonce that it has to be sent first.
     pub nonce: Nonce,
 }
 
-/// What the process of a far end is to do, as a line of JSON: one service, until its input ends.
+/// Job of a far end's process, as a line of JSON: one service, until its input ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceJob {
     /// [`PROTOCOL`](crate::PROTOCOL).
@@ -88,15 +88,15 @@ pub struct ServiceJob {
     pub params: Params,
     /// Addresses of the machine that it is on, of which it listens at the first that can be had.
     pub at: Vec<IpAddr>,
-    /// What its clients have to know.
+    /// Nonce that its clients have to present.
     pub nonce: Nonce,
     /// The CPUs that it may use; none: as the scheduler decides.
     pub cpus: Vec<usize>,
     /// Memory that it may fill, bytes.
     pub memory_bytes: u64,
-    /// How many of its kind serve the same case.
+    /// Number of its kind that serve the same case.
     pub copies: u64,
-    /// How long its set-up may take, ns; 0: as long as it takes.
+    /// Longest set-up, ns; 0: as long as it takes.
     pub setup_ns: u64,
     /// The run's directory for files.
     pub scratch: Scratch,
@@ -118,13 +118,13 @@ pub struct FarUsage {
     pub faults: u64,
 }
 
-/// What a peer is asked. One round is served at a time.
+/// Request to a peer. One round is served at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerRequest {
-    /// By which addresses it may be reached. Answer: [`PeerAnswer::Addresses`].
+    /// Addresses by which it may be reached. Answer: [`PeerAnswer::Addresses`].
     Addresses,
-    /// What the machine is. Answer: [`PeerAnswer::Facts`].
+    /// Facts of the machine. Answer: [`PeerAnswer::Facts`].
     Facts,
     /// The way to an address. Answer: [`PeerAnswer::Path`].
     Path {
@@ -146,47 +146,47 @@ pub struct ServeRequest {
     pub params: Params,
     /// Own addresses of the peer, of which they listen at the first that can be had.
     pub at: Vec<IpAddr>,
-    /// What the clients of each have to know: one for each far end. Who will connect chooses, so that whoever answers for the
+    /// Nonces that the clients have to present: one for each far end. The connecting side chooses, so that an impostor of the
     /// peer cannot choose what a connection begins with.
     pub nonces: Vec<Nonce>,
-    /// Whether each keeps to a CPU of its own; else the scheduler places them.
+    /// True where each keeps to a CPU of its own; else the scheduler places them.
     pub is_bound: bool,
     /// Memory that they may fill together, bytes.
     pub memory_bytes: u64,
-    /// How long their set-up may take, ns; 0: as long as it takes.
+    /// Longest set-up, ns; 0: as long as it takes.
     pub setup_ns: u64,
-    /// How long nobody may say anything once they serve, milliseconds: after that they are ended.
+    /// Longest silence once they serve, milliseconds: after that they are ended.
     pub silent_ms: u64,
 }
 
-/// What a peer answers.
+/// Answer of a peer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerAnswer {
-    /// By which addresses it may be reached, the best known first.
+    /// Addresses by which it may be reached, the best known first.
     Addresses(Vec<IpAddr>),
-    /// What the machine is.
+    /// Facts of the machine.
     Facts(Box<HostReport>),
     /// The way.
     Path(Box<NetworkPath>),
     /// All far ends listen.
     Serving {
-        /// Where they listen, in order.
+        /// Addresses on which they listen, in order.
         at: Vec<SocketAddr>,
     },
-    /// There are none.
+    /// Refusal to serve.
     Unserved {
-        /// Whether the machine lacks something; else something went wrong.
+        /// True where the machine lacks something; else something went wrong.
         is_skipped: bool,
-        /// Why.
+        /// Reason of the refusal.
         #[serde(flatten)]
         reason: Reason,
     },
-    /// They are ended.
+    /// Report of far ends that were ended.
     Served {
-        /// What they recorded: key and value.
+        /// Notes that they recorded: key and value.
         notes: Vec<(String, String)>,
-        /// Of each what it has used, where it said so, or why it failed.
+        /// Usage of each, where it reported it, or the reason of its failure.
         said: Vec<Result<Option<FarUsage>, Reason>>,
     },
 }
@@ -197,21 +197,21 @@ pub enum PeerAnswer {
 #[serde(transparent)]
 pub struct PathBytes(pub Vec<u8>);
 
-/// Where a run's files may lie.
+/// Directory of a run's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scratch {
     /// A directory that this run made, which belongs to its user and which no other may enter.
     Made {
-        /// Its path when it was made. Who may write to the directory above can move it: what is found there counts only
-        /// when it is on this device and has this inode.
+        /// Path when it was made. Writers of the directory above can move it: the path counts only when it is on
+        /// this device and has this inode.
         path: PathBytes,
         /// The device that it lies on.
         device: u64,
-        /// Its inode there.
+        /// Inode on that device.
         inode: u64,
     },
-    /// There is none, and why: a sentence that ends with what to do.
+    /// Reason why there is none: a sentence that ends with what to do.
     Missing(Reason),
 }
 

@@ -1,4 +1,4 @@
-//! What `hostmark fleet run` leaves beside the runs: which hosts it was to measure, and what became of each.
+//! Record that `hostmark fleet run` leaves beside the runs: which hosts it was to measure, and what became of each.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::{Estimate, Profile, Text};
 
 /// The form of that file.
 pub const FLEET_RUN_SCHEMA: &str = "hostmark.fleet_run/1";
-/// What the file is called.
+/// Name of the file.
 pub const FLEET_RUN_FILE: &str = "fleet.json";
 
 /// A fleet that is measured, or was.
@@ -14,20 +14,20 @@ pub const FLEET_RUN_FILE: &str = "fleet.json";
 pub struct FleetRun {
     /// Form of the file.
     pub schema: String,
-    /// Where the hosts come from: `hosts`, `slurm` or `kubernetes`.
+    /// Source of the hosts: `hosts`, `slurm` or `kubernetes`.
     pub engine: String,
-    /// When it began, RFC 3339.
+    /// Time when it began, RFC 3339.
     pub started: String,
-    /// What is measured on each.
+    /// Request measured on each.
     pub request: FleetRequest,
     /// The hosts, in order.
     pub hosts: Vec<FleetHost>,
-    /// What was measured between them, where that was asked for.
+    /// Measurements between them, where these were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<FleetPair>,
 }
 
-/// What the network carries between two hosts, in one direction.
+/// Network capacity between two hosts, in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetPair {
     /// The host that sent and asked, as its engine calls it.
@@ -36,18 +36,18 @@ pub struct FleetPair {
     pub to: String,
     /// The turn of the tournament, from 0: pairs of one turn may have been measured at the same time.
     pub turn: u32,
-    /// What TCP carries, bytes a second.
+    /// TCP bandwidth, bytes a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Estimate>,
-    /// How long a TCP round trip takes, nanoseconds.
+    /// TCP round-trip time, nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Estimate>,
-    /// Why there is neither.
+    /// Reason why there is neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// What each host measures. Runs of different requests have nothing to be held against each other.
+/// Request to each host. Runs of different requests are not comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetRequest {
     /// The time limit of a run.
@@ -64,11 +64,11 @@ pub struct FleetRequest {
 /// A host of a fleet that is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetHost {
-    /// What its engine calls it.
+    /// Name of the host in its engine.
     pub host: String,
-    /// How far it is.
+    /// State of the host.
     pub state: HostState,
-    /// Why it has no run, or what is to know of the one that it has.
+    /// Reason why it has no run, or a remark on the one that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Seconds from its turn's beginning to its end.
@@ -78,21 +78,21 @@ pub struct FleetHost {
     pub file: String,
 }
 
-/// How far a host is.
+/// State of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostState {
-    /// Its turn has not come.
+    /// Host whose turn has not come.
     Waiting,
-    /// It is being measured; a file that says so after the end of hostmark was left by one that was killed.
+    /// Host that is being measured; a file that says so after the end of hostmark was left by one that was killed.
     Running,
-    /// Its run is whole.
+    /// Host whose run is whole.
     Measured,
-    /// It could not be measured.
+    /// Host that could not be measured.
     Failed,
-    /// It was not done in the time that a host has.
+    /// Host that was not done in the time that a host has.
     Slow,
-    /// It was there, and then no more.
+    /// Host that was there, and then no more.
     Lost,
     /// A person asked to stop.
     Stopped,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Text;
 
-/// What a run says of a machine that QEMU emulates.
+/// Remark on a machine that QEMU emulates.
 pub const IN_SOFTWARE: Text = term!(
     "QEMU executes this machine in software (TCG): what was measured is the emulator, and says nothing of hardware"
 );
@@ -62,23 +62,23 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Whether software carries its instructions out, so that its figures tell nothing about hardware.
+    /// Tells whether software carries its instructions out, so that its figures tell nothing about hardware.
     pub fn is_emulated(&self) -> bool {
         self.accel == "tcg"
     }
 }
 
-/// What the first process of a guest has to do before it starts agents: its initramfs holds this as JSON.
+/// Setup that the first process of a guest does before it starts agents: its initramfs holds this as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestSetup {
     /// Modules of the kernel, paths in the initramfs, in the order in which they are loaded.
     pub modules: Vec<String>,
-    /// What passes lines between an agent and its parent: a serial port by its name in /dev, or a port of virtio by its own.
+    /// Channel for lines between an agent and its parent: a serial port by its name in /dev, or a port of virtio by its own.
     pub channel: String,
     /// The block device that is mounted for files, by its name in /dev.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
-    /// Where a distribution's filesystem is, in which agents run; else they run in the initramfs.
+    /// Device of a distribution's filesystem, in which agents run; else they run in the initramfs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The network interface that is brought up, and how it is addressed.
@@ -89,11 +89,11 @@ pub struct GuestSetup {
 /// The address of a guest's one network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestNet {
-    /// Its address, of IPv4.
+    /// IPv4 address.
     pub address: std::net::Ipv4Addr,
     /// Bits of the address that name the network.
     pub prefix: u8,
-    /// Who passes on what goes elsewhere.
+    /// Gateway to other networks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<std::net::Ipv4Addr>,
 }

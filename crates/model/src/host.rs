@@ -1,4 +1,4 @@
-//! What a machine is: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
+//! Facts of a machine: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
 mod condition;
 mod devices;
@@ -60,7 +60,7 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Which of [`CpuFacts::kinds`] the core of `cpu` is; none where all are alike.
+    /// Returns which of [`CpuFacts::kinds`] the core of `cpu` is; `None` where all are alike.
     pub fn kind_of_core(&self, cpu: usize) -> Option<usize> {
         self.cpu.kinds.iter().position(|kind| kind.cpus.contains(&cpu))
     }
@@ -354,7 +354,7 @@ pub enum Audit {
 }
 
 impl Audit {
-    /// Its name; none where it is unknown.
+    /// Returns its name; `None` where it is unknown.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Audit::Off => Some("off"),
@@ -373,7 +373,7 @@ impl KernelFacts {
         self.system = if system == LINUX { "" } else { system }.into();
     }
 
-    /// What `uname -s` says.
+    /// Returns the name that `uname -s` prints.
     pub fn system(&self) -> &str {
         if self.system.is_empty() { LINUX } else { &self.system }
     }
@@ -384,7 +384,7 @@ impl KernelFacts {
     }
 }
 
-/// What a file does not say is unknown.
+/// Default for what a file does not say: unknown.
 fn untold() -> bool {
     true
 }
@@ -476,7 +476,7 @@ pub struct GroupFact {
 }
 
 impl LimitFacts {
-    /// How much of what can limit `resource` could be seen.
+    /// Returns how much of what can limit `resource` could be seen.
     pub fn sight(&self, resource: Resource) -> Sight {
         let group = self.groups.iter().find(|group| group.resource == resource);
         match group {

@@ -1,6 +1,6 @@
 //! Names in runs that were made of another tool's output: what writes them and what reads them agree here.
 
-/// What STREAM printed.
+/// Results of STREAM.
 pub mod stream {
     /// The probe, whose axes are called as those of memory.stream are.
     pub const PROBE: &str = "stream.best_rate";

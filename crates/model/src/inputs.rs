@@ -47,7 +47,7 @@ fn is_false(it: &bool) -> bool {
 }
 
 impl Inputs {
-    /// What was given, by the name of its option, as text for people.
+    /// Returns the given inputs, by the name of their option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
         let Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, counters, tried } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
@@ -77,7 +77,7 @@ impl Inputs {
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
-    /// Whether nothing was given.
+    /// Tells whether nothing was given.
     pub fn is_empty(&self) -> bool {
         *self == Inputs::default()
     }
@@ -104,7 +104,7 @@ const PEER: &str = "peer";
 const COUNTERS: &str = "counters";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
-/// Nor this: `hostmark try` sets it.
+/// Name of what `hostmark try` sets, which no option does.
 const TRIED: &str = "try";
 
 /// A word as a shell would read it.
@@ -145,11 +145,11 @@ impl Sampled {
 /// A unit in which programs print numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrintedUnit {
-    /// As it is typed.
+    /// Name as it is typed.
     pub name: &'static str,
     /// The base unit in which such a number is stored.
     pub stored: Unit,
-    /// One of it in that base unit.
+    /// Factor to that base unit.
     pub factor: f64,
 }
 
@@ -187,7 +187,7 @@ impl PrintedUnit {
         PrintedUnit::ALL.iter().find(|unit| unit.name == name).copied()
     }
 
-    /// Their names, for people.
+    /// Returns their names, for people.
     pub fn names() -> String {
         PrintedUnit::ALL.iter().map(|unit| unit.name).collect::<Vec<_>>().join(", ")
     }

@@ -1,6 +1,6 @@
-//! What a worker gets: the environment of its run and a job, as one line of JSON. It answers with [`Event`](crate::Event)s,
-//! through two pipes of one machine. What goes to another machine is a whole run, never a worker: facts, clock, calibration
-//! and noise belong to where it is measured.
+//! Input of a worker: the environment of its run and a job, as one line of JSON. It answers with [`Event`](crate::Event)s,
+//! through two pipes of one machine. Another machine gets a whole run, never a worker: facts, clock, calibration and noise
+//! belong to where it is measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,14 +20,14 @@ pub enum CalibratedClock {
     Counter {
         /// Ticks a second.
         hz: f64,
-        /// Whether it is known to be the same on every CPU, so that times taken on two CPUs may be compared.
+        /// True where it is known to be the same on every CPU, so that times taken on two CPUs may be compared.
         synchronized: bool,
     },
     /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
     MonotonicRaw,
 }
 
-/// What holds for every round of a run.
+/// Environment of every round of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// [`PROTOCOL`].
@@ -41,18 +41,18 @@ pub struct Environment {
     pub scratch: Scratch,
     /// The same in memory, on a tmpfs.
     pub memory_scratch: Scratch,
-    /// What the person gave the run to measure with.
+    /// Inputs given by the person.
     pub inputs: Inputs,
 }
 
-/// One round of some cases that begin on the same CPU, measured one after the other in one process.
+/// Round of some cases that begin on the same CPU, measured one after the other in one process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// That of the run.
+    /// Environment of the run.
     pub environment: Environment,
     /// The cases in the sequence in which to measure them, as the points of a curve; none for the warm-up of a CPU.
     pub cases: Vec<JobCase>,
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
     /// Time for the samples of each case, ns: set-up and warm-up come on top.
     pub budget_ns: u64,
@@ -75,28 +75,28 @@ pub struct Job {
     pub memory_bytes: u64,
     /// Memory nodes of the host.
     pub nodes: usize,
-    /// How long the set-up of a case may take, ns; 0: as long as it takes.
+    /// Longest set-up of a case, ns; 0: as long as it takes.
     pub setup_ns: u64,
     /// Name of the round's own directory in those of the environment; it is removed afterwards.
     pub folder: String,
-    /// To measure nothing, and look at what a load from a buffer of so many bytes costs; 0: from the largest that the last cache
-    /// holds.
+    /// Size of a buffer, bytes, for a job that measures nothing but the cost of a load from it; 0: from the largest that the
+    /// last cache holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at_cache: Option<u64>,
     /// Tells that further jobs may follow: what this one fills is kept for them, and the worker waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_followed: bool,
-    /// To measure nothing, and look at what the first touch of memory costs, and how much of the last cache there is.
+    /// True for a job that measures nothing but the cost of the first touch of memory, and how much of the last cache there is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub look_at_memory: bool,
-    /// Whether not to measure but to do the same as the worker that started this one, until it is killed.
+    /// True where it is not to measure but to do the same as the worker that started this one, until it is killed.
     pub replica: bool,
 }
 
 /// A case of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobCase {
-    /// Its id.
+    /// Id of the case.
     pub id: String,
     /// The CPUs that it may use, the first for the measuring thread; empty for all of the job's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -105,7 +105,7 @@ pub struct JobCase {
     pub seed: u64,
     /// Iterations of a sample that an earlier round found, so that this one need not search.
     pub iterations: Option<u64>,
-    /// Of several ways to do what the case measures, what earlier rounds of its probe's cases chose, each for what it holds.
+    /// Choices by earlier rounds of its probe's cases among several ways to do what the case measures, each with its scope.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
     /// The far ends that were started for it, as many as it needs: one for each copy, or for each of several threads.
@@ -113,17 +113,17 @@ pub struct JobCase {
     pub far: Vec<FarEnd>,
 }
 
-/// Of several ways to do what a probe measures, the one that was the fastest by trials.
+/// Way that was the fastest by trials, of several to do what a probe measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// What it holds for: the case's other parameters, and which cache holds what it goes over.
+    /// Scope of the choice: the case's other parameters, and which cache holds what it goes over.
     pub scope: String,
-    /// Its name.
+    /// Name of the way.
     pub way: String,
 }
 
 impl Environment {
-    /// This process' own, without a directory or an input.
+    /// Returns this process' own, without a directory or an input.
     pub fn bare() -> Environment {
         let none = || Scratch::Missing(ReasonCode::MissingFile.because("no directory here; name one by --scratch"));
         Environment {

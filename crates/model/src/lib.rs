@@ -1,4 +1,4 @@
-//! What is a result? Ids, units, probes' texts, cases, runs, worker events and exit codes: pure data and serde.
+//! Data of results: ids, units, probes' texts, cases, runs, worker events and exit codes: pure data and serde.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

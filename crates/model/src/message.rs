@@ -50,11 +50,11 @@ type TemplateOf<'t> = &'t dyn for<'m> Fn(&'m Message) -> Cow<'m, str>;
 
 /// The template of a text that no language has otherwise.
 const BARE: &str = "{text}";
-/// That of a finished sentence, which other languages have where it is a template itself.
+/// Template of a finished sentence, which other languages have where it is a template itself.
 const FINISHED: &str = "{sentence}";
-/// That of sentences behind one another.
+/// Template of sentences behind one another.
 const LIST: &str = "{list}";
-/// That of an error of the system.
+/// Template of an error of the system.
 const SYSTEM_ERROR: &str = "{words} (os error {errno})";
 /// Weight up to which a message of a file is read: a longer one takes time and is no sentence of ours.
 const HEAVIEST: usize = 64 << 10;
@@ -82,7 +82,7 @@ impl Message {
         Message::new(LIST, vec![("list", MessageArgument::List { list, between: between.into() })])
     }
 
-    /// Whether nothing is said.
+    /// Tells whether nothing is said.
     pub fn is_empty(&self) -> bool {
         self.to_string().is_empty()
     }
@@ -358,7 +358,7 @@ fn of_error(error: &(dyn std::error::Error + 'static)) -> Message {
     }
 }
 
-/// What a file records of a message: its English sentence, and beside it the message where that is not the same in every language.
+/// Returns what a file records of a message: its English sentence, and beside it the message where that is not the same in every language.
 pub(crate) fn recorded(message: Message) -> (String, Option<Message>) {
     let is_said = |message: &Message| message.as_plain().or(message.as_finished()).is_none();
     (message.to_string(), Some(message).filter(is_said))
@@ -448,7 +448,7 @@ impl<'a, T: ?Sized> Deref for Given<'a, T> {
     }
 }
 
-/// Whether the format of a placeholder is an English noun that is counted. `say!` asks the same.
+/// Tells whether the format of a placeholder is an English noun that is counted. `say!` asks the same.
 fn is_noun(format: &str) -> bool {
     format.len() > 1 && format.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ')
 }

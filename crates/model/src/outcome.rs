@@ -65,7 +65,7 @@ pub fn is_of_disturbed(flags: &[Flag]) -> bool {
     flags.iter().any(|flag| DECISIVE.contains(&flag.kind))
 }
 
-/// Whether a value of memory is from a buffer that the last cache may hold in part: beside one from a larger buffer it was measured otherwise.
+/// Tells whether a memory value is from a buffer that the last cache may hold in part: one from a larger buffer was measured otherwise.
 pub fn is_of_small_buffer(flags: &[Flag]) -> bool {
     flags.iter().any(|flag| flag.kind == FlagKind::SmallBuffer)
 }
@@ -202,7 +202,7 @@ impl Measured {
     pub const OF_THE_VALUE: [&str; 5] =
         [Self::CYCLES, "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
 
-    /// A further quantity as it stands beside the value. What is the same value in cycles has the value's estimator: typical beside a
+    /// Returns a further quantity as it stands beside the value. The same value in cycles has the value's estimator: typical beside a
     /// typical one; quiet beside a quiet one, where it has no quiet value of its own at the clock that the typical values imply. It is
     /// expected of another run as the value is, unless it has an expectation of its own.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
@@ -226,7 +226,7 @@ impl Measured {
         Cow::Owned(companion)
     }
 
-    /// What the core does by itself, in cycles: they repeat where the clock at which the value is told does not. None of all else.
+    /// Returns the undisturbed value in cycles: it repeats where the value at the core's clock does not. `None` for all else.
     pub fn in_cycles(&self) -> Option<Cow<'_, Estimate>> {
         self.estimate.leading_quiet()?.at_hz?;
         self.companion(Self::CYCLES)
@@ -265,7 +265,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Why there is no value; none where there is one.
+    /// Returns the reason why there is no value; `None` where there is one.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Outcome::Measured(_) => None,
@@ -306,7 +306,7 @@ impl CaseRecord {
 
 /// The axis of who is at the other end, which cases have in a run with peers.
 pub const PEER_AXIS: &str = "to";
-/// Its value where that is this machine, and what this machine is called among the peers of a run.
+/// Axis value for this machine, and its name among the peers of a run.
 pub const HERE: &str = "here";
 
 /// What a round's estimates are made of besides its samples and what [`crate::RoundRecord`] has of it.

@@ -135,7 +135,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether no value of it lies below zero: a time, or a rate.
+    /// Tells whether no value of it lies below zero: a time, or a rate.
     pub fn is_time_or_rate(self) -> bool {
         use Unit::{BytesPerSecond, CoreCycles, Hertz, Nanoseconds, OperationsPerSecond, ReferenceCycles};
         matches!(self, Nanoseconds | CoreCycles | ReferenceCycles | BytesPerSecond | OperationsPerSecond | Hertz)

@@ -145,7 +145,7 @@ impl ReasonCode {
         }
     }
 
-    /// Whether it may be over by the next round: what stood still for a while, and no fault that comes back.
+    /// Tells whether it may be over by the next round: what stood still for a while, and no fault that comes back.
     pub fn may_pass(self) -> bool {
         matches!(self, ReasonCode::TimedOut | ReasonCode::Disturbed)
     }
@@ -175,7 +175,7 @@ impl Reason {
         self.code.is_some_and(ReasonCode::may_pass)
     }
 
-    /// With this argument.
+    /// Adds this argument.
     pub fn with(mut self, name: &str, value: impl Into<Argument>) -> Reason {
         self.arguments.insert(name.to_owned(), value.into());
         self
@@ -192,7 +192,7 @@ impl Reason {
         Reason { code: Some(code), ..self }
     }
 
-    /// What is lacking and how much of it there is.
+    /// Adds how much is needed and how much of it there is.
     pub fn lacking(self, needed: u64, available: u64) -> Reason {
         self.with("needed", needed).with("available", available)
     }
@@ -246,7 +246,7 @@ pub fn errno_name(number: i32) -> Option<&'static str> {
     NAMES.split(' ').nth(place).filter(|name| *name != "-")
 }
 
-/// What the process tells its caller when it ends, the gravest last.
+/// Exit status of the process for its caller, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for was done; Skipped cases are fine.
@@ -255,7 +255,7 @@ pub enum Exit {
     Undecided,
     /// `compare` found a regression, or `host --check` found something that would disturb.
     Found,
-    /// Some case failed.
+    /// Failure of a case.
     CaseFailed,
     /// A filter selects nothing: no probe, group or lmbench program is called that; or no case that it selects can be measured.
     NothingSelected,

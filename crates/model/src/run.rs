@@ -80,7 +80,7 @@ pub struct ClockFacts {
 }
 
 impl ClockFacts {
-    /// Why the CPU's counter is not used, when it is not.
+    /// Returns the reason why the CPU's counter is not used, when it is not.
     pub fn why(&self) -> Option<Message> {
         self.reason.as_ref().map(|text| restored(text, self.message.as_ref()))
     }
@@ -276,7 +276,7 @@ impl Run {
     }
 }
 
-/// Why a text is not a run this version can read. Fragments that fit after a file name.
+/// Reason why a text is not a run this version can read. Fragments that fit after a file name.
 #[derive(Debug)]
 pub enum LoadError {
     /// Written by a later major schema.
@@ -284,19 +284,19 @@ pub enum LoadError {
         /// The schema found.
         found: String,
     },
-    /// It lacks what this version reads.
+    /// Run without something that this version reads.
     Lacking(String),
     /// JSON, but no run.
     NotARun(String),
-    /// It ends in the middle.
+    /// Run that ends in the middle.
     Truncated {
-        /// Where it ends.
+        /// Last line.
         line: usize,
     },
 }
 
 impl LoadError {
-    /// Its sentence.
+    /// Message for the person.
     pub fn message(&self) -> Message {
         match self {
             LoadError::Newer { found } => say!(
@@ -329,7 +329,7 @@ pub fn load_run(text: &str) -> Result<Run, LoadError> {
 /// Bytes of a text in a run file at most: a command's word has as many. A longer one would be laid out for every view.
 const LONGEST_TEXT: usize = 128 << 10;
 
-/// Whether a text in a JSON file is longer than any of a run.
+/// Tells whether a text in a JSON file is longer than any of a run.
 fn has_endless_text(json: &str) -> bool {
     if json.len() <= LONGEST_TEXT {
         return false;

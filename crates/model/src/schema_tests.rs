@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{Params, Run};
 
-/// What [`crate::CaseId`] reads.
+/// Pattern of what [`crate::CaseId`] reads.
 pub const CASE_ID: &str = r"^[a-z0-9_]+\.[a-z0-9_]+(@[a-z0-9_]+=[a-z0-9_.+-]+(,[a-z0-9_]+=[a-z0-9_.+-]+)*)?$";
 
 impl JsonSchema for Params {
@@ -40,8 +40,8 @@ fn without_links(schema: &mut Schema) {
     }
 }
 
-/// What may be in a run file. It asks for what every file of this major version has, and leaves room for what later
-/// ones add: a field that may be null need not be there.
+/// Returns the schema of run files. It asks for what every file of this major version has, and leaves room for what
+/// later ones add: a field that may be null need not be there.
 fn schema_of_runs() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_links));
     let schema = settings.into_generator().into_root_schema_for::<Run>();

@@ -52,7 +52,7 @@ impl Text {
 }
 
 impl<S: AsRef<str>> Text<S> {
-    /// Whether it is `name` in either language, whatever the case and the spaces.
+    /// Tells whether it is `name` in either language, whatever the case and the spaces.
     pub fn is_called(&self, name: &str) -> bool {
         let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
         let wanted = plain(name);
@@ -79,7 +79,7 @@ impl From<Text> for Text<String> {
     }
 }
 
-/// What takes the place of a placeholder in a text file: the same in every language, or a text.
+/// Substitute for a placeholder in a text file: the same in every language, or a text.
 pub trait Bilingual {
     /// Writes it in `lang`, in the placeholder's format.
     fn write(&self, lang: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 const DAY_S: i64 = 86_400;
 const NS_OF_SECOND: u32 = 1_000_000_000;
-/// As `date` and lmbench's files abbreviate them.
+/// Month names as `date` and lmbench's files abbreviate them.
 pub const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
@@ -76,12 +76,12 @@ impl Timestamp {
         later.unwrap_or(self)
     }
 
-    /// So many days before; none before the year 0.
+    /// Returns the time so many days before; `None` before the year 0.
     pub fn days_before(self, days: i64) -> Option<Timestamp> {
         Timestamp::new(self.seconds.checked_sub(days.checked_mul(DAY_S)?)?, self.nanoseconds)
     }
 
-    /// As `date` prints it: `Sat Nov 21 06:15:00 UTC 2026`.
+    /// Formats as `date` prints it: `Sat Nov 21 06:15:00 UTC 2026`.
     pub fn date(self) -> String {
         let [year, month, day] = self.civil();
         let weekday = WEEKDAYS[(self.seconds.div_euclid(DAY_S) + 4).rem_euclid(7) as usize];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// As text again, and the fraction.
+/// Parses and prints it again, with the fraction.
 fn read(text: &str) -> Option<(String, u32)> {
     Timestamp::parse(text).map(|time| (time.to_string(), time.nanoseconds()))
 }

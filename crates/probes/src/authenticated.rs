@@ -1,4 +1,4 @@
-//! The door of a far end: who knows its nonce is served, and nobody else. What is timed never goes through it.
+//! Authentication of a far end's clients: those that know its nonce are served, and nobody else. Timed transfers never go through it.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use rustix::net::{RecvFlags, sockopt};
 
 use crate::workloads::{network::local, network::socket};
 
-/// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
+/// Longest wait of a client for its server: one that died or hangs is an error, and never a hang of the client.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 const NONCE_BYTES: usize = Nonce::BYTES;
 
@@ -22,7 +22,7 @@ fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     RoundError::lacking(say!("cannot open a socket at {at}", at = at.join(" or ")), error)
 }
 
-/// Somebody who has connected, and has not yet told the whole nonce.
+/// Client that has connected, and has not yet sent the whole nonce.
 #[derive(Debug)]
 struct Stranger {
     stream: TcpStream,
@@ -33,8 +33,8 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// Whether it has told the nonce by now; none where it told something else, or tells nothing any more. Nothing is said before all
-    /// bytes are there: who is shown out at the first wrong one would learn the right ones in turn.
+    /// Tells whether it has sent the nonce by now; `None` where it sent something else, or closed the connection. Nothing is said
+    /// before all bytes are there: a client shown out at the first wrong one would learn the right ones in turn.
     fn has_sent(&mut self, nonce: &Nonce) -> Option<bool> {
         use rustix::io::Errno;
         match rustix::net::recv(&self.stream, &mut self.received[self.bytes..], RecvFlags::DONTWAIT) {
@@ -47,7 +47,7 @@ impl Stranger {
     }
 }
 
-/// What accepts the connections of a far end's clients.
+/// Listener that accepts the connections of a far end's clients.
 #[derive(Debug)]
 pub struct AuthenticatedListener {
     listener: TcpListener,
@@ -75,8 +75,8 @@ impl AuthenticatedListener {
         Ok(door)
     }
 
-    /// The next connection whose first bytes are the nonce, and where it comes from: it hears the same, so that it does not go on
-    /// before. What is written to it leaves at once. Whoever says nothing keeps nobody waiting.
+    /// Accepts the next connection whose first bytes are the nonce, and returns it with its origin: the client gets the nonce
+    /// back, so that it does not go on before. Data written to it leaves at once. A silent client keeps nobody waiting.
     pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
         let mut strangers = self.strangers.borrow_mut();
         loop {
@@ -191,18 +191,18 @@ pub fn receive(serving: &mut Serving) -> Result<Admitted> {
 }
 
 impl Admitted {
-    /// Its socket, which takes datagrams from anywhere.
+    /// Returns the socket, which takes datagrams from anywhere.
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Its socket when datagrams of the client alone are taken, and those sent go to the client.
+    /// Returns the socket, connected: it takes datagrams from the client alone, and sends to the client.
     pub fn connected(&self) -> io::Result<&UdpSocket> {
         self.socket.connect(self.client).call("connect")?;
         Ok(&self.socket)
     }
 
-    /// Whether this is the client's nonce once more, which it sends where no answer came; it is answered again.
+    /// Tells whether this is the client's nonce once more, which it sends where no answer came; it is answered again.
     #[inline]
     pub fn is_knock(&self, message: &[u8]) -> io::Result<bool> {
         if !self.nonce.is(message) {
@@ -250,7 +250,7 @@ pub fn connect_with(
     if far.nonce.is(&back) { Ok(stream) } else { Err(wrong_answer().into()) }
 }
 
-/// How often a client sends its nonce at most: each datagram there and back may be lost.
+/// Largest number of times that a client sends its nonce: each datagram there and back may be lost.
 const KNOCKS: u32 = 8;
 
 /// A client's socket for datagrams to and from a far end, which knows it. A second answer to the nonce may still come.
@@ -274,12 +274,12 @@ pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
     Err(unanswered(io::ErrorKind::TimedOut.into()))
 }
 
-/// Whether a datagram is a second answer to the client's nonce.
+/// Tells whether a datagram is a second answer to the client's nonce.
 pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
     far.nonce.is(message)
 }
 
-/// What a client's error says of its server.
+/// Explains a client's error when its server does not answer.
 pub fn unanswered(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RoundError::failed(
@@ -312,7 +312,7 @@ mod tests {
         )
     }
 
-    /// So many who connect and say something, or nothing.
+    /// Connects `count` clients, each of which sends `says`.
     fn strangers(far: &FarEnd, count: usize, says: &[u8]) -> Vec<TcpStream> {
         let come = |_| {
             let mut stream = TcpStream::connect(far.address).unwrap();

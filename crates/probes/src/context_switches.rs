@@ -1,4 +1,4 @@
-//! How often the two sides of a transfer take turns: what a bandwidth pays beside its copies.
+//! Context switches between the two sides of a transfer: what a bandwidth pays beside its copies.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use crate::workloads::machine::busy::Switches;
 
 pub const SWITCHES: Quantity =
     Quantity::given("switches", Unit::Ratio, Better::Lower, term!("context switches per MiB"));
-/// Each side that slept had to be woken.
+/// Wake-ups of the sides that slept.
 pub const WAKE_UPS: Quantity = Quantity::given("wake_ups", Unit::Ratio, Better::Lower, term!("wake-ups per MiB"));
 
 pub const MIB: f64 = (1 << 20) as f64;
@@ -22,12 +22,12 @@ pub struct ContextSwitches {
 }
 
 impl ContextSwitches {
-    /// Those of this process and of the process `other`.
+    /// Begins to count those of this process and of the process `other`.
     pub fn with(other: u32) -> ContextSwitches {
         ContextSwitches::begin(Some(other))
     }
 
-    /// Those of this process: the other side counts its own.
+    /// Begins to count those of this process: the other side counts its own.
     pub fn of_this_side() -> ContextSwitches {
         ContextSwitches::begin(None)
     }
@@ -36,7 +36,7 @@ impl ContextSwitches {
         ContextSwitches { other, begun: both(other), bytes: Cell::new(0) }
     }
 
-    /// So many bytes were moved.
+    /// Adds to the bytes that were moved.
     #[inline]
     pub fn moved(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);

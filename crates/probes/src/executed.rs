@@ -5,11 +5,11 @@ use regex_lite::Regex;
 
 use crate::workloads::processes::command::{Command, Used, own_peak_bytes};
 
-/// Its time, where something else of it is the value.
+/// Wall time, where something else is the value.
 const WALL: Quantity = quantity("wall", Unit::Nanoseconds, term!("wall"));
-/// Its CPU time in user space.
+/// CPU time in user space.
 pub(crate) const USER: Quantity = quantity("user", Unit::Nanoseconds, term!("user"));
-/// Its CPU time in the kernel.
+/// CPU time in the kernel.
 pub(crate) const SYSTEM: Quantity = quantity("system", Unit::Nanoseconds, term!("system"));
 /// The most memory of one of its processes.
 pub(crate) const PEAK_MEMORY: Quantity = quantity("peak_memory", Unit::Bytes, term!("peak memory"));
@@ -18,7 +18,7 @@ const fn quantity(name: &'static str, unit: Unit, title: Text) -> Quantity {
     Quantity::given(name, unit, Better::Lower, title)
 }
 
-/// What all probes have that ask something of a command: its name, unit, and what is told of them are a probe's own.
+/// Common part of all probes that run a command: name, unit and explanation are a probe's own.
 pub(crate) const ASKED: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
@@ -42,7 +42,7 @@ pub(crate) fn timed(case: &mut Case) -> Result<()> {
     used(case, &program)
 }
 
-/// What was asked of the command is the value: a rate over its time, or the number that it prints.
+/// Measures the value asked of the command: a rate over its time, or the number that it prints.
 fn asked_value(case: &mut Case) -> Result<()> {
     let mut program = PreparedCommand::of(case)?;
     match case.inputs().sampled.clone() {
@@ -77,7 +77,7 @@ fn asked_value(case: &mut Case) -> Result<()> {
 struct PreparedCommand {
     name: String,
     command: Command,
-    /// What its execution used, and the peak of the process that started it, below which nothing is known.
+    /// Resources used by its execution, and the peak of the process that started it, below which nothing is known.
     used: Option<(Used, u64)>,
 }
 

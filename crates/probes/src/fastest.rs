@@ -9,9 +9,9 @@ use hostmark_engine::prelude::*;
 
 /// The value of axis kernel, or store, that leaves the choice to trials on this host.
 pub(crate) const BEST: &str = "best";
-/// A trial goes over all of a buffer of up to so many times the last cache. Of a larger one it takes a stretch as large as the
-/// cache, each trial the next one, so that what is beyond the caches stays beyond them. Less than a cache would be wrong: what
-/// plain stores leave in it goes to memory at the cost of those that follow, by which non-temporal stores looked slower than they are.
+/// Largest buffer that a trial goes over as a whole, in multiples of the last cache. Of a larger one it takes a stretch as large as the
+/// cache, each trial the next one, so that memory beyond the caches stays beyond them. Less than a cache would be wrong: lines that plain
+/// stores leave in it are written back at the cost of later stores, by which non-temporal stores looked slower than they are.
 const MOST_CACHES: u64 = 3;
 /// Every part is a multiple of this.
 const PART_BYTES: u64 = 4096;
@@ -20,13 +20,13 @@ pub(crate) const LONG_PASS_BYTES: u64 = 64 << 20;
 /// The last cache where the host tells of none.
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
-/// What the kernels of all operations have in common.
+/// Common interface of the kernels of all operations.
 pub(crate) trait SelectableKernel: Sync + 'static {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     fn name(&self) -> &'static str;
-    /// Whether this CPU has its instructions.
+    /// Tells whether this CPU has its instructions.
     fn is_available(&self) -> bool;
-    /// Whether what it stores is what it has read, whose values a core may tell from zeros.
+    /// True where it stores what it has read, whose values a core may tell from zeros.
     const COPIES: bool;
 }
 
@@ -83,7 +83,7 @@ impl<K: SelectableKernel> Candidates<K> {
         self.0.iter().map(|kernel| kernel.name()).collect()
     }
 
-    /// One of them, by its place.
+    /// Returns the candidate at this index.
     pub(crate) fn at(&self, way: usize) -> &'static K {
         self.0[way]
     }
@@ -128,12 +128,12 @@ impl<K: SelectableKernel> Candidates<K> {
     }
 }
 
-/// What each of these threads has of their last caches: together they go over all of them.
+/// Returns each thread's share of their last caches: together they go over all of them.
 pub(crate) fn share_of_caches(case: &Case, cpus: &[Cpu]) -> u64 {
     case.llc_sum_bytes() / cpus.len().max(1) as u64
 }
 
-/// How much of so much memory all of its arrays of so many bytes take: what keeps them apart is not touched.
+/// Returns how many bytes of the memory its arrays of so many bytes take: the gaps between them are not touched.
 fn touched(bytes: u64, all_bytes: u64) -> u64 {
     bytes * (all_bytes / bytes.max(1)).max(1)
 }

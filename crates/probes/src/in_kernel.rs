@@ -1,4 +1,4 @@
-//! What the kernel's side of several groups has in common: the axis `irq`, its needs, and how the module is asked.
+//! Kernel side shared by several groups: the axis `irq`, its needs, and the calls to the module.
 
 use hostmark_engine::prelude::*;
 use rustix::io::Errno;
@@ -8,11 +8,11 @@ use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, KernelO
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
 pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", "off"], standard: &[], thorough: &[] });
-/// Both are measured at every binding from the standard profile on.
+/// Axes measured at every combination from the standard profile on.
 pub const FULL_FACTORIAL: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "irq"] }];
 /// The module, and root, who alone may open its device.
 pub const NEEDS: &[Need] = &[Need::Module, Need::Root];
-/// Why files are not accessed with interrupts off.
+/// Reason why files are not accessed with interrupts off.
 pub fn files_wait() -> Message {
     say!(
         "an access to a file may wait for its disk, which answers by an interrupt: with interrupts off it would wait for ever, \

@@ -1,4 +1,4 @@
-//! What is measured: one folder a group, one file a probe; `kernels` holds the inner loops.
+//! Probes: one folder a group, one file a probe; `kernels` holds the inner loops.
 #![deny(unsafe_code)]
 
 /// The pages of the probes, made of the Markdown files beside them, and the macro `term!` of `terms.md`.

@@ -8,7 +8,7 @@ use sys::ipc_cleanup::{Record, control_group_name, fresh_number};
 
 /// A control group, or several of which each is in the one before; removed when dropped, and by the run where this process is killed.
 pub(crate) struct OwnGroup {
-    /// At least one, the outermost first.
+    /// Groups, at least one, the outermost first.
     groups: Vec<ControlGroup>,
     record: Record,
 }
@@ -18,7 +18,7 @@ impl OwnGroup {
         OwnGroup::of_levels(limit, |_| 1)
     }
 
-    /// So many levels of ordinary weight below the group that this process is in.
+    /// Makes `depth` levels of ordinary weight below the group that this process is in.
     pub(crate) fn nested(depth: usize) -> Result<OwnGroup> {
         // Else it is made beside this process's own, which is a level already.
         OwnGroup::of_levels(&GroupLimit::CpuWeight { quarters: 4 }, |base| depth + usize::from(!is_in(base)))
@@ -72,7 +72,7 @@ fn made(base: &Path, name: &str, limit: &GroupLimit, levels: usize) -> std::io::
     Ok(groups)
 }
 
-/// Whether this process is in the group of this directory.
+/// Tells whether this process is in the group of this directory.
 fn is_in(group: &Path) -> bool {
     let own = std::process::id().to_string();
     std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|members| members.lines().any(|pid| pid == own))

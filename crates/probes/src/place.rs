@@ -6,8 +6,8 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::storage::files::{self, OwnedFd};
 
-/// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
-/// which `--scratch` names.
+/// Place of the files: in memory, which shows the kernel's own path; on the standard profile also on the filesystem of
+/// the scratch directory, which `--scratch` names.
 pub const PLACE: Axis =
     Axis::choice("place", "tmpfs", Points::Listed { quick: &["tmpfs"], standard: &["scratch"], thorough: &[] });
 
@@ -42,7 +42,7 @@ fn note(case: &mut Case, directory: &Path, stack: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
+/// Checks that a file of so many bytes fits; Skipped where it would not leave as much room again, or more memory than may be filled.
 pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     let filling = case.filling(bytes)?;
     let room = files::room(directory)?;
@@ -77,7 +77,7 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Why a case that takes pages out of the cache has no value where they stay in it.
+/// Reason why a case that takes pages out of the cache has no value where they stay in it.
 pub fn keeps_pages() -> RoundError {
     RoundError::skipped(ReasonCode::Filesystem, say!("the filesystem keeps its pages, though asked to drop them"))
 }
@@ -108,7 +108,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// That of the scratch directory.
+    /// Returns the device of the scratch directory.
     pub fn of(case: &mut Case) -> Result<Device> {
         let stack = storage_stack(&Root::here(), &case.scratch_dir()?);
         Ok(Device { before: device_work(&Root::here(), &stack), stack })
@@ -128,7 +128,7 @@ pub const THROUGH: Axis =
     Axis::choice("through", "cache", Points::Listed { quick: &["cache"], standard: &["direct"], thorough: &[] });
 /// Every binding with the cache and without.
 pub const BOTH_BINDINGS: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "through"] }];
-/// What an access at a file's start moves: a page on most machines.
+/// Bytes that an access at a file's start moves: a page on most machines.
 const PAGE_BYTES: u64 = 4096;
 
 /// A file of a page on the disk of the scratch directory.

@@ -1,4 +1,4 @@
-//! Whether a far end can be reached at an address, before anything is measured.
+//! Reachability of a far end at an address, before anything is measured.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream};

@@ -16,7 +16,7 @@ pub(crate) fn powers_of_two(host: &HostFacts, profile: Profile) -> Vec<u64> {
     }
 }
 
-/// What the other threads have done so far, each by itself.
+/// Progress of the other threads, each by itself.
 pub(crate) struct Others<'a>(&'a [Lonely]);
 
 impl Others<'_> {

@@ -4,14 +4,14 @@ use hostmark_engine::prelude::Text;
 
 /// The levels of the memory hierarchy.
 pub const HIERARCHY: Text = term!("Memory hierarchy");
-/// What the levels are made of: lines, ways, translation, misses under way.
+/// Structure of the levels: lines, ways, translation, misses under way.
 pub const STRUCTURE: Text = term!("Caches and TLBs");
 pub const NODES: Text = term!("Memory nodes");
 /// Bandwidth of memory by size.
 pub const BANDWIDTH: Text = term!("Memory bandwidth");
 /// Latency of memory by size and pattern.
 pub const LATENCY: Text = term!("Memory latency");
-/// Whether memory keeps what it is given.
+/// Integrity of memory: whether it keeps its contents.
 pub const INTEGRITY: Text = term!("Memory integrity");
 pub const CORE: Text = term!("Processor core");
 pub const CLOCKS: Text = term!("Clocks");

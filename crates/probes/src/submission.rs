@@ -1,4 +1,4 @@
-//! Who takes the entries of an io_uring: axis `submission`.
+//! Submission of an io_uring's entries: axis `submission`.
 
 use hostmark_engine::prelude::*;
 /// The thread itself by a call; on the standard profile also a thread of the kernel that looks for them (SQPOLL).

@@ -2,7 +2,7 @@
 
 use crate::change::LEAST_STEP;
 
-/// How far a told capacity may lie outside the bracket before the two contradict each other. Randomly placed pages overflow
+/// Factor by which a reported capacity may lie outside the bracket before the two contradict each other. Randomly placed pages overflow
 /// some sets of a cache from two thirds of its capacity on, and random replacement keeps part of the lines beyond it.
 const TOLERANCE: f64 = 1.5;
 
@@ -17,7 +17,7 @@ pub struct LatencyPoint {
     pub high: f64,
 }
 
-/// What a curve proves about a capacity.
+/// Bounds that a curve proves for a capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bracket {
     /// The largest size that is proven to fit.
@@ -40,12 +40,12 @@ impl Bracket {
         Bracket { fits, leaves: points.iter().filter(leaving).map(|point| point.size).reduce(f64::min) }
     }
 
-    /// Whether a capacity that somebody tells is proven to be smaller than the real one.
+    /// Tells whether a reported capacity is proven to be smaller than the real one.
     pub fn is_over(&self, reported: f64) -> bool {
         self.fits.is_some_and(|fits| fits > reported * TOLERANCE)
     }
 
-    /// Whether a capacity that somebody tells is proven to be larger than the real one.
+    /// Tells whether a reported capacity is proven to be larger than the real one.
     pub fn is_under(&self, reported: f64) -> bool {
         self.leaves.is_some_and(|leaves| leaves * TOLERANCE < reported)
     }

@@ -13,16 +13,16 @@ use crate::descriptive;
 /// thirds.
 pub const LEAST_STEP: f64 = 1.6;
 
-/// What a point on a ramp costs: the squared residual, in standard deviations, at which a plateau lets it go.
+/// Cost of a point on a ramp: the squared residual, in standard deviations, at which a plateau lets it go.
 const RAMP_POINT: f64 = 9.0;
 /// The most that a point on a plateau costs: an outlier. It is more than on a ramp, so that plateaus end with points
 /// that belong to them.
 const OUTLIER: f64 = 10.0;
-/// What one more plateau costs: more than two points on a ramp, so that inside the curve it takes three that agree.
+/// Cost of one more plateau: more than two points on a ramp, so that inside the curve it takes three that agree.
 const PLATEAU: f64 = 20.0;
 /// The last plateau may be two points: the sweep is cut short where memory is.
 const LAST_PLATEAU: f64 = 12.0;
-/// What the second plateau costs when one or two points stand before it as the first: less than to give one up, as
+/// Cost of the second plateau when one or two points stand before it as the first: less than to give one up, as
 /// sweeps that start at the capacity of the first cache are usual.
 const SHORT_START: f64 = 5.0;
 /// Points that make such a short start, at most.
@@ -30,18 +30,18 @@ const SHORT_START_POINTS: usize = 2;
 /// An inner plateau holds over half an octave at least, and one that holds over less than a whole one costs more:
 /// a dense sweep of a ramp shows short ones.
 const LEAST_WIDTH_OCTAVES: f64 = 0.5;
-/// How much more, as a part of the price for each octave that is missing.
+/// Surcharge for each octave that is missing, as a part of the price.
 const NARROW: f64 = 1.5;
 /// A step between levels exceeds the noise of one point by this factor, besides [`LEAST_STEP`].
 const STEP_OVER_NOISE: f64 = 3.0;
-/// It exceeds by this factor what the rounds of both levels leave open: a difference beyond its 95 % interval.
+/// Factor by which a step exceeds the error that the rounds of both levels leave: a difference beyond its 95 % interval.
 const STEP_OVER_ERROR: f64 = 2.0;
 /// The error of a median of equally good points, over that of their mean.
 const MEDIAN_ERROR: f64 = 1.25;
 /// Slopes that a plateau may have, in log latency per octave of size: TLB reach and neighbours raise it slowly.
 const SLOPES: [f64; 3] = [0.0, 0.05, 0.1];
-/// What rises by more than this per octave (Theil and Sen's median of slopes), and in all by half a step that is out of the noise,
-/// is a ramp, and no plateau however long it is.
+/// Rise per octave (Theil and Sen's median of slopes) above which points are a ramp, if they rise in all by half a step that is
+/// out of the noise, and no plateau however long it is.
 const STEEPEST: f64 = 0.2;
 /// The noise is taken to be this at least (5 %), as quiet points are not that equal within one level.
 const LEAST_NOISE: f64 = 0.05;
@@ -51,7 +51,7 @@ const NOISE_FACTOR: f64 = 1.7;
 const NOISE_REACH: usize = 6;
 /// A size still fits when fewer of its loads miss than this, seen through the noise of a quiet level.
 const FITS: f64 = 0.1;
-/// More points than this are thinned by medians of neighbours: the search takes cubic time.
+/// Largest number of points that are not thinned by medians of neighbours: the search takes cubic time.
 const MOST_POINTS: usize = 200;
 
 /// A point of a curve with how well its rounds know it.
@@ -65,7 +65,7 @@ pub struct Reading {
     pub error: f64,
 }
 
-/// One level of the curve.
+/// Level of the curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plateau {
     /// Median latency of the points on the plateau, in the unit given.
@@ -250,7 +250,7 @@ fn level(points: &[SearchPoint], span: Span) -> f64 {
     descriptive::median(&values).unwrap_or(0.0)
 }
 
-/// Whether the points of a plateau do not rise all the way: a slope of many points costs as little as a plateau of outliers.
+/// Tells whether the points of a plateau do not rise all the way: a slope of many points costs as little as a plateau of outliers.
 fn is_flat(points: &[SearchPoint], noise: &[f64], span: Span) -> bool {
     let around = descriptive::median(&noise[span.first..=span.last]).unwrap_or(0.0);
     let least_rise = (LEAST_STEP.ln() / 2.0).max(STEP_OVER_NOISE * around);
@@ -265,7 +265,7 @@ fn is_flat(points: &[SearchPoint], noise: &[f64], span: Span) -> bool {
     descriptive::median(&slopes).is_none_or(|slope| slope <= STEEPEST || slope * width <= least_rise)
 }
 
-/// How well the rounds know a level: the error of a median of its points.
+/// Returns the error of a level by its rounds: that of a median of its points.
 fn error(points: &[SearchPoint], span: Span) -> f64 {
     let errors: Vec<f64> = points[span.first..=span.last].iter().map(|point| point.error).collect();
     MEDIAN_ERROR * descriptive::median(&errors).unwrap_or(0.0) / (errors.len() as f64).sqrt()

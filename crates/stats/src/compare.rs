@@ -1,5 +1,5 @@
-//! How much greater one side is than another, by how far both may be off: p values of "no change" and of "no more than so
-//! much", and what change would have been seen; and p values of many cases together.
+//! Difference of two sides, given the errors of both: p values of "no change" and of "no more than so much", and the
+//! change that would have been seen; and p values of many cases together.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -8,7 +8,7 @@ use crate::interval::CONFIDENCE;
 
 /// A change counts as one that would have been seen where it is found so often. No unit.
 pub const POWER: f64 = 0.8;
-/// Both one-sided tests of "no more than so much" at 5 % are the interval of this confidence. No unit.
+/// Confidence of the interval that both one-sided tests of "no more than so much" at 5 % are. No unit.
 const WITHIN: f64 = 0.9;
 
 /// The difference of two sides' logarithms, and how far it may be off.
@@ -16,7 +16,7 @@ const WITHIN: f64 = 0.9;
 pub struct Difference {
     /// Logarithm of new over base.
     pub logarithm: f64,
-    /// Its standard error.
+    /// Standard error.
     pub error: f64,
     /// Degrees of freedom of the error; infinite where it is known beforehand.
     pub freedom: f64,
@@ -29,7 +29,7 @@ enum Law {
 }
 
 impl Law {
-    /// Below one degree of freedom there is no error to speak of: one is the least.
+    /// Returns the law, with at least one degree of freedom: below that there is no error to speak of.
     fn of(freedom: f64) -> Option<Law> {
         match freedom.is_finite() {
             true => StudentsT::new(0.0, 1.0, freedom.max(1.0)).ok().map(Law::Student),
@@ -118,12 +118,12 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// How much values scatter around the mean of their group, on the logarithms.
+/// Scatter of values around the mean of their group, on the logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// The pooled standard deviation of the logarithms. No unit.
     pub deviation: f64,
-    /// Its degrees of freedom: values less groups.
+    /// Degrees of freedom: values less groups.
     pub freedom: usize,
 }
 

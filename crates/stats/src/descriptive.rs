@@ -10,7 +10,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     median_in_place(&mut values.to_vec())
 }
 
-/// As [`median`], without a copy: reorders `values`.
+/// Returns the [`median`] without a copy: reorders `values`.
 ///
 /// `None` for an empty list.
 pub fn median_in_place(values: &mut [f64]) -> Option<f64> {

@@ -1,18 +1,18 @@
-//! Some values held against themselves: how far two halves of them lie apart by chance alone.
+//! Comparison of values with themselves: how far two halves of them lie apart by chance alone.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// Up to so many values every way to split them is looked at, of more only some.
+/// Largest number of values for which every way to split them is looked at; of more only some are.
 const ALL_WAYS: usize = 10;
 const SOME_WAYS: usize = 200;
-/// What halves differ by at most is told by all ways but this share, those that lie farthest apart. No unit.
+/// Share of the ways to halve, those that lie farthest apart, that is left out. No unit.
 const LEFT_OUT: f64 = 0.05;
 
-/// How far `of` one half of the values lies from that of the other, as a distance of logarithms, over the ways to split them into
-/// two halves of the same size; of an odd number one stays out. Nineteen ways of twenty lie no farther apart; of fewer than twenty
-/// ways, all. `None` for fewer than two values, or where `of` a half is not above zero.
+/// Returns how far `of` one half of the values lies from that of the other, as a distance of logarithms, over the ways to split
+/// them into two halves of the same size; of an odd number one stays out. Nineteen ways of twenty lie no farther apart; of fewer
+/// than twenty ways, all. `None` for fewer than two values, or where `of` a half is not above zero.
 pub fn apart(values: &[f64], of: impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
     let half = values.len() / 2;
     if half == 0 {
@@ -39,7 +39,7 @@ fn all_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
     pairs.filter(|(one, other)| one < other && one & other == 0).map(|(one, other)| [one, other].map(indices)).collect()
 }
 
-/// Some ways, the same ones every time.
+/// Returns some ways, the same ones every time.
 fn some_ways(count: usize, half: usize) -> Vec<[Vec<usize>; 2]> {
     let mut random = Pcg64Mcg::seed_from_u64(0);
     let mut order: Vec<usize> = (0..count).collect();

@@ -10,9 +10,9 @@ const LEAST_BEYOND: u64 = 10;
 /// A percentile as an exact fraction: 999/1000 is p99.9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentile {
-    /// Its numerator.
+    /// Numerator.
     pub numerator: u64,
-    /// Its denominator.
+    /// Denominator.
     pub denominator: u64,
 }
 
@@ -26,12 +26,12 @@ impl Percentile {
         Some(Percentile { numerator, denominator })
     }
 
-    /// As a share, in 0 .. 1.
+    /// Returns the share, in 0 .. 1.
     pub fn share(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// Whether `count` values tell it: ten of them at least lie beyond, n(1 − p) ≥ 10.
+    /// Tells whether `count` values resolve it: ten of them at least lie beyond, n(1 − p) ≥ 10.
     pub fn is_resolved_by(self, count: u64) -> bool {
         let beyond = u128::from(count) * u128::from(self.denominator - self.numerator);
         beyond >= u128::from(LEAST_BEYOND) * u128::from(self.denominator)

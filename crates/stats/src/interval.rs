@@ -22,7 +22,7 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// How often it holds the population's median: [`CONFIDENCE`], or 0.9375 of [`LEAST_ROUNDS`].
+    /// Probability that it holds the population's median: [`CONFIDENCE`], or 0.9375 of [`LEAST_ROUNDS`].
     pub confidence: f64,
 }
 
@@ -35,8 +35,8 @@ impl Interval {
     }
 }
 
-/// The interval of a case from its round medians, floored by `resolution` (same unit). But for that floor no end lies outside of
-/// the medians. Of [`LEAST_ROUNDS`] it reaches from the smallest to the largest, which holds the median in 93.75 % of all runs.
+/// Returns the interval of a case from its round medians, floored by `resolution` (same unit). But for that floor no end lies outside of
+/// the medians. With [`LEAST_ROUNDS`] it reaches from the smallest to the largest, which holds the median in 93.75 % of all runs.
 ///
 /// `None` below [`LEAST_ROUNDS`], or when a value is not finite.
 pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {
@@ -58,11 +58,11 @@ pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {
     Some(Interval { low, high, confidence }.floored(estimate, resolution))
 }
 
-/// Where the ends lie among the sorted medians.
+/// Positions of the ends among the sorted medians.
 struct IntervalEnds {
-    /// So many of them lie outside of the outer order statistic, to either side.
+    /// Number of medians outside of the outer order statistic, to either side.
     depth: usize,
-    /// How far from that one to the next inner one, 0 to 1.
+    /// Position from that one to the next inner one, 0 to 1.
     inwards: f64,
     confidence: f64,
 }

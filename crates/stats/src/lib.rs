@@ -1,4 +1,4 @@
-//! What do samples say? Order statistics, intervals, repetition, comparison of two sides and of groups of cases, odd members of many, change points: pure functions.
+//! Statistics as pure functions: order statistics, intervals, repetition, comparisons of two sides and of groups, outliers, change points.
 //!
 //! Nothing here knows a probe, a unit or a clock. Values come in one unit and leave in it; an answer that the data
 //! do not carry is `None`, never a panic and never a NaN.

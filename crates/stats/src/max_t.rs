@@ -1,4 +1,4 @@
-//! Which of many properties go with a label: a permutation test that counts all of them at once.
+//! Association of many properties with a label: a permutation test that counts all of them at once.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -6,15 +6,15 @@ use rand_pcg::Pcg64Mcg;
 /// A member's label, and the stratum within which labels may be exchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Labelled {
-    /// Whether it has the label.
+    /// True where it has the label.
     pub is_chosen: bool,
-    /// Which stratum it is of.
+    /// Number of its stratum.
     pub stratum: usize,
 }
 
-/// For each property, of which every member says whether it has it: the p value that it goes with the label, adjusted for all properties
-/// by the largest statistic of each permutation of the labels within their strata (Westfall & Young, "Resampling-based multiple
-/// testing", Wiley 1993), one step. Properties that go together cost no more than one.
+/// Returns, for each property, of which every member says whether it has it, the p value that it goes with the label, adjusted for all
+/// properties by the largest statistic of each permutation of the labels within their strata (Westfall & Young, "Resampling-based
+/// multiple testing", Wiley 1993), one step. Properties that go together cost no more than one.
 ///
 /// The statistic is how many members with the label have the property beyond what its stratum lets expect, over the
 /// hypergeometric deviation (Mantel & Haenszel, JNCI 1959). The p value is never below 1 over one more than `permutations`.
@@ -57,7 +57,7 @@ fn strata(members: &[Labelled]) -> Vec<Vec<usize>> {
     numbers.iter().map(of).collect()
 }
 
-/// What the number of members with label and property is expected to be.
+/// Expected number of members with label and property.
 struct Law {
     mean: f64,
     deviation: f64,

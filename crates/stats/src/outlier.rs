@@ -1,52 +1,52 @@
-//! Which of many alike members is not like the others: robust distances, how likely each is, and what several say together.
+//! Outliers among many alike members: robust distances, how likely each is, and what several say together.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::descriptive::{quantile_sorted, robust_stddev};
 use crate::scale::qn_sorted;
 
-/// Up to so many members, each is held against the others without itself; of more, one no longer moves what it is held against.
+/// Largest number of members of which each is compared with the others without itself; of more, one no longer moves the reference.
 const LEFT_OUT: usize = 30;
 /// The variance of a median of normal values, in those of their mean.
 const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// What many lists of values tell of the variance of one, before that is looked at, and how many of its own values that is worth.
+/// Prior for the variance of one list of values, by many lists, and how many of its own values that is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
     /// The variance.
     pub variance: f64,
-    /// Its degrees of freedom.
+    /// Degrees of freedom.
     pub freedom: f64,
 }
 
-/// What is known of the values beside themselves.
+/// Knowledge about the values beside themselves.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Variances<'a> {
     /// The variance that each value has beyond what all have, as that of a member which was measured less often; none where empty.
     pub own: &'a [f64],
     /// No standard deviation is taken for less.
     pub floor: f64,
-    /// What other lists tell.
+    /// Prior from other lists.
     pub prior: Option<Prior>,
 }
 
-/// How far a value lies from the others.
+/// Distance of a value from the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Apart {
-    /// From their median.
+    /// Difference from their median.
     pub by: f64,
     /// The standard deviation of that: their scatter, and what is not known of their median.
     pub scale: f64,
 }
 
 impl Apart {
-    /// In standard deviations; where nothing scatters at all and nothing is taken for the least, equal is equal.
+    /// Returns the distance in standard deviations; where nothing scatters at all and nothing is taken for the least, equal is equal.
     pub fn distance(&self) -> f64 {
         if self.scale > 0.0 { self.by / self.scale } else { 0.0 }
     }
 }
 
-/// How far each value lies from the others' median, beside their robust standard deviation (Qn).
+/// Returns the distance of each value from the others' median, with their robust standard deviation (Qn).
 ///
 /// `None` in the place of a value is `None` in the answer. `None` throughout for fewer than three values.
 pub fn distances(values: &[Option<f64>], beside: &Variances) -> Vec<Option<Apart>> {
@@ -98,9 +98,9 @@ pub fn freedom(count: usize) -> f64 {
 /// The law of distances in which nothing is odd: Student's, stretched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tails {
-    /// Its degrees of freedom: few where values far out are common.
+    /// Degrees of freedom: few where values far out are common.
     pub freedom: f64,
-    /// What its values are multiplied by.
+    /// Factor of its values.
     pub scale: f64,
 }
 
@@ -129,21 +129,21 @@ impl Tails {
         Tails { freedom: high, scale: (far / quantile(high, outer)).max(1.0) }
     }
 
-    /// How likely a distance is that is no less, to either side.
+    /// Returns the probability of a distance that is no less, to either side.
     pub fn p(&self, distance: f64) -> f64 {
         p_of(distance / self.scale, self.freedom)
     }
 }
 
-/// How likely a distance is that is no less, to either side, where nothing is odd.
+/// Returns the probability of a distance that is no less, to either side, where nothing is odd.
 pub fn p_of(distance: f64, freedom: f64) -> f64 {
     let law = StudentsT::new(0.0, 1.0, freedom.max(1.0));
     law.map_or(1.0, |law| (2.0 * law.cdf(-distance.abs())).clamp(f64::MIN_POSITIVE, 1.0))
 }
 
-/// One p value of several with weights, which may depend on each other in any way: the Cauchy combination (Liu & Xie, "Cauchy
-/// combination test: a powerful test with analytic p-value calculation under arbitrary dependency structures", JASA 2020). `None` of
-/// nothing.
+/// Returns one p value of several with weights, which may depend on each other in any way: the Cauchy combination (Liu & Xie,
+/// "Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary dependency structures", JASA 2020).
+/// `None` of nothing.
 pub fn combined(p_values: &[(f64, f64)]) -> Option<f64> {
     let total: f64 = p_values.iter().map(|(_, weight)| weight).sum();
     if total <= 0.0 {

@@ -8,7 +8,7 @@
 use crate::descriptive::median;
 use crate::scale::qn;
 
-/// What a change of level costs, in squared deviations. To leave a level and come back costs two: more than one outlier is worth, and
+/// Cost of a change of level, in squared deviations. To leave a level and come back costs two: more than one outlier is worth, and
 /// less than two values in a row that lie five deviations away.
 const CHANGE: f64 = 22.0;
 /// The most that a value costs.
@@ -22,7 +22,7 @@ const OF_DIFFERENCES: f64 = std::f64::consts::SQRT_2;
 /// A stretch of values at one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
-    /// Its first value, by its place.
+    /// Index of its first value.
     pub first: usize,
     /// The one behind its last.
     pub end: usize,
@@ -31,7 +31,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// How many values it has.
+    /// Returns its number of values.
     pub fn values(&self) -> usize {
         self.end - self.first
     }

@@ -1,26 +1,25 @@
-//! What several differences come to together that need not be alike: the mean change of a group of cases, and how far its parts
-//! differ from it.
+//! Pooled differences that need not be alike: the mean change of a group of cases, and how far its parts differ from it.
 
 use statrs::function::gamma::digamma;
 
 use crate::compare::Difference;
 use crate::descriptive;
 
-/// One case of a group: the difference of its logarithms and the variance of that.
+/// Case of a group: the difference of its logarithms and the variance of that.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Member {
-    /// Which cluster it is of, by number: those of one are not independent.
+    /// Number of its cluster: members of one are not independent.
     pub cluster: usize,
     /// The difference of the two sides' logarithms.
     pub logarithm: f64,
-    /// Its variance.
+    /// Variance of the difference.
     pub variance: f64,
 }
 
-/// What a group comes to.
+/// Pooled difference of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pooled {
-    /// Of the group.
+    /// Difference of the group.
     pub difference: Difference,
     /// The standard deviation between clusters beyond what their errors explain.
     pub heterogeneity: f64,
@@ -70,7 +69,7 @@ fn clusters(members: &[Member]) -> Vec<(f64, f64)> {
     numbers.into_iter().map(of).collect()
 }
 
-/// Nothing is known better than to 0.01 %.
+/// Least variance: nothing is known better than to 0.01 %.
 const LEAST_VARIANCE: f64 = 1e-8;
 /// The iteration for the variance between clusters ends after so many steps at the latest.
 const STEPS: usize = 200;
@@ -119,7 +118,7 @@ pub fn moderated(variances: &[f64], freedom: f64) -> Vec<f64> {
     }
 }
 
-/// What several variances of so many degrees of freedom have in common, and the degrees of freedom of that: without end where they
+/// Returns the common part of several variances of so many degrees of freedom, and its own degrees of freedom: infinite where they
 /// scatter no more than chance would have them. `None` of fewer than three.
 pub fn common(variances: &[f64], freedom: f64) -> Option<(f64, f64)> {
     let logarithms: Vec<f64> = variances.iter().filter(|variance| **variance > 0.0).map(|one| one.ln()).collect();
@@ -148,7 +147,7 @@ fn trigamma(x: f64) -> f64 {
     sum + 1.0 / x + square / 2.0 + square / x * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0))
 }
 
-/// Where it has this value: it falls throughout.
+/// Returns the argument at which it has this value: it falls throughout.
 fn inverse_trigamma(value: f64) -> f64 {
     let (mut low, mut high) = (1e-6_f64, 1e8_f64);
     for _ in 0..200 {

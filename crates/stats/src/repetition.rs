@@ -1,4 +1,4 @@
-//! How far the values of another run lie from those of this one, on logarithms: a deviation is a fraction of the value.
+//! Repetition: how far the values of another run lie from those of this one, on logarithms: a deviation is a fraction of the value.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,29 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use crate::descriptive;
 use crate::interval::CONFIDENCE;
 
-/// How many runs' worth of knowledge stands behind what is assumed of a kind of cases: the prior degrees of freedom.
+/// Weight of what is assumed of a kind of cases, in runs: the prior degrees of freedom.
 pub const ASSUMED_FREEDOM: f64 = 2.0;
 /// Powers of a core-bound value's own half-width, its kind's and the run's: a calm value of a busy machine stays calm.
 const POWERS: [f64; 3] = [0.5, 0.15, 0.3];
 /// The least half-width that tells something.
 const LEAST_HALF: f64 = 4e-4;
-/// So many values of a kind weigh as much as all others of the run.
+/// Number of values of a kind that weigh as much as all others of the run.
 const KIN: f64 = 4.0;
-/// How busy the machine is: so many of its values have a narrower interval.
+/// Quantile of the run's interval widths that tells how busy the machine is.
 const BUSY: f64 = 0.75;
 
-/// What one run alone tells of how far runs lie apart.
+/// Calibration of the spread between runs from one run alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     /// The deviation between runs of what the core does by itself, as a share of what the half-widths of this run's intervals come to.
     pub share_of_core: f64,
     /// The least standard deviation between runs of all other values, of a value's logarithm.
     pub least_of_others: f64,
-    /// Their deviation as a share of the half-widths of this run's intervals: what disturbs a machine lasts longer than a run.
+    /// Deviation of theirs as a share of the half-widths of this run's intervals: disturbances of a machine last longer than a run.
     pub share: f64,
 }
 
-/// What recorded runs of three machines came to, and each of them as well when it was left out (docs/decisions/0065).
+/// Calibration by recorded runs of three machines, and of each of them as well when it was left out (docs/decisions/0065).
 pub const CALIBRATED: Calibration = Calibration { share_of_core: 0.58, least_of_others: 0.005, share: 0.3 };
 
 /// The half-widths of a run's intervals, on logarithms, by kind: cases of a group that the same value leads.
@@ -42,8 +42,8 @@ impl HalfWidths {
         self.0.entry((group.to_owned(), is_of_core)).or_default().push(half);
     }
 
-    /// The deviation between runs of a value whose own interval has this half-width. Of the core it is geometric: a few wild values do
-    /// not set it for all. Of others it is their mean square: five rounds of one value may agree by chance, those of its kind do not.
+    /// Returns the deviation between runs of a value whose own interval has this half-width. For the core it is geometric: a few wild
+    /// values do not set it for all. For others it is a mean square: five rounds of one value may agree by chance, but not all of its kind.
     pub fn deviation(&self, group: &str, is_of_core: bool, half: f64, with: Calibration) -> f64 {
         let kin = self.0.get(&(group.to_owned(), is_of_core)).map_or(&[][..], Vec::as_slice);
         if !is_of_core {
@@ -65,7 +65,7 @@ impl HalfWidths {
 /// The standard deviation between runs, and its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
-    /// Of the value's logarithm.
+    /// Standard deviation of the value's logarithm.
     pub sd: f64,
     /// Degrees of freedom.
     pub freedom: f64,
@@ -74,19 +74,19 @@ pub struct Deviation {
 }
 
 impl Deviation {
-    /// What is assumed where no runs tell.
+    /// Returns the assumed deviation where no runs tell.
     pub fn assumed(sd: f64) -> Deviation {
         Deviation { sd, freedom: ASSUMED_FREEDOM, runs: 0 }
     }
 
-    /// That of some runs' values, drawn towards what is assumed as far as they are few; see [`Deviation::drawn`].
+    /// Returns that of some runs' values, drawn towards what is assumed as far as they are few; see [`Deviation::drawn`].
     pub fn of(values: &[f64], assumed_sd: f64) -> Option<Deviation> {
         Deviation::drawn(&[values], Deviation::assumed(assumed_sd))
     }
 
-    /// That of several groups of runs, each about its own mean, drawn towards `prior` as far as its degrees of freedom have it: the
-    /// moderated variance of Smyth, "Linear models and empirical Bayes methods" (Statistical Applications in Genetics and Molecular
-    /// Biology 2004). `None` where no group has two values, or one is not above zero.
+    /// Returns that of several groups of runs, each about its own mean, drawn towards `prior` as far as its degrees of freedom have
+    /// it: the moderated variance of Smyth, "Linear models and empirical Bayes methods" (Statistical Applications in Genetics and
+    /// Molecular Biology 2004). `None` where no group has two values, or one is not above zero.
     pub fn drawn<Group: AsRef<[f64]>>(groups: &[Group], prior: Deviation) -> Option<Deviation> {
         let groups = || groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1);
         if groups().flatten().any(|value| !value.is_finite() || *value <= 0.0) {
@@ -110,8 +110,8 @@ impl Deviation {
         2.0_f64.sqrt() * own_half.hypot(2.0 * self.sd)
     }
 
-    /// The ends of the interval that holds the value of another run than these: the prediction interval of Hahn and Meeker, "Statistical
-    /// Intervals" (1991), 4.7, on logarithms. What one run does not know of itself is in what runs differ by. `None` where one is not above 0.
+    /// Returns the interval that holds the value of another run than these: the prediction interval of Hahn and Meeker, "Statistical
+    /// Intervals" (1991), 4.7, on logarithms. Differences of runs include the error within a run. `None` where a value is not above 0.
     pub fn prediction(&self, values: &[f64]) -> Option<(f64, f64)> {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let middle = descriptive::mean(&logarithms).filter(|middle| middle.is_finite())?;

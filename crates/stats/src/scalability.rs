@@ -13,13 +13,13 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub const LEAST_POINTS: usize = 5;
 /// Points that a law is fitted to, at least: one more than it has parameters.
 const LEAST_OF_LAW: usize = 4;
-/// What lies within this share of each other is the same: `cpu.scaling` counts no loss below it either.
+/// Share within which values count as the same: `cpu.scaling` counts no loss below it either.
 pub const MOST_SCATTER: f64 = 0.05;
 /// Curves that are made from the residuals of one.
 const RESAMPLES: usize = 400;
 /// The share of them that an interval leaves out on each side.
 const TAIL: f64 = 0.025;
-/// What a normal number of deviation 1 exceeds with that probability.
+/// Quantile of the normal distribution that is exceeded with that probability.
 const NORMAL: f64 = 1.959_963_984_540_054;
 /// A knee that no topology explains must explain so much of the squared residuals that its two parameters are worth it.
 const WORTH_A_KNEE: f64 = 0.5;
@@ -28,7 +28,7 @@ const LEFT_BY_LAW: f64 = 0.1;
 /// A law that comes this close to its points, as a share, needs no knee.
 const CLOSE: f64 = 0.005;
 
-/// How many parties there were, and what they got done together in one time; any unit.
+/// Number of parties, and what they got done together in one time; any unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The number of parties, 1 or more.
@@ -38,7 +38,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// What each of them did.
+    /// Returns the work of each of them.
     pub fn each(&self) -> f64 {
         self.throughput / self.parties
     }
@@ -55,12 +55,12 @@ pub struct Parameter {
     pub high: f64,
 }
 
-/// From where on further parties add another amount.
+/// Knee of a curve, from which on further parties add another amount.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knee {
     /// The number of parties up to which the law of the first ones holds.
     pub at: f64,
-    /// What each further party adds, as a share of what one does alone.
+    /// Gain by each further party, as a share of what one does alone.
     pub gain: f64,
 }
 
@@ -71,11 +71,11 @@ pub struct ScalingLaw {
     pub alone: f64,
     /// The share of the work that only one party at a time can do.
     pub contention: Parameter,
-    /// What each pair of parties costs, as a share of the work of one.
+    /// Cost of each pair of parties, as a share of the work of one.
     pub coherence: Parameter,
     /// The contention alone by Amdahl's law, where the coherence is not known to be above 0 and that law fits too.
     pub serial: Option<Parameter>,
-    /// How far the points lie from it: root mean square of the shares.
+    /// Distance of the points from it: root mean square of the shares.
     pub scatter: f64,
 }
 
@@ -102,7 +102,7 @@ pub struct Linear {
     pub from: f64,
     /// The largest.
     pub to: f64,
-    /// What each does, as a share of what one does alone.
+    /// Work of each, as a share of what one does alone.
     pub each: f64,
 }
 
@@ -115,16 +115,16 @@ pub struct Dip {
     pub share: f64,
 }
 
-/// How a curve grows.
+/// Growth of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Growth {
-    /// By no law: somewhere it did less than what fewer and more parties did allows.
+    /// Growth without a law: somewhere it did less than what fewer and more parties did allows.
     Uneven(Dip),
-    /// Each party adds no more than those before it did.
+    /// Growth in which each party adds no more than those before it did.
     Smooth {
-        /// Where it is linear, up to the knee; none where not even the first points are.
+        /// Linear part, up to the knee; `None` where not even the first points are linear.
         linear: Option<Linear>,
-        /// Where second threads of cores begin, or a limit of the whole.
+        /// Point where second threads of cores begin, or a limit of the whole.
         knee: Option<Knee>,
         /// The law up to the knee, where that is not linear and follows one.
         law: Option<ScalingLaw>,
@@ -133,8 +133,8 @@ pub enum Growth {
     },
 }
 
-/// How a curve with points at [`LEAST_POINTS`] numbers of parties or more grows; a knee at `cores` where they are known and points lie
-/// on both sides, else where it explains most, if it explains enough.
+/// Returns the growth of a curve with points at [`LEAST_POINTS`] numbers of parties or more; a knee at `cores` where they are known
+/// and points lie on both sides, else where it explains most, if it explains enough.
 ///
 /// Least squares of relative deviations, with no parameter below 0; intervals are percentiles of fits to curves made of the law and its
 /// own residuals (B. Efron & R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 9), for which `seed` decides.
@@ -172,8 +172,8 @@ fn before(points: &[Point], at: Option<f64>) -> &[Point] {
     &points[..points.partition_point(|point| at.is_none_or(|at| point.parties <= at))]
 }
 
-/// How far a point lies at most below what others let expect. Up to the most, no party adds more than those before it; beyond, none
-/// adds anything.
+/// Returns the point that lies deepest below what others let expect. Up to the most, no party adds more than those before it;
+/// beyond, none adds anything.
 fn deepest_dip(points: &[Point]) -> Option<Dip> {
     let most = (0..points.len()).max_by(|&a, &b| points[a].throughput.total_cmp(&points[b].throughput))?;
     let none = Point { parties: 0.0, throughput: 0.0 };
@@ -236,7 +236,7 @@ fn law(points: &[Point], seed: u64) -> Option<ScalingLaw> {
     Some(ScalingLaw { alone, contention, coherence, serial: amdahl.map(|(_, (serial, _), _)| serial), scatter })
 }
 
-/// Where a curve bends, with the gain in its unit. At the cores it need only be closer with a knee than without.
+/// Returns the knee of a curve, with the gain in its unit. At the cores it need only be closer with a knee than without.
 fn knee(points: &[Point], cores: Option<f64>) -> Option<Knee> {
     let last = points[points.len() - 1];
     // Siblings that add what cores do are cores, whatever the topology tells.
@@ -301,11 +301,11 @@ impl Curve {
 
 /// Sets of the columns 1, `n - 1` and `n (n - 1)` of a law.
 type Sets = &'static [&'static [usize]];
-/// Those of the universal scalability law.
+/// Parameter sets of the universal scalability law.
 const UNIVERSAL: Sets = &[&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
-/// Those of Amdahl's, which knows no coherence.
+/// Parameter sets of Amdahl's law, which knows no coherence.
 const AMDAHL: Sets = &[&[0, 1], &[0]];
-/// That of parties that do not hinder each other.
+/// Parameter set of parties that do not hinder each other.
 const STRAIGHT: Sets = &[&[0]];
 
 /// The best law, by which `n / X(n)` is a sum of 1, `n - 1` and `n (n - 1)`.
@@ -414,7 +414,7 @@ mod tests {
 
     const DOUBLED: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
-    /// Of a smooth curve: linear part, knee, law, first fall.
+    /// Returns the parts of a smooth curve: linear part, knee, law, first fall.
     #[track_caller]
     fn smooth_growth(
         points: &[Point],

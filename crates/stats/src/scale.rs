@@ -1,4 +1,4 @@
-//! How far values lie apart, whatever some far ones do: the scale estimator Qn.
+//! Spread of values, whatever some far ones do: the scale estimator Qn.
 
 /// The standard deviation that normal values of this Qn have: the first quartile, roughly, of the distances of all pairs
 /// (Rousseeuw & Croux, "Alternatives to the median absolute deviation", JASA 1993), with the corrections for few values of Croux &
@@ -33,7 +33,7 @@ pub fn qn(values: &[f64]) -> Option<f64> {
 
 /// 1 over √2 times the normal quantile of 5/8: what makes it a standard deviation.
 const OF_NORMAL: f64 = 2.2219;
-/// How close the answer is to be, of itself.
+/// Relative precision of the answer.
 const DIGITS: f64 = 1e-7;
 
 /// Pairs that lie no further apart than `most`.
@@ -48,7 +48,7 @@ fn pairs_within(sorted: &[f64], most: f64) -> usize {
     pairs
 }
 
-/// What makes the estimate unbiased for few normal values.
+/// Returns the factor that makes the estimate unbiased for few normal values.
 fn correction(count: usize) -> f64 {
     const FEW: [f64; 8] = [0.399, 0.994, 0.512, 0.844, 0.611, 0.857, 0.669, 0.872];
     let n = count as f64;

@@ -1,4 +1,4 @@
-//! Which of many tests count: first the members, then what is in those that were chosen.
+//! Selection of the tests that count among many: first the members, then what is in those that were chosen.
 
 use crate::compare::benjamini_hochberg;
 

@@ -1,24 +1,24 @@
-//! Where several series of values over the same runs step up or down for good.
+//! Steps of several series of values over the same runs, up or down for good.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-/// So many values stand on each side of a step, at least.
+/// Least number of values on each side of a step.
 pub const LEAST_SIDE: usize = 3;
 /// Steps of all series together that are looked for, at most.
 const MOST_STEPS: usize = 64;
-/// Of values that are all the same to this fraction of their size nothing steps.
+/// Relative spread below which values are all the same, and nothing steps.
 const SAME: f64 = 1e-9;
 
 /// A step of one of the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Which series.
+    /// Index of the series.
     pub series: usize,
     /// The first of its values behind the step, by its place in the series.
     pub at: usize,
-    /// How likely so clear a step would be in any of the series, were the order of the runs one of chance.
+    /// Probability of so clear a step in any of the series, were the order of the runs one of chance.
     pub p: f64,
 }
 
@@ -66,7 +66,7 @@ pub fn steps(series: &[Vec<(usize, f64)>], permutations: usize, level: f64, seed
     found
 }
 
-/// Where a series is split best, and how clearly.
+/// Best split of a series, and how clear it is.
 #[derive(Debug, Clone, Copy)]
 struct Split {
     at: usize,
@@ -133,7 +133,7 @@ mod tests {
 
     const PERMUTATIONS: usize = 199;
 
-    /// So many series over so many runs, of normal noise; in every tenth run all are disturbed together.
+    /// Returns so many series over so many runs, of normal noise; in every tenth run all are disturbed together.
     fn noise(series: usize, runs: usize, sd: f64, random: &mut Pcg64Mcg) -> Vec<Vec<(usize, f64)>> {
         let together: Vec<f64> =
             (0..runs).map(|run| if run % 10 == 7 { 4.0 * sd * normal(random).abs() } else { 0.0 }).collect();

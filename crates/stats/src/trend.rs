@@ -1,13 +1,13 @@
-//! Whether values rise or fall in their order, and by how much: Mann's test with Kendall's statistic, and the slope of Theil and Sen.
+//! Trend of values in their order, and its size: Mann's test with Kendall's statistic, and the slope of Theil and Sen.
 
 use crate::descriptive::median;
 
 /// Values in their order, and what they come to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// How likely an order is that rises or falls no less, were it one of chance.
+    /// Probability of an order that rises or falls no less, were it one of chance.
     pub p: f64,
-    /// From the first value to the last, by the median slope of all pairs (Theil 1950; Sen, JASA 1968).
+    /// Change from the first value to the last, by the median slope of all pairs (Theil 1950; Sen, JASA 1968).
     pub change: f64,
 }
 

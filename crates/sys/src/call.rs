@@ -1,4 +1,4 @@
-//! Failed system calls: the error says which call it was.
+//! Errors of system calls: the error says which call it was.
 
 use std::io;
 
@@ -13,7 +13,7 @@ struct NamedError {
     error: io::Error,
 }
 
-/// What went wrong where no call failed, or none says enough.
+/// Error where no call failed, or none says enough.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct Fault {
@@ -82,8 +82,8 @@ impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
     }
 }
 
-/// What a call returns that waits for a socket no longer than so long. Such calls end early where a process that was stopped goes on
-/// (signal(7)), and are made again.
+/// Returns the result of a call that waits for a socket with a time limit. Such calls end early where a process that was stopped
+/// goes on (signal(7)), and are made again.
 #[inline]
 pub fn received(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
@@ -94,7 +94,7 @@ pub fn received(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize
     }
 }
 
-/// What a function of the C library returned, or the error that it left in errno. Anything below 0 is an error.
+/// Converts the result of a C library function: the value, or the error that it left in errno. Anything below 0 is an error.
 #[inline(always)]
 pub fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Result<N> {
     if result.into() < 0 { Err(named(call, io::Error::last_os_error())) } else { Ok(result) }

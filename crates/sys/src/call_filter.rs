@@ -13,30 +13,30 @@ use super::process::only_one_thread;
 
 /// The flags of clone(2) that make namespaces: mount, cgroup, UTS, IPC, user, PID and network.
 const NEW_NAMESPACES: u64 = 0x7e02_0000;
-/// What personality(2) may be asked for: Linux, Linux of 32 bits, each also without random addresses, and nothing new.
+/// Allowed arguments of personality(2): Linux, Linux of 32 bits, each also without random addresses, and nothing new.
 const PERSONALITIES: [u64; 5] = [0x0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 /// The socket family that reaches the hypervisor past every network namespace.
 const VSOCK: u64 = 40;
 
-/// From now on this process, which must have one thread, and all that it starts may make the calls alone that a container
-/// runtime allows by default to a container without further capabilities; any other fails with EPERM. Nobody gets
-/// privileges any more by executing a program. There is no way back.
+/// Restricts this process, which must have one thread, and all that it starts to the calls that a container runtime
+/// allows by default to a container without further capabilities; any other fails with EPERM. Nobody gets privileges any
+/// more by executing a program. There is no way back.
 pub fn enter() -> io::Result<()> {
     only_one_thread()?;
     programs().map_err(io::Error::other)?.iter().try_for_each(apply)
 }
 
-/// What a filter looks at before it allows a call.
+/// Data that a filter looks at before it allows a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LooksAt {
     /// The call's number alone: since Linux 5.11 the kernel notes once which numbers are allowed in any case.
     Number,
-    /// Its first argument too, so that it has to run at every call.
+    /// First argument too, so that it has to run at every call.
     Argument,
 }
 
-/// From now on a filter of so many instructions, 2 at least, stands before every call of the calling thread and of what that
-/// thread starts; it allows all of them. It ends with the thread, which gets no privileges any more by executing a program.
+/// Puts a filter of so many instructions, 2 at least, before every call of the calling thread and of what that thread
+/// starts; it allows all of them. It ends with the thread, which gets no privileges any more by executing a program.
 pub fn allow_all_after(instructions: u16, at: LooksAt) -> io::Result<()> {
     apply(&allows_all(instructions, at))
 }

@@ -1,10 +1,10 @@
-//! What the filter lets pass and what it refuses, as the kernel answers.
+//! Calls that the filter allows and refuses, as the kernel answers.
 
 use super::*;
 use crate::call::errno;
 use crate::process::in_a_child;
 
-/// Whether this process may set filters at all.
+/// Tells whether this process may set filters at all.
 fn can_filter() -> bool {
     // SAFETY: asks whether the kernel knows an action; one integer is read.
     let known = unsafe {
@@ -71,7 +71,7 @@ fn what_is_not_on_the_list_is_not_permitted_and_the_rest_is() {
     });
 }
 
-/// What the kernel tells of the calling thread: how it filters, and by how many filters.
+/// Reads the calling thread's filter state from the kernel: mode, and number of filters.
 fn filters() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     let lines = status.lines().filter(|line| line.starts_with("Seccomp") || line.starts_with("NoNewPrivs"));

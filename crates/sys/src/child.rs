@@ -23,9 +23,9 @@ pub(super) const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions
 pub struct ChildId(Pid);
 
 impl ChildId {
-    /// What the call `name` returned, with errno as it left it: the child's side (none), or the parent's. An error when it
-    /// failed, and also for 1: no process has the first one of its namespace as its child, and a group of that number would
-    /// be every process there is.
+    /// Converts the result of the call `name`, with errno as it left it: the child's side (`None`), or the parent's. An
+    /// error when it failed, and also for 1: no process has the first one of its namespace as its child, and a group of
+    /// that number would be every process there is.
     ///
     /// # Safety
     /// The result is what that call has just returned, so that a positive one is a child that nobody has waited for.
@@ -69,12 +69,12 @@ impl ChildId {
         }
     }
 
-    /// Its number.
+    /// Returns the number of the process.
     pub fn number(&self) -> u32 {
         self.0.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// It as somebody to send signals to by kill(2).
+    /// Returns its address for signals by kill(2).
     #[inline]
     pub fn address(&self) -> Address<'_> {
         Address { process: self.0, _held: PhantomData }
@@ -92,7 +92,7 @@ impl ChildId {
         self.status_once()
     }
 
-    /// As [`ChildId::wait`]; the caller gives the value up.
+    /// Waits like [`ChildId::wait`]; the caller gives the value up.
     #[inline(always)]
     fn wait_once(&self) -> io::Result<()> {
         let status = self.status_once()?;
@@ -142,12 +142,12 @@ impl ChildId {
 pub struct Child(ChildId);
 
 impl Child {
-    /// It, from now on kept so.
+    /// Guards a child from now on.
     pub fn new(child: ChildId) -> Child {
         Child(child)
     }
 
-    /// Who it is.
+    /// Returns its id.
     #[inline]
     pub fn id(&self) -> &ChildId {
         &self.0

@@ -14,23 +14,23 @@ use super::call::Call;
 use super::names::plain;
 use super::process;
 
-/// What a group is limited in.
+/// Limit of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupLimit {
-    /// So many bytes of memory.
+    /// Largest memory, bytes.
     Memory(u64),
-    /// So many per cent of one CPU's time.
+    /// Largest CPU time, per cent of one CPU's.
     CpuPercent(u8),
-    /// So many quarters of an ordinary group's weight when CPU time is shared out.
+    /// Share of CPU time, in quarters of an ordinary group's weight.
     CpuWeight {
         /// Quarters.
         quarters: u32,
     },
     /// Reads from a disk.
     Reads {
-        /// Its numbers, major and minor.
+        /// Number of the disk, major and minor.
         disk: (u32, u32),
-        /// So many of them.
+        /// Limit of reads a second.
         a_second: u32,
     },
 }
@@ -71,9 +71,9 @@ impl GroupLimit {
 /// Files that keep what is over the limit from going to swap instead, and what they are to hold. A kernel without swap
 /// accounting has none of them.
 const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
-/// How much memory a group has, with version 2 and version 1.
+/// Files that hold a group's memory use, with version 2 and version 1.
 const MEMORY_HELD: [&CStr; 2] = [c"memory.current", c"memory.usage_in_bytes"];
-/// How often it is looked for half a second whether those in it have gone: what was killed with gigabytes takes its time.
+/// Number of looks, over half a second, whether the group is empty: a killed process with gigabytes takes its time.
 const MOST_LOOKS: usize = 20;
 /// The name of a group in one that was made here.
 const INNER: &CStr = c"inner";
@@ -116,7 +116,7 @@ impl ControlGroup {
         is_limited
     }
 
-    /// Gives it another limit. What it has of memory beyond that is reclaimed before this returns.
+    /// Gives it another limit. Its memory beyond that is reclaimed before this returns.
     pub fn change(&self, limit: &GroupLimit) -> io::Result<()> {
         let directory = self.directory()?;
         let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));
@@ -140,7 +140,7 @@ impl ControlGroup {
         set(&self.directory()?, c"cgroup.procs", &pid.to_string())
     }
 
-    /// Its directory.
+    /// Returns the directory of the group.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -165,7 +165,7 @@ fn opened(directory: &OwnedFd, name: &CStr, access: OFlags) -> io::Result<std::f
     Ok(file.call("openat")?.into())
 }
 
-/// Where a group is or is to be, so that another process can remove it.
+/// Place of a group that exists or will be made, so that another process can remove it.
 #[derive(Debug)]
 pub struct GroupPlace {
     above: OwnedFd,

@@ -1,5 +1,5 @@
-//! What this process has started and what those have started in turn: ended to the last one, also who has left its parents,
-//! its group and its session.
+//! Descendants of this process: ended to the last one, also those that have left their parents, their group and their
+//! session.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use super::call::{Call, named};
 use super::child::{ChildId, LOOK};
 use super::{clock, process};
 
-/// How long is waited for who has been killed, before it is looked at again.
+/// Pause before killed processes are looked at again.
 const TURN: Duration = Duration::from_millis(1);
 
-/// From now on a descendant whose parent has ended is a child of this process, whatever group or session it is in. That is
-/// not handed on to children.
+/// Adopts orphans from now on: a descendant whose parent has ended is a child of this process, whatever group or session
+/// it is in. That is not handed on to children.
 pub fn adopt() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).call("prctl")
 }
@@ -92,7 +92,7 @@ pub fn reap_ended() -> io::Result<bool> {
     }
 }
 
-/// Whether this process has a child, ended or not.
+/// Tells whether this process has a child, ended or not.
 fn has_children() -> io::Result<bool> {
     match rustix::process::waitid(WaitId::All, LOOK) {
         Ok(_) => Ok(true),
@@ -128,20 +128,20 @@ fn all() -> io::Result<Vec<u32>> {
 /// The flag of pidfd_send_signal(2) that means the group which the process leads (Linux 6.9).
 const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
 
-/// What the kernel tells of a process.
+/// State of a process, from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GroupProcess {
     id: Pid,
     parent: u32,
     group: u32,
     session: u32,
-    /// In clock ticks since the machine started. With the number it names one process alone.
+    /// Start in clock ticks since the machine started. With the number it names one process alone.
     started: u64,
     is_over: bool,
 }
 
 impl GroupProcess {
-    /// None for what is no process, and where there is no /proc.
+    /// Reads a process; `None` where there is none, or no /proc.
     fn of(number: u32) -> Option<GroupProcess> {
         let id = i32::try_from(number).ok().filter(|&number| number > 0).and_then(Pid::from_raw)?;
         let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
@@ -165,7 +165,7 @@ impl GroupProcess {
         numbers.filter_map(|entry| GroupProcess::of(entry.ok()?.file_name().to_str()?.parse().ok()?))
     }
 
-    /// Whether it still lives, and its number belongs to no other one.
+    /// Tells whether it still lives, and its number belongs to no other one.
     fn lives(&self) -> bool {
         GroupProcess::of(number_of(self.id)).is_some_and(|now| now.started == self.started && !now.is_over)
     }
@@ -206,13 +206,13 @@ fn ticks_now() -> u64 {
     now.tv_sec.unsigned_abs() * ticks + part
 }
 
-/// Who may lead groups that this process is told of.
+/// Processes that may lead the groups reported to this process.
 #[derive(Debug)]
 pub struct Lineage {
-    /// This process, and who started it.
+    /// Process ids of this process and its parent.
     parents: [u32; 2],
     session: u32,
-    /// When this process started: whoever it is told of came after it.
+    /// Start of this process: any process that it is told of came after it.
     since: u64,
 }
 
@@ -257,12 +257,12 @@ fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<GroupPr
 pub struct ProcessGroup {
     leader: u32,
     session: u32,
-    /// Of the leader: it stays with it when the number goes to another one.
+    /// Descriptor of the leader: it stays with it when the number goes to another one.
     descriptor: Option<OwnedFd>,
     since: u64,
 }
 
-/// What came of a signal to a group by its leader's descriptor.
+/// Result of a signal to a group by its leader's descriptor.
 enum Sent {
     Taken,
     Gone,

@@ -1,5 +1,5 @@
-//! What a forked child says of its failure, in memory that it shares with this process: its exit status says too little, and
-//! who waits for it in a futex, for a signal or for a message is woken by nobody.
+//! Messages of forked children on their failure, in memory that they share with this process: an exit status says too
+//! little, and a process that waits in a futex, for a signal or for a message is woken by nobody.
 
 use std::io;
 use std::sync::OnceLock;
@@ -15,16 +15,16 @@ use super::waits::Shared;
 /// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
 const MOST_BYTES: usize = 4096;
 const MOST_CHARS: usize = 300;
-/// How long this process may take to notice by itself that a child has failed: its own reason may say more.
+/// Longest wait for this process to notice by itself that a child has failed: its own reason may say more.
 const PATIENCE_S: libc::c_uint = 1;
 
-/// How often, and how far apart, is looked whether a child says why it ends.
+/// Number of looks, and their distance, for a child's reason why it ends.
 const LOOKS: u32 = 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The first sentence that any child has said.
 struct FirstMessage {
-    /// Whether one is being said.
+    /// True once one is being said.
     is_taken: AtomicBool,
     /// Bytes of it, when it is complete.
     length: AtomicUsize,
@@ -32,9 +32,9 @@ struct FirstMessage {
 }
 
 static WORDS: OnceLock<Option<Shared<FirstMessage>>> = OnceLock::new();
-/// Whether this process ends for the sake of a child's last words.
+/// True where this process ends for the sake of a child's last words.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
-/// Whether this process has something of its own to say by now.
+/// True once this process has something of its own to say.
 static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
 
 /// Has this process end by itself when a child has failed and nothing came of it within a second: it writes the event of
@@ -43,7 +43,7 @@ pub fn answer_with_last_words() {
     ANSWERS.store(true, Ordering::Release);
 }
 
-/// From now on this process answers for itself.
+/// Lets this process answer for itself from now on.
 pub fn answer_self() {
     IS_ANSWERING.store(true, Ordering::Release);
     // One that a child has set is for a round that is over.
@@ -51,7 +51,7 @@ pub fn answer_self() {
     unsafe { libc::alarm(0) };
 }
 
-/// From now on this process may wait for children again, as it does at the beginning.
+/// Lets this process wait for children again, as it does at the beginning.
 pub fn answer_for_children() {
     IS_ANSWERING.store(false, Ordering::Release);
 }
@@ -145,7 +145,7 @@ pub fn as_reason(words: impl Into<Message>) -> Message {
     say!("another process of the case ended: {words}", words = words.into())
 }
 
-/// What a child of this process has said before it ended, if one has.
+/// Returns the message of a child of this process before it ended, if there is one.
 pub fn received() -> Option<Message> {
     let words = words()?;
     let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);

@@ -15,17 +15,17 @@ use super::call::{Call, returned};
 use super::control_group::GroupPlace;
 use super::names;
 
-/// Who may use them: their maker alone.
+/// Access rights of the objects: their maker alone.
 pub const MODE: libc::c_int = 0o600;
 const SEMAPHORES: libc::c_int = 2;
-/// How the names of the records begin.
+/// First word of the records' names.
 const RECORD: &str = "object";
 
 /// The run's directory in which this process writes down what it makes.
 static RECORDS: OnceLock<OwnedFd> = OnceLock::new();
 
-/// From now on this process writes down what it makes in this directory, which only the run's processes know and only its
-/// user enters. The first one counts.
+/// Records what this process makes from now on in this directory, which only the run's processes know and only its user
+/// enters. The first one counts.
 pub fn write_down_in(directory: OwnedFd) {
     let _ = RECORDS.set(directory);
 }
@@ -36,14 +36,14 @@ pub fn write_down_in(directory: OwnedFd) {
 pub enum Object {
     /// A set of semaphores.
     Set {
-        /// Its key.
+        /// Key of the set.
         key: libc::key_t,
         /// A time before it was made, seconds since 1970.
         made: i64,
     },
     /// A System V message queue.
     Messages {
-        /// Its key.
+        /// Key of the queue.
         key: libc::key_t,
         /// A time before it was made, seconds since 1970.
         made: i64,
@@ -141,7 +141,7 @@ impl Object {
         }
     }
 
-    /// What a record's name says, and whose it is.
+    /// Parses a record's name: the object, and its group.
     fn recorded(name: &CStr) -> Option<(u32, Object)> {
         let words: Vec<&str> = name.to_str().ok()?.split('-').collect();
         let [RECORD, group, kind, which, made] = *words.as_slice() else { return None };
@@ -161,8 +161,8 @@ pub fn queue_name(number: u64) -> io::Result<CString> {
     Ok(CString::new(format!("hostmark-{number:016x}"))?)
 }
 
-/// How the record of the control group of this number is called, made by a process of this group; what is in it is the directory of
-/// the one above.
+/// Returns the name of the record of the control group of this number, made by a process of this group; its content is the
+/// directory of the one above.
 fn group_record(number: u64, group: u32) -> String {
     format!("{RECORD}-{group}-cgroup-{number}")
 }
@@ -193,7 +193,7 @@ impl Record {
         Record(written(object.record(group), b""))
     }
 
-    /// That of nothing.
+    /// Returns a record of nothing.
     pub fn none() -> Record {
         Record(None)
     }
@@ -258,7 +258,7 @@ pub fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     }
 }
 
-/// What IPC_STAT tells of a set of semaphores. It begins so for every C library; not every one has a name for it.
+/// State of a set of semaphores, from IPC_STAT. It begins so for every C library; not every one has a name for it.
 #[repr(C)]
 struct SetState {
     permissions: libc::ipc_perm,
@@ -266,8 +266,8 @@ struct SetState {
     rest: [u64; 16],
 }
 
-/// Which word of [`SetState::rest`] is the time of the set's making: on x86 each time has a word of its own behind it
-/// (asm/sembuf.h of the kernel).
+/// Index of the word of [`SetState::rest`] that is the time of the set's making: on x86 each time has a word of its
+/// own behind it (asm/sembuf.h of the kernel).
 const MADE_AT: usize = if cfg!(target_arch = "x86_64") { 2 } else { 1 };
 
 /// A time before now, seconds since 1970: the kernel writes an object's time by a clock that lags behind by a tick.

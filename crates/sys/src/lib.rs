@@ -1,5 +1,5 @@
-//! How is the kernel asked? Typed, safe functions over its calls, where no library has them as we need them: what the engine
-//! and the probes share.
+//! System calls of the kernel as typed, safe functions, where no library has them as we need them: shared by the engine and
+//! the probes.
 #![warn(missing_docs)]
 
 pub mod affinity;

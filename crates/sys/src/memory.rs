@@ -16,12 +16,12 @@ const MADV_COLLAPSE: libc::c_int = 25;
 const PAGES_ASKED: usize = 64;
 /// The golden section's fraction of 2^64: its multiples are spread evenly, and in step with nothing.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Of the kernel's interface: get_mempolicy(2) is to tell which nodes may be used. The libc crate leaves it out.
+/// Flag of get_mempolicy(2) that asks which nodes may be used. The libc crate leaves it out.
 const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 /// No kernel has more nodes.
 const MOST_NODES: usize = 1024;
 
-/// Below this share of huge pages a buffer did not get what it asked for.
+/// Share of huge pages below which a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
 
 /// The pages that a buffer asks for.
@@ -34,7 +34,7 @@ pub enum Pages {
 }
 
 impl Pages {
-    /// Their size in bytes, as the kernel tells it.
+    /// Returns the size of one in bytes, as the kernel tells it.
     pub fn bytes(self) -> usize {
         match self {
             Pages::Base => rustix::param::page_size(),
@@ -67,7 +67,7 @@ pub fn usable_nodes() -> io::Result<Vec<Node>> {
     Ok(numbers_in(&mask).into_iter().map(Node).collect())
 }
 
-/// Where memory lies by what [`Buffer::nodes`] tells: `0`, or `0 75 %, 1 25 %`.
+/// Describes where memory lies, from [`Buffer::nodes`]: `0`, or `0 75 %, 1 25 %`.
 pub fn shares(nodes: &BTreeMap<usize, usize>) -> String {
     let all: usize = nodes.values().sum();
     let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
@@ -119,15 +119,15 @@ pub struct Buffer {
     shift: usize,
     length: usize,
     capacity: usize,
-    /// What it asked for: what it can become is whole pages of these.
+    /// Kind of the pages that it asked for: its capacity is whole pages of these.
     pages: Pages,
     longest: usize,
-    /// So many bytes from its start have been filled.
+    /// Number of bytes filled from its start.
     filled: usize,
 }
 
-/// What the kernel may take for a buffer of so many bytes: whole pages of the kind that is asked for, and a base page on
-/// either side.
+/// Returns the most that the kernel may take for a buffer of so many bytes: whole pages of the requested kind, and a
+/// base page on either side.
 pub fn footprint_bytes(bytes: u64, pages: Pages) -> u64 {
     rounded(bytes, pages.bytes() as u64).saturating_add(2 * rustix::param::page_size() as u64)
 }
@@ -155,7 +155,7 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Where fragmentation gave base pages for huge ones, the kernel may still gather them (Linux 6.1 and later).
+    /// Asks the kernel to gather huge pages where fragmentation gave base pages instead (Linux 6.1 and later).
     pub fn gather(&mut self) {
         if self.pages == Pages::Pmd {
             self.advise(self.whole_bytes(), MADV_COLLAPSE);
@@ -216,12 +216,12 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// How long it can become, bytes.
+    /// Returns the largest possible length, bytes.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many bytes have been filled since it was mapped, from the earliest start on, whatever they hold now.
+    /// Returns how many bytes have been filled since it was mapped, from the earliest start on, whatever they hold now.
     pub fn filled_bytes(&self) -> usize {
         self.filled
     }
@@ -238,13 +238,13 @@ impl Buffer {
         self.touch_neighbours();
     }
 
-    /// Its length in whole pages of what it asked for, which is no more than it can become.
+    /// Returns its length in whole pages of the kind that it asked for, which is no more than its capacity.
     fn whole_bytes(&self) -> usize {
         self.length.max(1).next_multiple_of(self.pages.bytes()).min(self.capacity)
     }
 
     /// Locks a part of it into memory until it is dropped, so that it is neither swapped nor moved to other memory by
-    /// swapping. What of the part was not touched is touched by that.
+    /// swapping. Untouched memory of the part is touched by that.
     pub fn lock(&mut self, from: usize, to: usize) -> io::Result<()> {
         let part = &self.bytes()[from..to];
         // SAFETY: the range is of this buffer's own mapping; locking changes no contents.
@@ -344,7 +344,7 @@ impl Buffer {
         Some((huge_kib? as f64 * 1024.0 / self.longest.max(1) as f64).min(1.0))
     }
 
-    /// In words, the pages that back the buffer.
+    /// Describes the pages that back the buffer.
     pub fn obtained(&self) -> String {
         if self.pages == Pages::Base {
             return "base".to_owned();
@@ -356,8 +356,8 @@ impl Buffer {
         }
     }
 
-    /// Where the buffer lies, as move_pages(2) tells of up to [`PAGES_ASKED`] pages spread over it: each node met, and
-    /// how many of the pages lie there; empty where the kernel does not tell.
+    /// Returns where the buffer lies, as move_pages(2) tells of up to [`PAGES_ASKED`] pages spread over it: each node
+    /// met, and how many of the pages lie there; empty where the kernel does not tell.
     pub fn nodes(&self) -> BTreeMap<usize, usize> {
         let page = rustix::param::page_size();
         // One of each part of the buffer, and not at the same place of each: they could be on one node where pages come in turn.

@@ -35,7 +35,7 @@ pub(super) fn random_number() -> io::Result<u64> {
     random_bytes().map(u64::from_ne_bytes)
 }
 
-/// So many random bytes.
+/// Returns `N` random bytes.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;

@@ -13,12 +13,12 @@ use super::call::{Call, named};
 use super::netlink;
 use super::process::only_one_thread;
 
-/// What is mounted as every container mounts it: no devices, no programs, no set-user-ID.
+/// Flags of mounts as in every container: no devices, no programs, no set-user-ID.
 const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// Gives this process, which must have one thread, namespaces of its own for mounts, IPC, host name and network; its next
 /// child is the first process of a new process namespace. Unless it is root it gets a user namespace too, in which its user
-/// and group keep their numbers. What is mounted from now on reaches nobody else.
+/// and group keep their numbers. Mounts from now on reach nobody else.
 ///
 /// A namespace of control groups is not among them: it would hide the limits of the groups above, which hold all the same,
 /// and changes nothing but how the groups are named.
@@ -51,7 +51,7 @@ pub fn unshare_network() -> io::Result<()> {
     }
 }
 
-/// What tells one network namespace from another (namespaces(7)).
+/// Returns the number that tells one network namespace from another (namespaces(7)).
 fn network_number() -> io::Result<u64> {
     Ok(network()?.metadata().call("statx")?.ino())
 }
@@ -80,7 +80,7 @@ fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")
 }
 
-/// Called by the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
+/// Sets up the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
 /// brings up the loopback interface.
 pub fn settle() -> io::Result<()> {
     mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;

@@ -19,7 +19,7 @@ const HEADER_BYTES: usize = 16;
 const DATAGRAM_BYTES: usize = 64 << 10;
 /// A host of containers has some thousand interfaces, and tells some hundred bytes of each.
 const MOST_BYTES: usize = 16 << 20;
-/// Of the packet filter's objects each has some hundred bytes, and a host of many services a hundred thousand rules; none is kept.
+/// Limit on the packet filter's objects, bytes: each has some hundred, and a host of many services a hundred thousand rules; none is kept.
 const MOST_FILTER_BYTES: usize = 256 << 20;
 /// The kernel answers at once; this ends a wait for an answer that never comes.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub struct NetlinkAnswer {
     pub body: Vec<u8>,
 }
 
-/// How much is asked for.
+/// Scope of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The one that the question describes.
@@ -66,7 +66,7 @@ pub fn ask_audit(kind: u16, scope: Scope, visit: &mut dyn FnMut(NetlinkAnswer)) 
     exchange(Some(netlink::AUDIT), kind, scope, &[], MOST_BYTES, visit)
 }
 
-/// Without a protocol it is NETLINK_ROUTE.
+/// Exchanges messages with the kernel; without a protocol it is NETLINK_ROUTE.
 fn exchange(
     protocol: Option<Protocol>,
     kind: u16,
@@ -134,7 +134,7 @@ fn is_last(datagram: &[u8], answers: &mut Vec<NetlinkAnswer>) -> io::Result<bool
     Ok(false)
 }
 
-/// What an interface's driver is asked (linux/ethtool.h).
+/// Question to an interface's driver (linux/ethtool.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// ETHTOOL_GDRVINFO.
@@ -187,8 +187,8 @@ const ANSWER_WORDS: usize = 512;
 /// The word of a link's settings whose last byte says how long the masks are.
 const MASKS_WORD: usize = 3;
 
-/// What the driver of an interface answers, in words of 4 bytes of which the first is the question's number. What is behind the
-/// answer is 0.
+/// Asks the driver of an interface; its answer is in words of 4 bytes of which the first is the question's number. Words behind
+/// the answer are 0.
 pub fn ask_driver(interface: &CStr, question: Question) -> io::Result<Vec<u32>> {
     let mut words = vec![0_u32; ANSWER_WORDS];
     words[0] = question.command();
@@ -234,7 +234,7 @@ pub fn bring_up(name: &str) -> io::Result<()> {
     ask_ioctl(&ioctl_socket()?, libc::SIOCSIFFLAGS as _, &mut request)
 }
 
-/// Whether an interface is up.
+/// Tells whether an interface is up.
 pub fn is_up(name: &str) -> io::Result<bool> {
     let mut request = ioctl_request(name)?;
     ask_ioctl(&ioctl_socket()?, libc::SIOCGIFFLAGS as _, &mut request)?;
@@ -348,7 +348,7 @@ const EFFECTIVE: u32 = 1;
 const OF_GROUP: [u32; 2] = [0, 1];
 const OF_INTERFACE: [u32; 2] = [46, 47];
 
-/// What of bpf_attr a query has.
+/// Part of bpf_attr that a query has.
 #[repr(C)]
 #[derive(Default)]
 struct BpfQuery {

@@ -7,14 +7,14 @@ use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::call::{Call, returned};
 
-/// What is counted, as the kernel numbers it.
+/// Event to count, by the kernel's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfEvent {
     /// The kind of event, or the number of a device of events.
     pub kind: u32,
-    /// Which event of this kind.
+    /// Number of the event within its kind.
     pub config: u64,
-    /// Whether what the kernel does for the thread is counted too.
+    /// True where the kernel's work for the thread is counted too.
     pub in_kernel: bool,
 }
 
@@ -58,8 +58,8 @@ impl PerfEvent {
     /// Moves to another CPU.
     pub const MIGRATIONS: PerfEvent = PerfEvent::software(bindings::PERF_COUNT_SW_CPU_MIGRATIONS);
 
-    /// The same of the core's counters that have this number, where cores of several kinds have different ones. What is no event of
-    /// every processor stays as it is.
+    /// Returns the same event of the core's counters that have this number, where cores of several kinds have different ones.
+    /// Events that not every processor has stay as they are.
     pub fn of_device(self, device: u32) -> PerfEvent {
         match self.kind {
             bindings::PERF_TYPE_HARDWARE | bindings::PERF_TYPE_HW_CACHE => {
@@ -88,8 +88,8 @@ impl PerfGroup {
         Ok(PerfGroup { members })
     }
 
-    /// What `work` returned, and how much each counter grew meanwhile. None where they were not counted all the time, since others
-    /// used the counters too, or the thread ran where they do not count.
+    /// Runs `work`; returns its result, and how much each counter grew meanwhile. `None` where they were not counted all the time,
+    /// since others used the counters too, or the thread ran where they do not count.
     pub fn count<R>(&self, work: impl FnOnce() -> R) -> (R, Option<Vec<u64>>) {
         let before = self.read();
         let is_on = self.switch(ioctls::ENABLE);
@@ -121,7 +121,7 @@ impl PerfGroup {
 /// Numbers of a reading before its values.
 const HEAD: usize = 3;
 
-/// How much each value grew between two readings, between which the counters counted all the time.
+/// Returns how much each value grew between two readings, if the counters counted all the time.
 fn grown(before: &[u64], after: &[u64]) -> Option<Vec<u64>> {
     // A counter that cannot be placed at all gives an empty reading.
     let is_whole =

@@ -1,4 +1,4 @@
-//! How a file that a person named is found and written: by its name in a directory that is held, so that nobody who changes the
+//! Files named by a person: found and written by their name in a directory that is held open, so that nobody who changes the
 //! names on the way leads it astray.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -30,10 +30,10 @@ const MOST_LINKS: usize = 40;
 /// The filesystem of processes (PROC_SUPER_MAGIC of linux/magic.h): a link in it may lead to what has no name.
 const PROC: i64 = 0x9fa0;
 
-/// What has a name.
+/// Kind of a named file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing yet.
+    /// Name without a file yet.
     Nothing,
     /// A regular file, which is replaced as a whole.
     File,
@@ -53,7 +53,7 @@ pub struct Place {
     directory: Directory,
     name: OsString,
     found: Option<Stat>,
-    /// Whether the name is a link of /proc, which the kernel alone can follow.
+    /// True where the name is a link of /proc, which the kernel alone can follow.
     is_open_file: bool,
 }
 
@@ -104,7 +104,7 @@ impl Directory {
     }
 }
 
-/// What a walk along a path looks for.
+/// Target of a walk along a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Name,
@@ -188,7 +188,7 @@ fn walk(path: &Path, end: End) -> io::Result<Place> {
     Ok(Place { directory: Directory(at), name: ".".into(), found, is_open_file: false })
 }
 
-/// Whether something is root's or this user's.
+/// Tells whether something is root's or this user's.
 fn is_ours(status: &Stat) -> bool {
     [0, rustix::process::geteuid().as_raw()].contains(&status.st_uid)
 }
@@ -198,7 +198,7 @@ fn planted(what: Message) -> io::Error {
 }
 
 impl Place {
-    /// What a path leads to. A link that this user or root made is followed, also where it leads to nothing yet.
+    /// Finds the place that a path leads to. A link that this user or root made is followed, also where it leads to nothing yet.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ impl Place {
         Directory::open(path.parent().unwrap_or(Path::new("")))?.entry(name)
     }
 
-    /// What had the name when it was looked up.
+    /// Returns the kind of file that had the name when it was looked up.
     pub fn kind(&self) -> Kind {
         match self.found.as_ref().map(|found| FileType::from_raw_mode(found.st_mode)) {
             None => Kind::Nothing,

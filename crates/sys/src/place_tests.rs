@@ -10,7 +10,7 @@ use super::*;
 use crate::skip::skipped;
 
 type Way = fn(&Place, &[u8], bool) -> io::Result<()>;
-/// By a nameless file where there are any, and without.
+/// Functions that write: by a nameless file where there are any, and without.
 const WAYS: [Way; 2] = [Place::write, Place::write_named];
 /// Somebody who is not root, and not who tests.
 const STRANGER: u32 = 65534;

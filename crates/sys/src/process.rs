@@ -22,12 +22,12 @@ pub fn die_with_parent(parent: u32) -> bool {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && has_parent(parent)
 }
 
-/// Whether the parent of this process is `parent`.
+/// Tells whether the parent of this process is `parent`.
 pub fn has_parent(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get() as u32 == parent)
 }
 
-/// Whether reading the time-stamp counter is forbidden to this process.
+/// Tells whether reading the time-stamp counter is forbidden to this process.
 pub fn counter_forbidden() -> bool {
     let mut mode: libc::c_int = 0;
     // SAFETY: PR_GET_TSC writes one int through the pointer given.
@@ -44,7 +44,7 @@ pub fn forbid_huge_pages(are_forbidden: bool) -> io::Result<()> {
     super::call::returned("prctl", result).map(drop)
 }
 
-/// Whether huge pages are kept from this process, by [`forbid_huge_pages`] or by whoever started it.
+/// Tells whether huge pages are kept from this process, by [`forbid_huge_pages`] or by its starter.
 pub fn huge_pages_forbidden() -> bool {
     let none: libc::c_ulong = 0;
     // SAFETY: PR_GET_THP_DISABLE takes zeros, and returns a number.
@@ -229,7 +229,7 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// How often it is tried, and how long is waited before it is tried again.
+/// Number of tries, and the pause between two.
 const RETRY_TURNS: usize = 100;
 const RETRY_TURN: Duration = Duration::from_millis(5);
 
@@ -290,7 +290,7 @@ mod tests {
         assert!(!die_with_parent(u32::MAX));
     }
 
-    /// Whether a process runs, or only waits to be waited for.
+    /// Tells whether a process runs, or is a zombie.
     fn lives(pid: u32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

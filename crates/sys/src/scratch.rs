@@ -15,9 +15,9 @@ use super::call::{Call, fault};
 use super::ipc_cleanup;
 use super::names::{entries, plain, random_number};
 
-/// Its owner may do all, others nothing.
+/// Access rights of the owner alone.
 const OWNER_ALONE: Mode = Mode::RWXU;
-/// How a directory is opened: never through a link in its last place.
+/// Flags for opening a directory: never through a link in its last place.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Names begin like this, so that a person who finds one knows whose it is.
 const PREFIX: &str = "hostmark-";
@@ -58,7 +58,7 @@ impl Private {
             })
     }
 
-    /// How other processes of the run find it.
+    /// Returns the entry by which other processes of the run find it.
     pub fn entry(&self) -> io::Result<Scratch> {
         let status = rustix::fs::fstat(&self.directory).call("fstat")?;
         let path = PathBytes(self.path.as_os_str().as_bytes().to_vec());
@@ -109,7 +109,7 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Whether a directory is this user's, and no other may enter it.
+/// Tells whether a directory is this user's, and no other may enter it.
 fn is_private(status: &Stat) -> bool {
     status.st_uid == rustix::process::geteuid().as_raw() && status.st_mode & 0o777 == OWNER_ALONE.bits()
 }

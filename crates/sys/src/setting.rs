@@ -15,28 +15,28 @@ const MOST_BYTES: u64 = 4096;
 /// Bytes of a word at most.
 const LONGEST_WORD: usize = 64;
 
-/// A setting. What is not named here is never written to, whatever a person types or a file says.
+/// Setting of the kernel. No other is ever written to, whatever a person types or a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
     /// Huge pages for memory that did not ask for them.
     TransparentHugePages,
-    /// What chooses the frequency of this CPU.
+    /// Governor of this CPU's frequency.
     FrequencyGovernor(usize),
-    /// Whether this idle state of this CPU is forbidden.
+    /// Switch that forbids this idle state of this CPU.
     IdleStateDisabled {
         /// The CPU.
         cpu: usize,
         /// The state, of which 0 is the lightest.
         state: usize,
     },
-    /// What chooses idle states.
+    /// Governor of idle states.
     IdleGovernor,
-    /// Whether frequencies above the nominal one are forbidden, as the driver intel_pstate has it.
+    /// Switch that forbids frequencies above the nominal one, of the driver intel_pstate.
     NoTurbo,
-    /// Whether frequencies above the nominal one are allowed, as other drivers have it.
+    /// Switch that allows frequencies above the nominal one, of other drivers.
     Boost,
-    /// Whether the kernel moves pages and threads between memory nodes.
+    /// Switch for the kernel's moving of pages and threads between memory nodes.
     NumaBalancing,
     /// Bytes of a socket's receive buffer where its program asks for none.
     ReceiveBuffer,
@@ -68,7 +68,7 @@ impl Setting {
         }
     }
 
-    /// What it is now, below `root`, which is `/` but in tests.
+    /// Reads its value, below `root`, which is `/` but in tests.
     pub fn read(self, root: &Path) -> io::Result<String> {
         let text = text_of(&below(root, &self.path()))?;
         let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
@@ -79,7 +79,7 @@ impl Setting {
         }
     }
 
-    /// What it may be, where the kernel says so.
+    /// Returns its possible values, where the kernel lists them.
     pub fn offered(self, root: &Path) -> Option<Vec<String>> {
         let text = text_of(&below(root, &self.choices().unwrap_or_else(|| self.path()))).ok()?;
         let is_list = self.choices().is_some() || text.contains('[');
@@ -87,7 +87,7 @@ impl Setting {
         is_list.then(|| words.collect())
     }
 
-    /// Whether this process may change it: asked of the file itself, which a mount or a security module may protect.
+    /// Checks that this process may change it: asked of the file itself, which a mount or a security module may protect.
     pub fn is_writable(self, root: &Path) -> io::Result<()> {
         self.opened(root).map(drop)
     }
@@ -106,20 +106,20 @@ impl Setting {
 /// A change of a setting for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
-    /// Of which.
+    /// Setting to change.
     pub setting: Setting,
-    /// What it was.
+    /// Value before.
     pub before: String,
-    /// What it is meanwhile.
+    /// Value meanwhile.
     pub during: String,
 }
 
-/// What became of a setting that was to be put back.
+/// Result of putting a setting back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutBack {
-    /// It is what it was.
+    /// Setting that has its old value.
     Done,
-    /// Somebody else has changed it to this meanwhile, and it is left so.
+    /// Setting that somebody else has changed to this meanwhile; it is left so.
     ChangedByOthers(String),
 }
 
@@ -155,7 +155,7 @@ impl SettingChange {
 pub struct Lock(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 impl Lock {
-    /// None where another one holds it.
+    /// Locks the setting; `None` where another one holds it.
     pub fn of(setting: Setting, root: &Path) -> io::Result<Option<Lock>> {
         let file = File::open(below(root, &setting.path())).call("open")?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -176,7 +176,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Whether it is what such a file holds: a word or a number.
+/// Tells whether it is a value that such a file holds: a word or a number.
 fn is_word(word: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
     !word.is_empty() && word.len() <= LONGEST_WORD && word.bytes().all(is_plain)

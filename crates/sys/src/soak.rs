@@ -6,9 +6,9 @@ use super::affinity;
 use super::clock::monotonic_ns;
 use super::process::in_a_child;
 
-/// How long each goes on where nothing is said: a look whether the soak itself works.
+/// Duration of each soak by default, s: it shows whether the soak itself works.
 const SHORT_S: f64 = 0.2;
-/// Whoever does not come back within so much more has lost a wake-up.
+/// Time after which a process that does not come back has lost a wake-up, s.
 const PATIENCE_S: u32 = 30;
 
 /// Has `step` done again and again, with its number, between moments of work that are never as long as the last: for as long

@@ -59,7 +59,7 @@ impl ThreadCounters {
     }
 }
 
-/// Whether the kernel tells how long a thread could run and did not.
+/// Tells whether the kernel reports how long a thread could run and did not.
 pub fn has_run_delay() -> bool {
     File::open("/proc/thread-self/schedstat").is_ok_and(|file| schedstat_ns(&OwnedFd::from(file)).is_some())
 }
@@ -81,9 +81,9 @@ fn schedstat_ns(schedstat: &OwnedFd) -> Option<[u64; 2]> {
 /// Page faults of the calling thread so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// Without input or output.
+    /// Number of faults without input or output.
     pub minor: u64,
-    /// That waited for a device.
+    /// Number of faults that waited for a device.
     pub major: u64,
 }
 
@@ -93,7 +93,7 @@ pub fn thread_faults() -> io::Result<Faults> {
     Ok(Faults { minor: usage.ru_minflt as u64, major: usage.ru_majflt as u64 })
 }
 
-/// What getrusage(2) tells of this thread, this process or its children.
+/// Returns the usage of this thread, this process or its children by getrusage(2).
 fn usage_of(whose: libc::c_int) -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a rusage that the kernel fills.
@@ -165,21 +165,21 @@ fn ns(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-/// What a process has used.
+/// Resources used by a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// CPU time, ns.
     pub cpu_ns: u64,
-    /// How often it slept, and was woken later.
+    /// Number of times that it slept, and was woken later.
     pub voluntary_switches: u64,
-    /// How often another process took its place.
+    /// Number of times that another process took its place.
     pub involuntary_switches: u64,
     /// Page faults.
     pub faults: u64,
 }
 
 impl Usage {
-    /// That of this process so far.
+    /// Returns the usage of this process so far.
     pub fn so_far() -> io::Result<Usage> {
         let usage = usage_of(libc::RUSAGE_SELF)?;
         Ok(Usage {
@@ -190,7 +190,7 @@ impl Usage {
         })
     }
 
-    /// What was used since `before`.
+    /// Returns what was used since `before`.
     #[must_use]
     pub fn since(self, before: Usage) -> Usage {
         let [now, then] = [self, before].map(Usage::numbers);
@@ -208,15 +208,15 @@ const NUMBERS: usize = 4;
 /// Digits of a number at most.
 const MOST_DIGITS: usize = 20;
 
-/// What is said at the end: the texts before, between and behind the numbers of a usage, in the order of its fields.
+/// Message template of the final report: the texts before, between and behind the numbers of a usage, in the order of its fields.
 pub type Account = [Vec<u8>; NUMBERS + 1];
 
-/// What is said at the end, and from when on is counted.
+/// Template of the final report, and the usage from which on it counts.
 static ACCOUNT: OnceLock<(Account, Usage)> = OnceLock::new();
 
-/// From now on this process ends with status 0 as soon as its standard input does, at whatever it is: it first writes what
-/// it has used since this call to standard output. What it reads there meanwhile is lost. Nothing that it has made is
-/// removed: that is for who outlives it.
+/// Makes this process end with status 0 as soon as its standard input does, at whatever it is: it first writes what it has
+/// used since this call to standard output. Data that it reads there meanwhile is lost. Nothing that it has made is
+/// removed: that is left to the processes that outlive it.
 pub fn end_with_input(account: Account) -> io::Result<()> {
     ACCOUNT.get_or_init(|| (account, Usage::so_far().unwrap_or_default()));
     handle(end_of_input as *const () as usize)?;
@@ -234,7 +234,7 @@ pub fn end_with_input(account: Account) -> io::Result<()> {
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::IO).call("kill")
 }
 
-/// From now on this process speaks for itself, and does not end with its input.
+/// Lets this process speak for itself from now on, and not end with its input.
 pub fn outlive_input() -> io::Result<()> {
     handle(libc::SIG_IGN)
 }
@@ -252,7 +252,7 @@ fn handle(action: libc::sighandler_t) -> io::Result<()> {
     }
 }
 
-/// There is something to read, or the input has ended.
+/// Handles the signal that there is something to read, or the input has ended.
 extern "C" fn end_of_input(_: libc::c_int) {
     let mut part = [0_u8; 64];
     loop {
@@ -287,7 +287,7 @@ fn say_and_end() -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Nobody to listen is no error of who ends.
+/// Writes the text; a closed output is no error of this process.
 fn say(mut text: &[u8]) {
     while !text.is_empty() {
         // SAFETY: so many bytes are there.
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(before.since(Usage::so_far().unwrap()).cpu_ns, 0);
     }
 
-    /// What a child says that never looks at its input, of which it is told this.
+    /// Returns the output of a child that never looks at its input, of which it is told this.
     fn said(sent: Option<&[u8]>) -> String {
         let (input, order) = rustix::pipe::pipe().unwrap();
         let (answer, output) = rustix::pipe::pipe().unwrap();

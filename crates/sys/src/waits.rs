@@ -16,7 +16,7 @@ pub mod model;
 
 /// A word of shared memory, and the kernel's help to wait on it.
 pub trait Word {
-    /// Its value.
+    /// Returns its value.
     fn load(&self, ordering: Ordering) -> u32;
     /// Gives it a value.
     fn store(&self, value: u32, ordering: Ordering);
@@ -30,7 +30,7 @@ pub trait Word {
     fn wake(&self) -> io::Result<()>;
     /// Orders what was stored before against what is loaded after.
     fn fence();
-    /// Called at every turn of a loop that spins.
+    /// Pauses at every turn of a loop that spins.
     fn pause();
 }
 

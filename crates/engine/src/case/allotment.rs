@@ -17,11 +17,11 @@ use crate::sampling::sampler::{self, Deadline};
 use crate::sys::affinity;
 use crate::sys::memory::{self, FillPattern, Node, Pages, footprint_bytes};
 
-/// What is no larger is not asked for: the program itself takes more.
+/// Largest size that is filled without asking for room: the program itself takes more.
 const UNASKED_BYTES: u64 = 1 << 20;
 /// Share of what can be spared that is filled at most.
 const SHARE: u64 = 2;
-/// Whether there is still room, and time, is looked at again after so many bytes; on a device, which may be slow, earlier.
+/// Bytes filled between two checks for room and time; on a device, which may be slow, the checks come earlier.
 const STEP_BYTES: usize = 16 << 20;
 const DEVICE_STEP_BYTES: u64 = 4 << 20;
 /// The rate of the first bytes, so many at least, tells how long all will take.
@@ -34,19 +34,18 @@ pub(crate) struct MemoryBudget(Arc<MemoryAccount>);
 struct MemoryAccount {
     root: Root,
     spare: OnceLock<SpareMemory>,
-    /// What the parent allows, bytes.
+    /// Limit set by the parent, bytes.
     most_bytes: u64,
     /// Workers of this case that fill as much at the same time.
     copies: u64,
     deadline: Deadline,
-    /// What this worker has filled.
     filled_bytes: AtomicU64,
     /// Time of the first touch of memory that is kept for others, ns.
     touched_ns: AtomicU64,
 }
 
 impl MemoryBudget {
-    /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
+    /// Returns the budget of one of `copies` workers of a case, which may fill `most_bytes` and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
         let (filled_bytes, touched_ns) = (AtomicU64::new(kept_bytes()), AtomicU64::new(0));
         let (spare, copies) = (OnceLock::new(), copies.max(1));
@@ -62,7 +61,7 @@ impl MemoryBudget {
         self.0.spare.get_or_init(|| SpareMemory::new(self.0.root.clone()))
     }
 
-    /// Skipped where so much may not be filled now, also without what was kept of cases before.
+    /// Checks that so much may be filled now, also without what was kept of cases before; Skipped where it may not.
     pub(crate) fn ask(&self, bytes: u64, node: Option<Node>) -> Result<()> {
         let asked = self.ask_beside_kept(bytes, node);
         if asked.is_ok() {
@@ -107,7 +106,7 @@ impl MemoryBudget {
         Err(too_little(text, bytes, share))
     }
 
-    /// So many buffers alike; Skipped where they may not be filled.
+    /// Returns room for `count` buffers of equal size; Skipped where they may not be filled.
     pub(crate) fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
         self.ask(footprint_bytes(bytes, pages).saturating_mul(count), node)?;
         let bytes = usize::try_from(bytes)?;
@@ -119,7 +118,7 @@ impl MemoryBudget {
         Filling::new(Some(self.clone()), bytes, 1, None)
     }
 
-    /// Skipped where what is left to fill no longer fits: others have taken memory meanwhile.
+    /// Checks that the rest still fits; Skipped where others have taken memory meanwhile.
     fn ask_again(&self, left_bytes: u64, node: Option<Node>) -> Result<()> {
         let left_bytes = left_bytes.saturating_mul(self.0.copies);
         match self.spare().now(node.map(|node| node.0)) {
@@ -156,7 +155,7 @@ pub struct Allotment {
 }
 
 impl Allotment {
-    /// One buffer of 1 MiB at most, which needs no asking.
+    /// Returns a buffer of 1 MiB at most, which needs no asking.
     pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
         match bytes as u64 <= UNASKED_BYTES {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
@@ -167,8 +166,8 @@ impl Allotment {
         }
     }
 
-    /// One of the buffers, untouched: it is zero until the caller, who is the first to touch it, fills all of it and tells
-    /// its [`Filling`].
+    /// Returns one of the buffers, untouched: it is zero until the caller, which is the first to touch it, fills all of it
+    /// and reports its [`Filling`].
     pub fn reserve(&self) -> Result<(Buffer, Filling)> {
         let buffer = Buffer::fresh(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
@@ -182,7 +181,7 @@ impl Allotment {
         }
     }
 
-    /// One of the buffers, filled by the calling thread with varying non-zero data.
+    /// Returns one of the buffers, filled by the calling thread with varying non-zero data.
     pub fn map(&self) -> Result<Buffer> {
         self.fill(usize::MAX)
     }
@@ -200,12 +199,12 @@ impl Allotment {
         Ok(buffer)
     }
 
-    /// One of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
+    /// Returns one of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
     pub fn touch(&self) -> Result<Buffer> {
         self.fill(0)
     }
 
-    /// One of the buffers, of which so many first bytes are filled again where an earlier case has left it.
+    /// Returns one of the buffers, of which the first `again` bytes are filled again where an earlier case has left it.
     fn fill(&self, again: usize) -> Result<Buffer> {
         let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let touched = buffer.filled_bytes();
@@ -237,13 +236,13 @@ pub struct Filling {
     begun_ns: u64,
     of_bytes: u64,
     left_bytes: u64,
-    /// How many are filled at the same time.
+    /// Number of buffers that are filled at the same time.
     count: u64,
     node: Option<Node>,
     /// Filled since the last look.
     step_bytes: u64,
     every_bytes: u64,
-    /// From when on the rest is forecast.
+    /// Number of bytes after which the time for the rest is forecast.
     forecast_bytes: u64,
 }
 
@@ -277,7 +276,7 @@ impl Filling {
         Filling { forecast_bytes: u64::MAX, ..self }
     }
 
-    /// So many more bytes are filled. Skipped where there is no longer room for the rest, or no time.
+    /// Counts `bytes` more as filled. Skipped where room or time no longer suffices for the rest.
     pub fn advance(&mut self, bytes: u64) -> Result<()> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
         self.step_bytes += bytes;
@@ -296,11 +295,11 @@ impl Filling {
     }
 }
 
-/// What is kept can become so long, bytes, so that a curve's next point need not have a mapping of its own. No more than is
-/// filled is ever taken.
+/// Largest size to which the kept memory can grow, bytes, so that a curve's next point needs no mapping of its own. No more
+/// than is filled is ever taken.
 const CAPACITY_BYTES: usize = 4 << 30;
 
-/// What is kept; none where nothing is to be.
+/// Kept memory; `None` where nothing is to be kept.
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 struct Kept {
@@ -316,7 +315,7 @@ struct FreeMapping {
     place: PagePlacement,
 }
 
-/// What tells where the pages of a mapping lie: whoever touches them first has them on the nearest node.
+/// Reasons where the pages of a mapping lie: the thread that touches them first has them on the nearest node.
 #[derive(Debug, PartialEq, Eq)]
 struct PagePlacement {
     pages: Pages,
@@ -325,7 +324,7 @@ struct PagePlacement {
 }
 
 impl PagePlacement {
-    /// That of memory which the calling thread touches; none where it may run on several CPUs.
+    /// Returns the placement of memory that the calling thread touches; `None` where it may run on several CPUs.
     fn here(pages: Pages, node: Option<Node>) -> Option<PagePlacement> {
         let cpus = affinity::allowed().ok()?;
         let [cpu] = cpus[..] else { return None };
@@ -336,14 +335,14 @@ impl PagePlacement {
 /// Memory of a case: unmapped when it is dropped, or kept for the next case of the job.
 #[derive(Debug)]
 pub struct Buffer {
-    /// There until it is dropped.
+    /// Buffer until it is dropped.
     buffer: Option<memory::Buffer>,
-    /// Where it is kept afterwards.
+    /// Placement under which it is kept afterwards.
     place: Option<PagePlacement>,
 }
 
-/// From now on this process keeps the memory of its cases, and what it kept before. Of what is longer than it needs to be a buffer begins at
-/// the start, or with a seed anywhere.
+/// Keeps the memory of this process's cases from now on, and the memory it kept before. A buffer in longer memory begins at the start, or
+/// with a seed anywhere.
 pub(crate) fn keep(seed: Option<u64>) {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let place = seed.map_or(0.0, |seed| Pcg64Mcg::seed_from_u64(seed).random());
@@ -351,17 +350,17 @@ pub(crate) fn keep(seed: Option<u64>) {
     *kept = Some(Kept { free, place });
 }
 
-/// Gives back all that is kept and not in use. How many bytes that was.
+/// Gives back all memory that is kept and not in use; returns how many bytes that was.
 pub(crate) fn release() -> u64 {
     with_kept(|kept| kept.free.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
-/// How much is kept and not in use, bytes.
+/// Returns the number of bytes that are kept and not in use.
 fn kept_bytes() -> u64 {
     with_kept(|kept| kept.free.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
-/// None where nothing is kept.
+/// Runs `of` on the kept memory; `None` where nothing is kept.
 fn with_kept<T>(of: impl FnOnce(&mut Kept) -> T) -> Option<T> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
 }

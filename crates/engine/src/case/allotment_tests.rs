@@ -1,4 +1,4 @@
-//! What may be filled, on machines that are directories of files.
+//! Limits on filling, on machines that are directories of files.
 
 use super::*;
 use crate::sys::memory::FillPattern;

@@ -193,7 +193,7 @@ impl Case {
 }
 
 impl<'case, R: Checked, F: FnMut(u64) -> R> Loops<'case, F> {
-    /// What is left without `overhead(n)`: both do their thing n times, and are timed in turn, in every sample. Both sides are
+    /// Measures the time beyond `overhead(n)`: both bodies run n times and are timed in turn, in every sample. Both sides are
     /// given as the further quantities [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
     pub fn beyond<S: Checked, G: FnMut(u64) -> S>(self, overhead: G) -> LoopsBeyond<'case, F, G> {
         LoopsBeyond { case: self.case, whole: self.body, overhead, each: 1, is_steady: false }
@@ -225,7 +225,7 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
         LoopsBeyond { each: times, ..self }
     }
 
-    /// What is measured goes on without standing still for the overhead, which is timed before it and after it.
+    /// Lets the measured body go on without pause while the overhead is timed before it and after it.
     pub fn steady(self) -> Self {
         LoopsBeyond { is_steady: true, ..self }
     }
@@ -271,7 +271,7 @@ impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsWithCounter<'_, F, C> 
     }
 }
 
-/// What is done once in a round.
+/// Operation done once in a round.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
 pub struct Once<'case, F> {
     case: &'case mut Case,
@@ -279,9 +279,9 @@ pub struct Once<'case, F> {
 }
 
 impl Case {
-    /// What lasts long, as a whole program does, or can be done once alone, as the first touch of memory: done once in a round,
-    /// however long it takes, and nothing is thrown away. `next` returns its time, the time of several operations with their
-    /// number, or a value in the probe's unit that is no time which was measured here.
+    /// Measures an operation done once in a round, such as a whole program or the first touch of memory: however long it takes,
+    /// nothing is thrown away. `next` returns its time, the time of several operations with their number, or a value in the
+    /// probe's unit that is no time which was measured here.
     pub fn once<T, F: FnOnce(&Clock) -> Result<T>>(&mut self, next: F) -> Once<'_, F> {
         Once { case: self, next }
     }
@@ -332,15 +332,14 @@ impl<F: FnOnce(&Clock) -> Result<f64>> Once<'_, F> {
     }
 }
 
-/// What is so many times as large as the last cache lies outside of it.
+/// Multiple of the last cache's size from which memory lies outside of it.
 const OUTSIDE: u64 = 4;
 
 impl Case {
-    /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
-    /// in sizes alone and goes over memory which the same part of the same cache holds; where there is none, the
-    /// fastest of them by trials in turn, the first named where none is clearly faster. `pass` does a stretch of work by a
-    /// way, so many times that it lasts long enough; a trial is passes until two take as long. `bytes`: what the case goes over, all its
-    /// arrays together.
+    /// Returns the fastest of these ways, by index: the one that an earlier round chose, of this case or of one that differs from it in
+    /// sizes alone and goes over memory which the same part of the same cache holds; where there is none, the fastest by trials in turn,
+    /// the first named where none is clearly faster. `pass` does a stretch of work by a way, so many times that it lasts long enough; a
+    /// trial is passes until two take as long. `bytes`: what the case goes over, all its arrays together.
     pub fn choose(&mut self, bytes: u64, ways: &[&str], mut pass: impl FnMut(usize, u64)) -> Result<usize> {
         if let Some(way) = self.chosen_before(bytes, ways)? {
             return Ok(way);
@@ -355,8 +354,8 @@ impl Case {
         Ok(way)
     }
 
-    /// The same for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier to barrier. What `make`
-    /// makes does a stretch by a way, so many times, each time it is called.
+    /// Chooses in the same way for threads that work at once, one a CPU, each on so many bytes: a trial is a stretch of all, from barrier
+    /// to barrier. The closure from `make` does a stretch by a way, so many times, each time it is called.
     pub fn choose_in_lockstep<T: FnMut(usize, u64)>(
         &mut self,
         cpus: &[Cpu],
@@ -402,11 +401,11 @@ impl Case {
         found.map(Some).ok_or_else(absent)
     }
 
-    /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
-    /// whole of a cache of the core's own that holds them. What fills the whole of one is another way's than what leaves it room. In the
-    /// first cache it holds for this size alone: what a way begins with weighs there, and trials take milliseconds. Of the last cache
-    /// nobody knows how much there is, so that each power of two has a choice until four times of it, or what a look at memory has
-    /// found not to be held, which is memory for certain.
+    /// Returns the scope in which a choice among ways to go over `bytes` is valid: all parameters but sizes, and the smallest half,
+    /// three quarters or whole of a cache of the core's own that holds them: a size that fills the whole cache favours another way than
+    /// one that leaves room. In the first cache it is this size alone: start-up costs weigh there, and trials take milliseconds. The size
+    /// of the last cache is uncertain, so that each power of two has a choice until four times of it, or until a size that a look at
+    /// memory has found not to be cached, which is memory for certain.
     fn scope(&self, bytes: u64) -> String {
         let (caches, alike) = (&self.job.caches_bytes, &self.alike);
         if caches.iter().min().is_some_and(|&first| bytes <= first) {
@@ -422,21 +421,21 @@ impl Case {
         }
     }
 
-    /// Whether so many bytes are memory: four times the last cache, or what a look at memory has found not to be held. Never where the host tells of
+    /// Tells whether so many bytes are memory: four times the last cache, or a size found not to be cached. Never where the host tells of
     /// no cache.
     pub fn is_outside_caches(&self, bytes: u64) -> bool {
         let (llc, told) = (self.job.llc_bytes, self.job.caches_bytes.iter().copied().max().unwrap_or(0));
         llc > 0 && bytes >= if llc < told { llc } else { OUTSIDE * llc }
     }
 
-    /// What this case chooses holds for its like with any value on this axis.
+    /// Makes this case's choices valid for its like with any value on this axis.
     pub fn choose_for_all(&mut self, axis: &str) {
         let Ok(CaseId { probe, mut params }) = self.alike.parse::<CaseId>() else { return };
         params.0.retain(|(name, _)| name != axis);
         self.alike = CaseId { probe, params }.to_string();
     }
 
-    /// What goes over memory until the caches hold what they will hold of it, before it is measured.
+    /// Returns a helper that goes over memory until the caches' content is steady, before it is measured.
     pub fn steady(&self) -> Steady {
         Steady::new(self.clock.clone())
     }

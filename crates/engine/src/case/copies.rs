@@ -24,16 +24,16 @@ use crate::sys::usage::ThreadCounters;
 
 /// A replica's body is repeated until it lasts so long, ns, so that what lies between two does not count.
 const LONG_ENOUGH_NS: f64 = 200_000.0;
-/// How long one whose output has ended may take to end by itself.
+/// Longest wait for a replica to end after its output has ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What a worker is to others of its case.
+/// Role of a worker among the copies of its case.
 #[derive(Debug)]
 pub(crate) enum Copies {
     Alone,
-    /// It measures, and the others do the same meanwhile.
+    /// Measures while the others do the same.
     Leader(Vec<Replica>),
-    /// It does the same as another that measures, until it is killed.
+    /// Does the same as another that measures, until it is killed.
     Replica,
 }
 
@@ -75,7 +75,7 @@ fn copy_folder(folder: &str, index: usize) -> String {
     format!("{folder}-copy-{index}")
 }
 
-/// This program as this process was started: `hostmark worker`.
+/// Returns the command that starts this program as this process was started: `hostmark worker`.
 pub(crate) fn this_program() -> Command {
     let mut command = command(Path::new(OWN));
     command.args(std::env::args_os().skip(1));
@@ -103,7 +103,6 @@ impl Copies {
         Ok(Copies::Leader(replicas))
     }
 
-    /// Whether it only does what another measures.
     pub(crate) fn is_replica(&self) -> bool {
         matches!(self, Copies::Replica)
     }
@@ -116,7 +115,7 @@ impl Copies {
         }
     }
 
-    /// Called when what is to be measured is set up. Who measures waits until all others measure as well; these tell in
+    /// Waits when the measured operation is set up: the leader waits until all others measure as well; these tell in
     /// [`for_ever`].
     pub(crate) fn start_barrier(&mut self) -> Result<()> {
         match self {
@@ -125,7 +124,7 @@ impl Copies {
         }
     }
 
-    /// Called when the measuring is over: whoever ended before has not been there all the time.
+    /// Checks, when the measuring is over, that no replica has ended before.
     pub(crate) fn end_barrier(&mut self) -> Result<()> {
         match self {
             Copies::Leader(replicas) => replicas.iter_mut().try_for_each(Replica::end_barrier),
@@ -154,7 +153,7 @@ impl Replica {
         }
     }
 
-    /// The next that it says, its greeting and how far its set-up is apart. Who waits for this worker sets the time.
+    /// Returns the next event, its greeting and the progress of its set-up apart. The parent of this worker sets the time limit.
     fn next(&mut self) -> Result<Option<Event>> {
         loop {
             let outcome = self.process.read_line_within(Duration::MAX).map_err(|error| self.lost(error))?;
@@ -190,7 +189,7 @@ impl Replica {
         }
     }
 
-    /// How one ended that has said nothing: its status, and the last line of what the loader or the language's start wrote.
+    /// Describes the end of a replica that said nothing: its status, and the last line that the loader or Rust's runtime wrote.
     fn how(&mut self) -> Message {
         // One that is about to end keeps its own status.
         self.process.ends_within(GRACE);
@@ -248,8 +247,8 @@ pub struct Lockstep<'case, M> {
 }
 
 impl Case {
-    /// One worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one barrier, and what
-    /// is counted is what all did in the window they have in common.
+    /// Measures with one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
+    /// barrier, and the count is what all did in the window they have in common.
     pub fn workers<'case, R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],
@@ -258,9 +257,9 @@ impl Case {
         Workers { case: self, cpus, are_long: false, make }
     }
 
-    /// Work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's memory
-    /// there. A sample is one pass of all, from barrier to barrier. Of several ways, all passes go the one that is chosen as by
-    /// [`Case::choose_in_lockstep`].
+    /// Measures work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's
+    /// memory there. A sample is one pass of all, from barrier to barrier. Where there are several ways, all passes take the
+    /// one chosen as by [`Case::choose_in_lockstep`].
     pub fn lockstep<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],
@@ -272,7 +271,7 @@ impl Case {
 }
 
 impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_, M> {
-    /// Where `are_long`, `make` has done an iteration, and none is so short that the clock has to be read less often than after each.
+    /// Declares iterations of `make` to be so long (where `are_long`) that the clock may be read after each.
     pub fn of_long_iterations(self, are_long: bool) -> Self {
         Workers { are_long, ..self }
     }

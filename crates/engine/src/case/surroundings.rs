@@ -1,5 +1,5 @@
-//! What a probe may know and have: its axes, CPUs and where its thread is bound, memory, directories, time, and what the host
-//! reports of its caches.
+//! Environment that a probe may use: its axes, CPUs and where its thread is bound, memory, directories, time, and the caches
+//! that the host reports.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl Case {
         self.job.other_cpu.map(Cpu)
     }
 
-    /// What the person gave the run to measure with: all that the probe needs of it is there.
+    /// Inputs that the person gave the run; all that the probe needs of them is there.
     pub fn inputs(&self) -> &Inputs {
         &self.job.environment.inputs
     }
@@ -71,8 +71,8 @@ impl Case {
         threads::bind(cpu)
     }
 
-    /// Skipped where so much memory may not be filled now: more than half of what the machine, its control groups and
-    /// this run can spare.
+    /// Checks that so much memory may be filled now; Skipped where it is more than half of what the machine, its
+    /// control groups and this run can spare.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
         self.memory.ask(bytes, None)
     }
@@ -91,7 +91,7 @@ impl Case {
         self.memory.allot(count, bytes, pages, node)
     }
 
-    /// Skipped where huge pages are kept from this process, unless a trial keeps them: for who names them as what is measured.
+    /// Checks that this process may have huge pages; Skipped where it may not, unless a trial forbids them: then they are what is measured.
     pub fn may_have_huge_pages(&self) -> Result<()> {
         let are_forbidden = self.inputs().tried.is_none() && crate::sys::process::huge_pages_forbidden();
         if are_forbidden { Err(RoundError::skipped(ReasonCode::HugePages, huge_pages_forbidden())) } else { Ok(()) }
@@ -123,7 +123,7 @@ impl Case {
         buffer
     }
 
-    /// When the round's time for samples is over, for probes that observe.
+    /// Time when the round's samples have to end, for probes that observe.
     pub fn deadline(&self) -> Ticks {
         Ticks(self.begun.0 + self.clock.ticks(self.job.budget_ns as f64).0)
     }
@@ -180,10 +180,10 @@ impl Case {
     }
 }
 
-/// Which of the run's directories.
+/// Kind of a directory of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryKind {
-    /// Where `--scratch` says.
+    /// Directory given by `--scratch`.
     Named,
     Memory,
 }
@@ -273,20 +273,20 @@ pub(crate) const NONE: &str = "none";
 /// Bound to the last usable CPU.
 pub(crate) const LAST: &str = "last";
 
-/// Where the thread of a case is bound.
+/// Binding of a case's thread to a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// To the CPU that the plan chose.
+    /// CPU that the plan chose.
     Planned,
     /// Nowhere: the scheduler decides.
     Free,
-    /// To the usable CPU with the greatest id.
+    /// Usable CPU with the greatest id.
     Last,
     Cpu(usize),
 }
 
 impl Bind {
-    /// Where a case is bound, where its probe has the axis.
+    /// Returns the binding of a case whose probe has the axis.
     pub(crate) fn of_case(params: &Params) -> Option<Bind> {
         params.get(BIND).and_then(Bind::of)
     }
@@ -317,7 +317,7 @@ impl Bind {
     }
 }
 
-/// Why a case on this CPU is skipped.
+/// Reason to skip a case on this CPU.
 pub(crate) fn unusable(cpu: usize) -> Reason {
     ReasonCode::CpuUnavailable.because(say!("CPU {cpu} cannot be used here"))
 }

@@ -33,7 +33,7 @@ impl Elapsed for (Ticks, u64) {
     }
 }
 
-/// What times itself.
+/// Operation that times itself.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
 pub struct Timed<'case, F> {
     case: &'case mut Case,

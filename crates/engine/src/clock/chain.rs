@@ -12,7 +12,7 @@ const FIRST_TURNS: u64 = 700;
 const SLICE_NS: f64 = 50_000.0;
 /// A slice beside a sample, ns.
 const BESIDE_NS: f64 = 8_000.0;
-/// From one look beside samples to the next, at least, ns: both slices then take under a fiftieth of the time.
+/// Least time between two looks beside samples, ns: both slices then take under a fiftieth of the time.
 const APART_NS: f64 = 1_000_000.0;
 /// Length of the long slice in short ones: two lengths tell what is constant in both.
 const LENGTH_RATIO: u64 = 8;
@@ -33,14 +33,14 @@ pub struct CoreClock {
     around_ns: f64,
     /// The frequency of each look, hertz.
     looks_hz: Vec<f64>,
-    /// When the last look beside samples ended.
+    /// End of the last look beside samples.
     looked: Option<Ticks>,
 }
 
-/// What one look at the core saw.
+/// Values of one look at the core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CoreReading {
-    /// Its frequency, hertz.
+    /// Frequency of the core, hertz.
     pub hz: f64,
     /// Independent adds that it did in a cycle.
     pub width: f64,
@@ -111,12 +111,12 @@ fn slice_ns(clock: &Clock, turns: u64) -> f64 {
     clock.time(|| add_chain(turns))
 }
 
-/// How a warm-up ended.
+/// Result of a warm-up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
-    /// Whether the clock became steady in the time allowed.
+    /// True where the clock became steady in the time allowed.
     pub settled: bool,
-    /// How long it took, ns.
+    /// Duration of the warm-up, ns.
     pub spent_ns: f64,
 }
 

@@ -30,7 +30,7 @@ impl Ticks {
     }
 }
 
-/// Why the CPU's counter is not used.
+/// Reason why the CPU's counter is not used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CounterUnusable {
     /// Neither the CPU nor the kernel vouches for a constant rate.
@@ -43,13 +43,13 @@ pub enum CounterUnusable {
         /// The kernel's clock source.
         clock_source: String,
     },
-    /// There is no instruction that reads counter and CPU together.
+    /// Architecture without an instruction that reads counter and CPU together.
     NoOrderedRead,
     /// Reading it in user space is forbidden.
     Forbidden,
     /// Two calibrations disagree.
     Unstable {
-        /// By how much.
+        /// Drift between two readings, in parts per million.
         parts_per_million: f64,
     },
 }
@@ -74,7 +74,7 @@ impl From<&CounterUnusable> for Message {
 
 displays_its_message!(CounterUnusable);
 
-/// What times a sample.
+/// Clock that times samples.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The CPU's constant-rate counter (TSC, CNTVCT).
@@ -151,16 +151,16 @@ pub fn read_counter() -> u64 {
 
 /// The time since the run's command was given: the hard limit counts from there.
 pub trait Wall {
-    /// How long that is by now.
+    /// Time since the command began.
     fn elapsed(&self) -> Duration;
 
-    /// How much longer than on an idle machine the estimates and the report will take.
+    /// Extra time that estimates and the report will take, compared with an idle machine.
     fn report_delay(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// How long the two instants of a calibration are apart at least; an error of 100 ns then is one part in a million.
+/// Least time between the two instants of a calibration; an error of 100 ns then is one part in a million.
 const SPAN: Duration = Duration::from_millis(50);
 /// Two calibrations that differ by more than this many parts in a million make the counter unusable.
 const TOLERATED_PPM: f64 = 200.0;
@@ -227,7 +227,7 @@ fn agree(one_hz: f64, other_hz: f64) -> Result<(), CounterUnusable> {
 }
 
 impl Calibration {
-    /// That of a machine without a counter, for runs that no worker measures.
+    /// Calibration of a machine without a counter, for runs that no worker measures.
     #[cfg(any(test, feature = "tests"))]
     pub const NONE: Calibration = Calibration { clock: CalibratedClock::MonotonicRaw, reason: None, first: None };
 

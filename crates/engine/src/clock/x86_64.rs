@@ -32,7 +32,7 @@ pub(super) fn end() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Whether the counter may be used here, by the CPU's word and the kernel's.
+/// Checks whether the counter may be used here, according to the CPU and the kernel.
 pub(super) fn check(host: &HostFacts) -> Result<(), CounterUnusable> {
     if crate::sys::process::counter_forbidden() {
         return Err(CounterUnusable::Forbidden);

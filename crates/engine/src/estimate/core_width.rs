@@ -1,4 +1,4 @@
-//! Whether a thread had its core to itself: the width that each look at the core saw, held against what such a core does alone.
+//! Detection of threads that share the core: the width that each look at the core saw, compared with what such a core does alone.
 //!
 //! A run judges its rounds when it is over: looks of all of them tell together what the core can do, and a neighbour may have been there
 //! from the first one. Where only a shared core was ever seen, its design tells what it does alone; of a design that is not known, a core is
@@ -43,19 +43,19 @@ const DESIGNS: &[(&str, f64, f64)] = &[
 /// A thread that has less than this part of the core's width shares it: two threads that fill it have half each, and one beside
 /// whatever another does seldom over three quarters.
 const SHARED: f64 = 0.8;
-/// So many successive looks of a round tell a width: a chain that was interrupted makes its look wider than the core is, and adds that
-/// were interrupted narrower.
+/// Number of successive looks of a round that tell a width: an interruption of the chain makes its look wider than the core is, an
+/// interruption of the adds narrower.
 const IN_A_ROW: usize = 3;
 /// Share within which they agree on a core alone; those of chains that were held up, each by something else, do not.
 const ALIKE: f64 = 0.02;
-/// More than ten chains of adds can do.
+/// Width that is more than ten chains of adds can do.
 const MOST: f64 = 10.5;
-/// What a run saw of a core of this design, as parts of what the design does: less is another's, an emulator's; so is more.
+/// Plausible width of a core, as parts of what its design does: less is another design's, an emulator's; so is more.
 const OF_DESIGN: std::ops::Range<f64> = 0.45..1.2;
 /// Shares that a file tells lie so far below what its adds saw: they were held against a core that was shared itself.
 const REFUTED: f64 = 0.25;
 
-/// What looks at the cores of a run saw of their width, by kind of core.
+/// Widths that a run's looks saw, by kind of core.
 #[derive(Debug, Default)]
 pub struct CoreWidths(Vec<Seen>);
 
@@ -70,7 +70,7 @@ struct Seen {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Whole {
     width: f64,
-    /// Whether a core that was never seen to do less was alone.
+    /// True where a core that was never seen to do less was alone.
     is_certain: bool,
 }
 
@@ -127,7 +127,7 @@ impl CoreWidths {
 }
 
 impl Whole {
-    /// Which of these widths another thread had a part of.
+    /// Tells for each width whether another thread had a part of the core.
     fn narrow(self, widths: &[f64]) -> Vec<bool> {
         widths.iter().map(|width| *width < SHARED * self.width).collect()
     }
@@ -138,7 +138,7 @@ fn share(narrow: &[bool]) -> f64 {
     narrow.iter().filter(|is_narrow| **is_narrow).count() as f64 / narrow.len().max(1) as f64
 }
 
-/// Whether the look before each sample or the one behind it was narrow; of a file without looks, whether the sample was.
+/// Tells for each sample whether the look before or after it was narrow; without looks, whether the sample was.
 fn beside(looks: &[[u64; 2]], narrow: &[bool]) -> Vec<bool> {
     let between = looks.iter().skip(1).zip(narrow.windows(2));
     // A file may say anything.
@@ -180,7 +180,7 @@ pub(super) fn loaded_bytes_by_design(host: &HostFacts) -> Option<f64> {
     design(host).map(|(.., bytes)| *bytes)
 }
 
-/// Whether two of these CPUs are threads of one core, as the kernel tells it.
+/// Tells whether two of these CPUs are threads of one core, according to the kernel.
 fn has_siblings(host: &HostFacts, cpus: &[usize]) -> bool {
     let facts = host.cpus.iter().filter(|known| cpus.contains(&known.id));
     facts.flat_map(|known| known.siblings.iter().filter(|sibling| **sibling != known.id)).any(|cpu| cpus.contains(cpu))
@@ -215,7 +215,7 @@ pub(crate) fn judge(cases: &mut [CaseRounds], host: &HostFacts) {
     }
 }
 
-/// Whether samples of the case are independent adds, as looks are.
+/// Tells whether samples of the case are independent adds, as looks are.
 pub(crate) fn does_adds(case: &CaseRounds) -> bool {
     let is_at = |point: &[(&str, &str)]| point.iter().all(|(axis, value)| case.id.params.get(axis) == Some(value));
     case.entry.probe.adds.is_some_and(is_at)

@@ -1,4 +1,4 @@
-//! Whether a core was shared, by looks that are known.
+//! Detection of shared cores, on known looks.
 
 use hostmark_model::{CoreKindFact, CpuFact, Event, RoundNoise};
 
@@ -52,7 +52,7 @@ fn case(id: &str, rounds: Vec<Round>) -> CaseRounds {
     CaseRounds { entry: entry("net.tcp"), id: id.parse().unwrap(), rounds, skip: None }
 }
 
-/// What is told of each round once all of them are known, and of the run.
+/// Judges the rounds; returns the shared part of each round, and of the run.
 fn judged(host: &HostFacts, rounds: &[Round]) -> (Vec<Option<f64>>, Option<f64>) {
     let mut cases = [case("net.tcp", rounds.to_vec())];
     judge(&mut cases, host);

@@ -35,7 +35,7 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
     relations::mark(entries, records, host);
 }
 
-/// So many of a case's samples may be of something else. Where more are, something is wrong with the case.
+/// Largest share of impossible samples. Where more are, something is wrong with the case.
 const MOST_FORBIDDEN: f64 = 0.25;
 
 /// Marks samples that no machine can have: they are left out. A round that has no others is lost.
@@ -144,15 +144,15 @@ const PEAK_TOLERANCE: f64 = 1.25;
 /// that neither a time nor a rate is blamed for it.
 const FASTEST_HZ: f64 = 7e9;
 
-/// From a load that hits the first cache to the next that needs its result, core cycles. No x86 core since Core 2 and K8 has
-/// less than 3, most have 4 or 5 (the makers' optimisation manuals); Cortex-A55 has 2 for chains of pointers.
+/// Least latency of a load that hits the first cache, core cycles. No x86 core since Core 2 and K8 has less than 3, most
+/// have 4 or 5 (the makers' optimisation manuals); Cortex-A55 has 2 for chains of pointers.
 #[cfg(target_arch = "x86_64")]
 const LEAST_LOAD_CYCLES: f64 = 3.0;
 #[cfg(not(target_arch = "x86_64"))]
 const LEAST_LOAD_CYCLES: f64 = 2.0;
 
-/// Into the kernel and back, core cycles. Both ways change the privilege, and no core fetches ahead across that: each costs
-/// at least the refill of a pipeline as a mispredicted branch does, 10 cycles on the shortest server pipelines.
+/// Least cost of entering the kernel and returning, core cycles. Both ways change the privilege, and no core fetches ahead across that:
+/// each costs at least the refill of a pipeline as a mispredicted branch does, 10 cycles on the shortest server pipelines.
 const LEAST_ENTRY_CYCLES: f64 = 20.0;
 /// Calls that must follow one another in a hand-over: one party gives. That the other waited for it may be over before.
 const ENTRIES_A_HAND_OVER: f64 = 1.0;
@@ -166,7 +166,7 @@ const MOST_BYTES_A_CYCLE: f64 = 192.0;
 /// five times the widest DIMM platforms (16 channels of 12.8 GT/s, 1.6 TB/s).
 const MOST_DRAM_BYTES_A_SECOND: f64 = 8e12;
 
-/// What a value of this probe can be, whatever it is. `core_hz`: the fastest clock of a core in the run.
+/// Returns the physical bounds of a probe's values. `core_hz`: the fastest clock of a core in the run.
 fn bounds_of(
     probe: &Probe,
     measured: &Measured,
@@ -203,8 +203,8 @@ fn bounds_of(
     })
 }
 
-/// What no value of this probe can be, as a sentence where one of this case is it: the leading one, the other, or a sample. `core_hz`:
-/// the fastest clock of a core in the run.
+/// Returns a sentence where a value of this case is physically impossible: the leading one, the other, or a sample. `core_hz`: the
+/// fastest clock of a core in the run.
 fn broken(
     probe: &Probe,
     measured: &Measured,
@@ -222,7 +222,7 @@ fn broken(
     both.chain(samples).find_map(|(value, core_hz)| broken_by(value, probe, params, threads, core_hz, host))
 }
 
-/// Whether no machine can have this sample, of a round on so many CPUs. What rounds vote on is theirs all together.
+/// Tells whether no machine can have this sample, of a round on so many CPUs. Values on which rounds vote are judged together.
 fn is_forbidden(probe: &Probe, params: &Params, cpus: usize, value: f64, host: &HostFacts) -> bool {
     probe.limit != Limit::PowerOfTwo
         && broken_by(value, probe, params, threads(probe, params, Some(cpus)), None, host).is_some()
@@ -284,7 +284,7 @@ fn loaded_bytes(host: &HostFacts) -> f64 {
     core_width::loaded_bytes_by_design(host).unwrap_or(MOST_LOADED_BYTES_A_CYCLE)
 }
 
-/// On how many CPUs the work was done at once: as the case says, or as many as it had.
+/// Returns on how many CPUs the work was done at once: as the case says, or as many as it had.
 fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
     let threads = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
     let all = cpus.filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
@@ -301,12 +301,12 @@ fn most_cpus(measured: &Measured) -> Option<usize> {
     measured.rounds.iter().map(|round| round.cpus.len()).max()
 }
 
-/// How many there are, which is also the most that they do in times of one.
+/// Returns the number of copies, which is also the most that they do in times of one.
 fn most_copies(params: &Params, axis: &str) -> Option<f64> {
     params.get(axis)?.parse().ok()
 }
 
-/// Why a value is none that so many copies can have, as a sentence.
+/// Returns a sentence where so many copies cannot have this value.
 fn copies_broken(measured: &Measured, params: &Params, axis: &str) -> Option<Message> {
     let (most, value) = (most_copies(params, axis)?, measured.estimate.typical);
     let is_broken = value > most * TOLERANCE;
@@ -322,7 +322,7 @@ struct Most {
     burst: f64,
 }
 
-/// Of one way to a peer or back, with all that packets take; none where no fact tells it.
+/// Returns the limit of one way to a peer or back, with all that packets take; `None` where no fact tells it.
 fn one_way(peer: &Peer, sends: bool) -> Option<Most> {
     let paths = [peer.path.as_ref(), peer.path_back.as_ref()];
     let sender = paths[usize::from(!sends)];
@@ -333,7 +333,7 @@ fn one_way(peer: &Peer, sends: bool) -> Option<Most> {
     Some(Most { rate: bits as f64 / 8.0, burst })
 }
 
-/// Of the ways that a case's bytes go.
+/// Returns the limit of the ways that a case's bytes go.
 fn link_of(params: &Params, peers: &[Peer]) -> Option<Most> {
     let peer = peers.iter().find(|peer| Some(&*peer.name) == params.get(TO.name))?;
     match params.get("direction") {
@@ -346,7 +346,7 @@ fn link_of(params: &Params, peers: &[Peer]) -> Option<Most> {
     }
 }
 
-/// What a case's rate cannot exceed, bytes a second.
+/// Returns the highest possible rate of a case, bytes a second.
 fn most_link(params: &Params, peers: &[Peer]) -> Option<f64> {
     link_of(params, peers).map(|most| most.rate)
 }

@@ -114,7 +114,7 @@ fn a_clock_that_others_spoilt_makes_no_value_impossible() {
 
 const GHZ_3: Option<f64> = Some(3e9);
 
-/// What is said of a value under a limit, with two threads on an axis.
+/// Returns the message on a value under a limit, with two threads on an axis.
 fn said_of(limit: Limit, value: f64, core_hz: Option<f64>) -> Option<String> {
     let probe = Probe { limit, axes: entry("memory.stream").probe.axes, ..PLAIN };
     said(&probe, &[("threads", "2"), ("passes", "1")], value, core_hz)

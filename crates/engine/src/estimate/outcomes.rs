@@ -1,5 +1,5 @@
-//! From the record of a run to its cases: estimates, what physics forbids, what is computed from others. A run that has just
-//! been measured and one that was recorded long ago come the same way.
+//! Outcomes of a run's record: estimates, checks against physics, and computed values. A run that has just been measured and
+//! one that was recorded long ago come the same way.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::record::journal::PastRound;
 use crate::record::{CaseRounds, Record, Round};
 use crate::round_error::panicked;
 
-/// What a record comes to.
+/// Cases computed from a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcomes {
     /// Every case, in the order of the run, a probe's default first.
@@ -34,7 +34,7 @@ pub(crate) fn mark(mut record: Record) -> Record {
     record
 }
 
-/// How the cases of a marked record ended.
+/// Computes how the cases of a marked record ended.
 pub fn of(record: &Record) -> Outcomes {
     let of_case = |case| of_case(case, record.planned, &record.host);
     let cases = record.cases.iter().map(|case| case_record(case, of_case(case))).collect();
@@ -118,7 +118,7 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
 struct Filed<'a> {
     rounds: CaseRounds,
     stored: &'a CaseRecord,
-    /// Whether it can; else it stands as it was.
+    /// True where it can be computed; otherwise the case stays as it was.
     is_whole: bool,
 }
 

@@ -57,7 +57,7 @@ fn planned() -> Plan {
     plan(KINDS, &host(), request(&[], Profile::Quick)).unwrap()
 }
 
-/// What a worker of each kind says; no two rounds are alike, and hardly a number is round.
+/// Returns the answers of a worker of each kind; no two rounds are alike, and hardly a number is round.
 fn script(job: &Job) -> Script {
     if job.cases.is_empty() {
         return vec![hello(), line(&done(0))];

@@ -1,4 +1,4 @@
-//! What the machine does when left alone: of cases of one thread whose samples are all of one length.
+//! Undisturbed values of the machine, for cases of one thread whose samples are all of one length.
 //!
 //! What disturbs a guest lasts longer than its run, and mostly only adds. A fixed quantile, on the good side, of all samples that
 //! nothing is known to have disturbed repeats where the median does not, and does not wander off as samples become more, as the
@@ -16,17 +16,17 @@ use crate::probe::{CoreBound, Entry};
 use crate::quantity::Quantity;
 use crate::record::{Round, Sampled};
 
-/// So much of the samples is better.
+/// Share of the samples that are better than the undisturbed value.
 const QUANTILE: f64 = 0.1;
 /// Samples that nothing disturbed; where there are fewer, all are taken.
 const LEAST_SAMPLES: usize = 3;
-/// What fills this share of the second cache at most lies in it whatever else the core has there.
+/// Largest share of the second cache that surely stays in it whatever else the core has there.
 const SHARE_OF_CACHE: f64 = 0.5;
 
-/// Where a case was measured.
+/// Point of a case, and the host it was measured on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CasePoint<'a> {
-    /// Its point.
+    /// Parameters of the case.
     pub params: &'a Params,
     /// The machine.
     pub host: &'a HostFacts,
@@ -78,19 +78,19 @@ fn median_clock(rounds: &[(&Round, &Sampled)]) -> Option<f64> {
     descriptive::median(&of_rounds.collect::<Vec<f64>>())
 }
 
-/// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What
-/// is shared with others leads with what a program got.
+/// Chooses the headline value of a case measured on `cpu`: the undisturbed one for operations of the core alone, where there is one.
+/// Resources shared with others lead with what a program got.
 pub(crate) fn leading(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> Leading {
     if has_quiet_value(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
 }
 
-/// Whether a quiet value is told of such cases.
+/// Tells whether such cases have an undisturbed value.
 fn has_quiet_value(entry: &Entry) -> bool {
     !matches!(entry.probe.core_bound, CoreBound::No)
 }
 
-/// Whether it is seen what disturbs the core that this round of the case is timed on. The core's frequency is taken beside samples of one
-/// thread that the engine times, and those are all of one length.
+/// Tells whether disturbances of the core of this round are detected. The core's frequency is taken beside samples of one thread that the
+/// engine times, and those are all of one length.
 fn is_watched(entry: &Entry, place: CasePoint, (round, sampled): &(&Round, &Sampled)) -> bool {
     let is_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| place.params.get(axis.name));
     let is_seen = match is_of(AxisKind::Copies) {
@@ -105,7 +105,7 @@ fn is_watched(entry: &Entry, place: CasePoint, (round, sampled): &(&Round, &Samp
     sampled.noise.core_hz.is_some() && is_seen
 }
 
-/// Whether what the case does is the core's own, caches of its own included.
+/// Tells whether the case uses only the core and its own caches.
 fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
     match entry.probe.core_bound {
         CoreBound::No => false,

@@ -1,4 +1,4 @@
-//! Where the thread of a case is bound, and what is planned without the kernel module.
+//! Binding of a case's thread, and the plan without the kernel module.
 
 use super::*;
 use crate::fixture::{PLAIN, host};

@@ -1,4 +1,4 @@
-//! Which cases have the run's time: the plan in the order of what its cases tell, as far as the profile's limit reaches.
+//! Cases that fit the run's time: the plan in order of priority, as far as the profile's limit reaches.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Plan {
         sequence.into_iter().map(|(.., index)| index).collect()
     }
 
-    /// What a round costs over what it tells.
+    /// Returns the cost of a round over its use: points off the curves of sizes and counts cost more, those of nodes less.
     fn toll(&self, case: &PlannedCase) -> Duration {
         let cost = TimeBudget::at_least(1, case.set_up);
         let Some(base) = self.base(&case.id.probe) else { return cost };
@@ -129,7 +129,7 @@ fn is_of_quick(case: &PlannedCase) -> bool {
     case.priority == Priority::Further(Profile::Quick)
 }
 
-/// What each thread, and each further process, adds to a round: start, binding, the barrier.
+/// Time that each thread, and each further process, adds to a round: start, binding, the barrier.
 const A_THREAD: Duration = Duration::from_micros(200);
 const A_COPY: Duration = Duration::from_millis(1);
 /// First touch of memory by one thread, bytes a second: the kernel clears pages, then the pattern is written.
@@ -138,12 +138,12 @@ const FILLED_PER_S: f64 = 2e9;
 const LEAST_TOUCHED_PER_S: f64 = 20e6;
 /// The pattern alone, where a case before has touched the memory and left it to its worker.
 const FILLED_AGAIN_PER_S: f64 = 6e9;
-/// So many threads of a node fill it as fast as more.
+/// Number of threads of a node that fill it as fast as more.
 const FILLING_THREADS_OF_A_NODE: usize = 16;
 /// A chain over memory: it is filled, linked in random order and loaded once.
 const CHAINED_PER_S: f64 = 2e9;
 
-/// What a round of the case is forecast to take besides its samples, and what the first in a worker takes beyond.
+/// Forecasts the time of a round besides its samples, and the further time of the first round in a worker.
 fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Duration) {
     let value = |axis: &Axis| case.id.params.get(axis.name)?.parse::<u64>().ok();
     let of_kind = |kind| case.entry.probe.axis_of(kind).and_then(value).unwrap_or(1);
@@ -185,8 +185,8 @@ fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Duration) {
     )
 }
 
-/// What the first touch of a byte takes one CPU here, seconds, to a power of two: what is planned does not follow the noise of the look.
-/// Nothing where nobody looked.
+/// Returns the time of the first touch of a byte on one CPU, seconds, rounded to a power of two, so that the plan does not follow the
+/// noise of the look. Zero where nobody looked.
 fn touch_s(host: &HostFacts) -> f64 {
     let rate = host.memory_look.as_ref().map_or(f64::INFINITY, |look| look.first_touch_bytes_per_s);
     if rate.is_finite() { 1.0 / rate.max(LEAST_TOUCHED_PER_S).log2().round().exp2() } else { 0.0 }
@@ -206,7 +206,7 @@ pub(crate) fn no_time() -> Reason {
     ReasonCode::TimeBudget.because(say!("time budget"))
 }
 
-/// What a case of a probe tells; `shorter`: the probe's cases in the profiles before the plan's own.
+/// Returns the priority of a probe's case; `shorter`: the probe's cases in the profiles before the plan's own.
 pub(super) fn of_case(
     params: &Params,
     base: &Params,
@@ -219,7 +219,7 @@ pub(super) fn of_case(
     Priority::Further(shorter.iter().find(|(_, cases)| cases.contains(params)).map_or(own, |(profile, _)| *profile))
 }
 
-/// What the rounds of a plan are expected to take.
+/// Expected time of a plan's rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Eta {
     /// Rounds of every case, at least: one whose set-up is cheap has more.
@@ -231,9 +231,9 @@ pub struct Eta {
     /// Cases that are to be measured.
     pub cases: usize,
     all: Duration,
-    /// As many as the plan asks room for, with as few samples as are worth taking.
+    /// Time for all planned rounds, with the fewest samples worth taking.
     least: Duration,
-    /// When measuring ends at the latest.
+    /// Latest end of measuring.
     pub end: Duration,
 }
 
@@ -270,7 +270,7 @@ impl Eta {
         self.all.min(self.end)
     }
 
-    /// Whether the limit has room for the least of all.
+    /// Tells whether even the least time for all fits the limit.
     pub fn fits(&self) -> bool {
         self.least <= self.end
     }

@@ -1,4 +1,4 @@
-//! What is measured where time is short.
+//! Choice of cases where time is short.
 
 use hostmark_model::{CpuFact, Profile};
 

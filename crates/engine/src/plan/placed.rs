@@ -185,7 +185,7 @@ pub(super) fn placed(
     case
 }
 
-/// Whether one of the CPUs is of another kind of core than the case's, where its host has several.
+/// Tells whether one of the CPUs is of another kind of core than the case's, where its host has several.
 fn is_of_other_kind(host: &HostFacts, params: &Params, cpus: &[usize]) -> bool {
     let Some(core) = params.get(CORE.name) else { return false };
     host_facts::core_kinds(host)
@@ -193,7 +193,7 @@ fn is_of_other_kind(host: &HostFacts, params: &Params, cpus: &[usize]) -> bool {
         .any(|(kind, of_kind)| kind.name() != core && cpus.iter().any(|cpu| of_kind.contains(cpu)))
 }
 
-/// Why a host has no core of a kind.
+/// Reason why a host has no core of a kind.
 fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> Reason {
     ReasonCode::Topology.because(match kinds {
         [_] | [] => say!("the usable cores are all of one kind"),

@@ -1,16 +1,16 @@
-//! Why nothing can be planned.
+//! Reasons why nothing can be planned.
 
 use std::fmt;
 
 use hostmark_model::{CaseIdError, Message};
 use hostmark_say::say;
 
-/// Why nothing can be planned. Sentences that end with what to do.
+/// Error that prevents a plan. Sentences that end with what to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanError {
     /// No probe, group or lmbench program is called that.
     UnknownProbe {
-        /// What was typed.
+        /// Name as typed.
         name: String,
         /// The nearest name.
         suggestion: Option<String>,
@@ -19,9 +19,9 @@ pub enum PlanError {
     UnknownAxis {
         /// The probe.
         probe: String,
-        /// What was typed.
+        /// Axis as typed.
         axis: String,
-        /// Its axes.
+        /// Axes of the probe.
         known: Vec<String>,
     },
     /// The axis has no such value.
@@ -30,9 +30,9 @@ pub enum PlanError {
         probe: String,
         /// The axis.
         axis: String,
-        /// What was typed.
+        /// Value as typed.
         value: String,
-        /// What may be typed.
+        /// Accepted values.
         known: String,
     },
     /// A filter gives an axis two values.
@@ -41,9 +41,9 @@ pub enum PlanError {
         probe: String,
         /// The axis.
         axis: String,
-        /// Its first value.
+        /// First value.
         one: String,
-        /// Its second.
+        /// Second value.
         other: String,
     },
     /// The filter is not of the form of a filter.
@@ -53,7 +53,7 @@ pub enum PlanError {
         /// A probe that a filter picks beside.
         probe: String,
     },
-    /// There is no command to measure.
+    /// Run without a command to measure.
     NoCommand {
         /// The probe that was asked for.
         probe: String,
@@ -63,27 +63,27 @@ pub enum PlanError {
         /// The probe that was asked for.
         probe: String,
     },
-    /// What was asked for comes to more cases than anybody measures.
+    /// Request for more cases than anybody measures.
     TooMany {
         /// The probe whose cases are too many.
         probe: String,
-        /// How many there may be.
+        /// Largest number of cases.
         most: usize,
     },
     /// The process may use no CPU.
     NoCpu,
-    /// What was set is not of its form.
+    /// Malformed `--set`.
     MalformedSet(String),
     /// Two that set the same.
     SetTwice {
-        /// As typed.
+        /// One setting, as typed.
         one: String,
-        /// As typed.
+        /// Other setting, as typed.
         other: String,
     },
     /// No probe that is selected is meant.
     SetUnselected {
-        /// As typed.
+        /// Setting as typed.
         set: String,
     },
     /// The selected probes have other axes.
@@ -93,28 +93,28 @@ pub enum PlanError {
         /// Theirs.
         known: String,
     },
-    /// What should be a list of CPUs is none.
+    /// Malformed list of CPUs.
     NoCpuList(String),
     /// The CPU is offline or absent.
     UnusableCpu {
-        /// Its id.
+        /// Number of the CPU.
         cpu: usize,
-        /// Those that can be used.
+        /// Usable CPUs.
         usable: String,
     },
     /// The process may not run on the CPU.
     ForbiddenCpu {
-        /// Its id.
+        /// Number of the CPU.
         cpu: usize,
-        /// Those that can be used.
+        /// Usable CPUs.
         usable: String,
-        /// Those that were asked for.
+        /// Requested CPUs.
         list: String,
     },
 }
 
 impl PlanError {
-    /// Its sentence.
+    /// Message for the person.
     pub fn message(&self) -> Message {
         match self {
             PlanError::UnknownProbe { name, suggestion: Some(nearest) } => {

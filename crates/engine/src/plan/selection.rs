@@ -1,5 +1,5 @@
-//! What a person asked for: filters, cells of a table, and `--set [PROBE:]AXIS=V1,V2`: the points of an axis in the place of the
-//! probe's own; and what derived probes need of others.
+//! Selection by the person: filters, cells of a table, and `--set [PROBE:]AXIS=V1,V2` (points of an axis in the place of the
+//! probe's own); and the needs of derived probes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -115,10 +115,10 @@ impl CasesByValue<'_> {
     }
 }
 
-/// Which cases of which probes a run has.
+/// Selection of probes and their cases.
 pub(super) struct Selection {
     filters: Vec<Filter>,
-    /// What the picked probes that are computed need, each with its probe's id.
+    /// Sources of the picked probes that are computed, each with its probe's id.
     sources: Vec<(String, Source)>,
 }
 
@@ -142,17 +142,17 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Whether the person asked for the probe; without filters, for all of them.
+    /// Tells whether the person asked for the probe; without filters, for all of them.
     pub fn picks(&self, entry: &Entry) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|filter| filter.picks(entry))
     }
 
-    /// Whether the probe is picked, or one that is picked is computed from it.
+    /// Tells whether the probe is picked, or one that is picked is computed from it.
     pub fn has(&self, entry: &Entry) -> bool {
         self.picks(entry) || !self.needed(entry).is_empty()
     }
 
-    /// What is computed from the probe, and what each needs of it.
+    /// Returns the picked probes that are computed from this one, and what each needs of it.
     fn needed(&self, entry: &Entry) -> Vec<&(String, Source)> {
         let id = entry.id();
         self.sources.iter().filter(|(_, source)| source.probe == id).collect()
@@ -196,7 +196,7 @@ impl Selection {
 pub(super) struct Sets(Vec<Set>);
 
 struct Set {
-    /// As typed, and what it names its probes by.
+    /// Setting as typed, and the filter for its probes.
     typed: String,
     scope: Scope,
     axis: String,
@@ -291,7 +291,7 @@ impl Sets {
         entry.axes_on(host, peers).iter().filter_map(of_axis).collect()
     }
 
-    /// What is set and changes nothing was meant otherwise.
+    /// Rejects settings that change nothing.
     pub(super) fn check(&self, selected: &[Entry], host: &HostFacts, peers: &[String]) -> Result<(), PlanError> {
         for set in &self.0 {
             let meant: Vec<&Entry> = selected.iter().filter(|entry| set.is_for(entry)).collect();
@@ -318,8 +318,8 @@ impl Sets {
     }
 }
 
-/// Turns cells into a plan: each names the axes on which it is not at its probe's default. What derived cells are computed
-/// from comes along. The cells take the place of the request's filters.
+/// Turns cells into a plan: each names the axes on which it is not at its probe's default. The sources of derived cells
+/// come along. The cells take the place of the request's filters.
 pub fn plan_table(
     catalogue: Catalogue,
     host: &HostFacts,
@@ -365,8 +365,8 @@ pub fn plan_table(
     Ok(plan)
 }
 
-/// The cells with a value for every axis that they name. Of what is computed the name alone is left: its cases follow from
-/// its sources.
+/// Returns the cells with a value for every axis that they name. Of computed cells only the name is left: their cases
+/// follow from their sources.
 fn cells_of_host(
     catalogue: Catalogue,
     host: &HostFacts,

@@ -1,4 +1,4 @@
-//! What derived probes bring along: no more of another probe than they need of it.
+//! Sources of derived probes: no more of another probe than they need of it.
 
 use hostmark_model::Profile;
 

@@ -1,4 +1,4 @@
-//! What a profile allows a run, and how the run's time is shared: what one more round may take, and when there is none left.
+//! Time budget: the time that a profile allows a run, the share of a further round, and the point when none is left.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,8 +13,8 @@ const LONG_SET_UP: Duration = Duration::from_millis(25);
 pub(super) const SHARED_BY: u32 = 5;
 
 impl PlannedCase {
-    /// Whether what it fills takes long, by forecast: it has no more rounds than it needs, and is measured beside its like, with
-    /// which it shares what is filled.
+    /// Tells whether its memory takes long to fill, by forecast: it has no more rounds than it needs, and is measured beside its
+    /// like, with which it shares the filled memory.
     pub fn has_long_set_up(&self) -> bool {
         self.set_up + self.first_touch / SHARED_BY >= LONG_SET_UP
     }
@@ -32,13 +32,13 @@ impl PlannedCase {
         (self.id.params.get("page").map(str::to_owned), self.cpus.clone())
     }
 
-    /// What the cases tell beside which a worker measures it in the first replicate: memory that takes long to fill is filled once for
-    /// defaults and cells.
+    /// Returns the priority of the unit in which a worker measures it in the first replicate: memory that takes long to fill is filled
+    /// once for defaults and cells.
     pub fn unit_priority(&self) -> Priority {
         if self.keeps_worker() { self.priority.max(Priority::Cell) } else { self.priority }
     }
 
-    /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
+    /// Tells whether it is a high-priority case that takes long to fill: these share the filled memory.
     pub fn is_filling_cell(&self) -> bool {
         self.keeps_worker() && self.priority <= Priority::Cell
     }
@@ -51,7 +51,7 @@ impl Plan {
         if case.has_long_set_up() { limits.rounds } else { limits.cheap_rounds }
     }
 
-    /// What this plan is allowed: what its profile allows, or a share of it, and for a command no end.
+    /// Limits of this plan: those of its profile, or a share of them, and for a command no end.
     pub fn profile_limits(&self) -> ProfileLimits {
         let limits = profile_limits(self.request.profile);
         match (self.request.inputs.command.is_empty(), self.request.inputs.limit_s) {
@@ -78,10 +78,10 @@ impl ProfileLimits {
     }
 }
 
-/// In less time than this no plan has its rounds.
+/// Least time in which a plan has its rounds.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long the rounds of a command may take in all: a week stands for no limit, as no wait can be endless.
+/// Longest time for the rounds of a command in all: a week stands for no limit, as no wait can be endless.
 const OF_A_COMMAND: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The limits of a command: each round is one execution however long it takes, and there is never one more.
@@ -90,7 +90,7 @@ fn of_a_command(limits: ProfileLimits) -> ProfileLimits {
     ProfileLimits { rounds, cheap_rounds: rounds, limit: OF_A_COMMAND, narrow: f64::INFINITY, ..limits }
 }
 
-/// What a profile allows.
+/// Limits of a profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProfileLimits {
     /// Rounds a case: fixed, never decided by looking at the result.
@@ -130,13 +130,13 @@ const fn allow(
 
 /// Share of the limit that is for measuring; the rest is for ending the last round, the estimates and the report.
 const FOR_MEASURING: f64 = 0.95;
-/// When measuring is stopped hard, as a share of the limit.
+/// Time when measuring is stopped hard, as a share of the limit.
 const HARD_STOP: f64 = 0.97;
 /// Share of the limit in which the run's warm-up of its CPUs has to be done: 3 s of the quick profile.
 const WARM_UP_SHARE: u32 = 20;
 /// Share of the limit that the rounds of one worker may take: 3 s of the quick profile.
 const UNIT_SHARE: u32 = 20;
-/// How many times the patience a set-up may take that is forecast to end by then.
+/// Longest set-up that is forecast to end by then, in multiples of the patience.
 const MOST_SET_UP: u32 = 2;
 /// A set-up may always take this part of the patience: a second in the quick profile.
 const LEAST_SET_UP_SHARE: u32 = 5;
@@ -153,7 +153,7 @@ const LEAST_SAMPLES: Duration = Duration::from_millis(10);
 const PLANNED_SAMPLES: Duration = Duration::from_millis(12);
 /// Resident memory at most, so that a run is a small guest on any host.
 const MOST_MEMORY: u64 = 256 << 20;
-/// In the longer profiles, share of the memory that may be filled.
+/// Divisor of the memory that may be filled in the longer profiles.
 const MEMORY_SHARE: u64 = 2;
 
 /// The time for the rounds that are still to come.
@@ -162,44 +162,44 @@ pub struct TimeBudget {
     /// Time until measuring ends.
     left: Duration,
     rounds: usize,
-    /// What they take besides samples.
+    /// Time that they take besides samples.
     overhead: Duration,
     /// Samples of one round at most.
     most: Duration,
 }
 
-/// What becomes of one round.
+/// Decision on one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundDecision {
-    /// It has this long for samples.
+    /// Measure, with this long for samples.
     Sample(Duration),
-    /// There is no time for it.
+    /// Round without time left for it.
     Drop,
-    /// There is no time for any.
+    /// Run without time left for any round.
     Over,
 }
 
 /// The case whose round is next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Next {
-    /// Whether it stands at its probe's defaults, and has fewer rounds than the plan asks room for.
+    /// True at its probe's defaults with fewer rounds than the plan asks room for.
     pub is_default: bool,
-    /// Its rounds still to come, this one among them.
+    /// Number of rounds still to come, this one included.
     pub rounds: usize,
-    /// What one of them takes besides samples.
+    /// Time of one round besides samples.
     pub overhead: Duration,
-    /// How many times its grant its last round took.
+    /// Duration of the last round, in multiples of its grant.
     pub stretch: f64,
-    /// What the rounds of all cases that come before any that is still to begin take at least, this case's apart.
+    /// Least time for the rounds of the other cases that come before any that is still to begin.
     pub others: Duration,
 }
 
 impl TimeBudget {
     /// The run's warm-up of a CPU takes at most 200 ms; one that takes this long has lost its CPU to others.
     pub const WARM_UP_LIMIT: Duration = Duration::from_secs(2);
-    /// What it takes as a rule, with the start of its worker.
+    /// Usual time of a warm-up, with the start of its worker.
     const USUAL_WARM_UP: Duration = Duration::from_millis(40);
-    /// What a round is thought to take besides samples before any is known.
+    /// Assumed time of a round besides samples before any is known.
     pub const FIRST_OVERHEAD: Duration = Duration::from_millis(15);
 
     /// The budget of a plan when `elapsed` is gone, `rounds` are to come, and they take `overhead` besides samples.
@@ -227,25 +227,25 @@ impl TimeBudget {
         limits.case / limits.rounds
     }
 
-    /// When measuring is stopped hard, from the start of the command.
+    /// Time when measuring is stopped hard, from the start of the command.
     pub fn hard_limit(plan: &Plan) -> Duration {
         plan.profile_limits().limit.mul_f64(HARD_STOP)
     }
 
-    /// What the rounds of one worker may take together: who else used its CPUs is judged for all of them at once, and what was
-    /// decided for the last was decided before the first.
+    /// Longest time for all rounds of one worker: others' use of its CPUs is judged for all of them at once, and the last was
+    /// decided before the first began.
     pub fn of_unit(plan: &Plan) -> Duration {
         whole(plan) / UNIT_SHARE
     }
 
-    /// How long the run's warm-up may take.
+    /// Longest time of the run's warm-up.
     pub fn warm_up(plan: &Plan) -> Duration {
         // Of the profile's, also where a command has no limit.
         whole(plan) / WARM_UP_SHARE
     }
 
-    /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
-    /// such rounds do not take the whole run's time.
+    /// Time after a round's samples from which on it has hung: long enough for a loaded machine, short enough that a
+    /// few such rounds do not take the whole run's time.
     pub fn patience(plan: &Plan) -> Duration {
         match plan.request.inputs.command.is_empty() {
             true => PATIENCE.min(whole(plan) / PATIENCE_SHARE),
@@ -254,7 +254,7 @@ impl TimeBudget {
         }
     }
 
-    /// How long a round's set-up may take: it is told of on its way, so that patience alone would not end it.
+    /// Longest set-up of a round: it reports progress, so that patience alone would not end it.
     pub fn set_up(plan: &Plan, elapsed: Duration) -> Duration {
         // Where little is left, enough all the same for what every host fills in time: a case that has rounds by then is not
         // lost for the last of them.
@@ -262,13 +262,13 @@ impl TimeBudget {
         (MOST_SET_UP * patience).min(TimeBudget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
     }
 
-    /// How long the rounds of a worker, each with this much for samples, may take in all, the last one hung.
+    /// Longest time for the rounds of a worker, each with this much for samples, if the last one hangs.
     pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration) -> Duration {
         let last = grant + TimeBudget::set_up(plan, elapsed) + TimeBudget::patience(plan);
         TimeBudget::of_unit(plan) + last
     }
 
-    /// What is left for rounds beyond the planned ones.
+    /// Time left for rounds beyond the planned ones.
     pub fn time_for_more(plan: &Plan, elapsed: Duration) -> Duration {
         TimeBudget::new(plan, elapsed, 0, Duration::ZERO).left
     }
@@ -283,7 +283,7 @@ impl TimeBudget {
         TimeBudget { left: self.left.saturating_sub(spent), ..self }
     }
 
-    /// What the rounds to come are expected to take.
+    /// Expected time of the rounds to come.
     pub fn expected(&self) -> Duration {
         (self.share() * self.rounds as u32 + self.overhead).min(self.left)
     }
@@ -294,17 +294,17 @@ impl TimeBudget {
         (samples / self.rounds.max(1) as u32).clamp(LEAST_SAMPLES, self.most)
     }
 
-    /// What rounds of `overhead` each take at least, with as few samples as are worth taking.
+    /// Least time of rounds of `overhead` each, with the fewest samples worth taking.
     pub fn at_least(rounds: usize, overhead: Duration) -> Duration {
         (overhead + LEAST_SAMPLES) * rounds as u32
     }
 
-    /// What the rounds of a case are planned to take, each of `overhead` besides its samples.
+    /// Planned time of a case's rounds, each of `overhead` besides its samples.
     pub fn planned(rounds: u32, overhead: Duration) -> Duration {
         (overhead + PLANNED_SAMPLES) * rounds
     }
 
-    /// What becomes of the next round. A default point is dropped only when no time at all is left.
+    /// Decides on the next round. A default point is dropped only when no time at all is left.
     pub fn decide(&self, next: Next) -> RoundDecision {
         if self.left.is_zero() {
             return RoundDecision::Over;

@@ -10,8 +10,8 @@ use hostmark_say::say;
 use super::{Axis, Entry, FREE, Points, Probe};
 use crate::case::surroundings::{BIND, CPU, LAST, NONE};
 
-/// The placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile on all.
-/// Of a host without CPUs all that there are, as names to choose from.
+/// Returns the placements of two parties that a host has: on one CPU and on the nearest two, and from the standard profile
+/// on all. A host without CPUs gets all that there are, as names to choose from.
 fn near(host: &HostFacts, profile: Profile) -> Vec<String> {
     let has = |placement: &Placement| host.cpus.is_empty() || hostmark_host::pair(host, *placement).is_ok();
     let [same, others @ ..] = Placement::ALL;
@@ -56,7 +56,7 @@ impl Axis {
         Axis::choice("core", CoreKind::Performance.name(), Points::NamesOfHost(kinds))
     }
 
-    /// Whether `a-b`, two CPUs, is a value of it.
+    /// Tells whether `a-b`, two CPUs, is a value of it.
     pub(crate) fn takes_pairs(&self) -> bool {
         self.kind == AxisKind::Placement && matches!(self.points, Points::NamesOfHost(_))
     }
@@ -87,8 +87,8 @@ impl Axis {
 }
 
 impl Axis {
-    /// Where the thread of a case is bound: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to
-    /// the last usable CPU; by hand to any. All from the quick profile on.
+    /// Axis that binds a case's thread: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to the
+    /// last usable CPU; by hand to any. All from the quick profile on.
     pub const fn bind() -> Axis {
         Axis::choice(BIND, NONE, Points::Listed { quick: &[NONE, "0", LAST], standard: &[], thorough: &[] })
     }
@@ -99,20 +99,20 @@ impl Axis {
         Axis::choice(BIND, CPU, Points::Listed { quick: &[CPU], standard: &[NONE, "0", LAST], thorough: &[] })
     }
 
-    /// Whether any CPU by its id is a value of it.
+    /// Tells whether the id of any CPU is a value of it.
     pub(crate) fn takes_a_cpu(&self) -> bool {
         self.name == BIND
     }
 }
 
-/// What a number of an axis makes a round fill, in bytes for each of its units.
+/// Bytes that a round fills for each unit of an axis' number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing that takes time.
+    /// Values that fill nothing that takes time.
     Nothing,
-    /// So much in all, by all threads together.
+    /// Bytes in all, for all threads together.
     InAll(u64),
-    /// So much for each thread.
+    /// Bytes for each thread.
     EachThread(u64),
     /// A chain of as many bytes, by one thread.
     Chain,
@@ -125,7 +125,7 @@ impl Axis {
     }
 }
 
-/// Whichever address answered first.
+/// Name of the peer's address that answered first.
 const ANY: &str = "any";
 /// The placement of two ends that have a CPU each, of two machines.
 pub(crate) const TWO_HOSTS: &str = "two_hosts";
@@ -136,7 +136,7 @@ pub(crate) const TO: Axis =
 pub(crate) const IP: Axis =
     Axis::choice("ip", ANY, Points::Listed { quick: &[ANY], standard: &["4", "6"], thorough: &[] });
 
-/// Why a case of a peer that the run does not have is skipped.
+/// Reason to skip a case of a peer that the run does not have.
 pub(crate) fn no_such_peer(peer: &str) -> Reason {
     ReasonCode::NoPeer.because(say!("no peer of this run is called {peer}; name it by --peer"))
 }
@@ -177,7 +177,7 @@ impl Axis {
 }
 
 impl Probe {
-    /// How many of its threads may share a CPU.
+    /// Returns how many of its threads may share a CPU.
     pub(crate) fn threads_per_cpu(&self) -> usize {
         self.axis_of(AxisKind::Threads).map_or(1, |axis| axis.threads_per_cpu)
     }

@@ -1,4 +1,4 @@
-//! What a probe needs, and whether this host and what the person gave the run have it.
+//! Needs of a probe, and checks whether this host and the person's inputs meet them.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use hostmark_say::say;
 
 use crate::round_error::huge_pages_forbidden;
 
-/// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
+/// Need of a probe for something of its host or of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// This many usable CPUs.
+    /// Need for this many usable CPUs.
     Cpus(usize),
     /// Effective user id 0.
     Root,
-    /// This kernel, or a later one.
+    /// Need for this kernel, or a later one.
     Kernel(u32, u32),
     /// Transparent huge pages.
     HugePages,
@@ -30,7 +30,7 @@ pub enum Need {
     CommandValue(Unit),
 }
 
-/// Why a case of more CPUs than may be used is skipped.
+/// Reason to skip a case of more CPUs than may be used.
 pub(crate) fn too_few_cpus(needed: usize, have: usize) -> Reason {
     let reason = ReasonCode::TooFewCpus.because(say!("needs {needed} CPUs, and may use {have} here"));
     reason.lacking(needed as u64, have as u64)
@@ -38,25 +38,25 @@ pub(crate) fn too_few_cpus(needed: usize, have: usize) -> Reason {
 
 /// The version of the module whose requests this program makes.
 const MODULE_VERSION: &str = "1";
-/// What to do where it is not there.
+/// Advice where the kernel module is not loaded.
 fn not_loaded() -> Message {
     say!(
         "needs the kernel module hostmark, which is not loaded: as root, make -C kmod and insmod kmod/hostmark.ko (docs/overhead.md)"
     )
 }
-/// What to do where no guest can be made.
+/// Advice where no guest can be made.
 fn no_kvm() -> Message {
     say!(
         "needs KVM, and there is no /dev/kvm: load kvm_intel or kvm_amd; in a guest or container, have its host pass the device on"
     )
 }
-/// What to do where this user may not make one.
+/// Advice where this user may not make a guest.
 fn kvm_denied() -> Message {
     say!("may not open /dev/kvm: run it as root, or join the group that owns the device")
 }
 
 impl fmt::Display for Need {
-    /// As lists and run files name it.
+    /// Writes the name used in lists and run files.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Need::Cpus(count) => write!(f, "cpus>={count}"),
@@ -73,17 +73,17 @@ impl fmt::Display for Need {
 }
 
 impl Need {
-    /// Whether it says what to set up first, which is said once a probe and not of each of its cases.
+    /// Tells whether its message is an instruction for setting up, which is given once a probe and not for each of its cases.
     pub(crate) fn is_setup_hint(self) -> bool {
         matches!(self, Need::Module | Need::Kvm)
     }
 
-    /// Whether it is a command that a person names: a run of its own.
+    /// Tells whether it needs a command that a person names: a run of its own.
     pub(crate) fn is_command(self) -> bool {
         matches!(self, Need::Command | Need::CommandValue(_))
     }
 
-    /// Why it is not met here; none where it is.
+    /// Returns the reason why it is not met here; `None` where it is.
     pub(crate) fn unmet(self, host: &HostFacts, inputs: &Inputs) -> Option<Reason> {
         match self {
             Need::Cpus(wanted) => {
@@ -133,7 +133,7 @@ impl Need {
         }
     }
 
-    /// Why it is not met by what the person gave, whatever the host is; none where it is, or is a need of the host's.
+    /// Returns the reason why the person's inputs do not meet it, on any host; `None` where they do, or it is a need of the host's.
     pub(crate) fn not_given(self, inputs: &Inputs) -> Option<Reason> {
         match self {
             Need::Command | Need::CommandValue(_) if inputs.command.is_empty() => {

@@ -19,13 +19,13 @@ use crate::sys::usage::{Account, end_with_input};
 
 /// The far half of a probe: who serves what its function measures.
 pub struct Service {
-    /// Its name, by which it is started. Probes may share one.
+    /// Name by which it is started. Probes may share one.
     pub name: &'static str,
     /// Sets up, tells where it listens, and serves for ever: only an error of its own makes it return.
     pub serve: fn(&mut Serving) -> Result<()>,
 }
 
-/// What a far end is given.
+/// Context of a far end.
 pub struct Serving<'a> {
     job: &'a ServiceJob,
     output: &'a mut dyn Write,
@@ -34,7 +34,7 @@ pub struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    /// That of a job; events go to `output`.
+    /// Returns the context of a job; events go to `output`.
     pub(crate) fn new<'a>(job: &'a ServiceJob, output: &'a mut dyn Write) -> Serving<'a> {
         let deadline = Deadline::from_now(job.setup_ns);
         let memory = MemoryBudget::new(Root::here(), job.memory_bytes, job.copies, deadline);
@@ -58,12 +58,12 @@ impl Serving<'_> {
         &self.job.at
     }
 
-    /// What a client has to know. Who does not is dropped.
+    /// Nonce that a client has to present; other clients are dropped.
     pub fn nonce(&self) -> Nonce {
         self.job.nonce
     }
 
-    /// Skipped where so much memory may not be filled now.
+    /// Checks that so much memory may be filled now; Skipped where it may not.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
         self.memory.ask(bytes, None)
     }
@@ -92,7 +92,7 @@ impl Serving<'_> {
         Ok(write_event(&Event::Note { key: key.to_owned(), value: value.to_string() }, self.output)?)
     }
 
-    /// It is set up: clients may come to this address. From now on it ends as soon as its input does.
+    /// Reports that clients may connect to this address. From now on it ends as soon as its input does.
     pub fn listens(&mut self, address: SocketAddr) -> Result<()> {
         sampler::end();
         write_event(&Event::Listening { address }, self.output)?;
@@ -100,7 +100,7 @@ impl Serving<'_> {
     }
 }
 
-/// What is said at the end, around the numbers of a usage.
+/// Returns the message template of the final usage report.
 fn account() -> Account {
     let marks = [1, 2, 3, 4].map(|last| u64::MAX - last);
     let [cpu_ns, voluntary_switches, involuntary_switches, faults] = marks;

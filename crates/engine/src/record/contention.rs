@@ -1,4 +1,4 @@
-//! Who else used a run's CPUs: the time that neither its own processes nor idle had, judged over blocks of a second.
+//! Contention for a run's CPUs: the time that neither its own processes nor idle had, judged over blocks of a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::sys::{affinity, netlink, usage};
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
 /// A whole run that is shorter than a block is judged by what it has, from here on: the error grows as the time shrinks.
 const SHORTEST_RUN: Duration = Duration::from_millis(300);
-/// What a worker uses before it is bound to its CPUs, at most: it is started anywhere.
+/// Most CPU time of a worker before it is bound to its CPUs, ns: it is started anywhere.
 const UNBOUND_NS: f64 = 5e6;
 /// A share of a CPU's time under this disturbs no more than the kernel's own work does.
 const NOTABLE: f64 = 0.05;
@@ -23,7 +23,7 @@ const WAITED: f64 = 0.01;
 
 /// The counters that tell of it.
 pub trait Meters {
-    /// What the CPUs did so far. None where the kernel does not tell.
+    /// CPU times so far. `None` where the kernel does not tell.
     fn cpus(&self) -> Option<CpuTimes>;
     /// CPU time of this process and of all children that it has waited for, ns.
     fn own_ns(&self) -> Option<u64>;
@@ -35,11 +35,11 @@ pub trait Meters {
     fn allowed_cpus(&self) -> Option<Vec<usize>> {
         None
     }
-    /// Whether the loopback interface is up now.
+    /// Tells whether the loopback interface is up now; `None` where unknown.
     fn has_loopback(&self) -> Option<bool> {
         None
     }
-    /// How hot the hottest processor is, degrees Celsius.
+    /// Temperature of the hottest processor, degrees Celsius.
     fn hottest_celsius(&self) -> Option<f64> {
         None
     }
@@ -79,7 +79,7 @@ impl Meters for KernelMeters {
 /// The rounds of one worker, in a block.
 #[derive(Debug)]
 struct WorkerRounds {
-    /// Of each its case, and its place among the case's rounds.
+    /// Case of each round, and its place among the case's rounds.
     rounds: Vec<(usize, usize)>,
     cpus: BTreeSet<usize>,
     own_ns: f64,
@@ -87,7 +87,7 @@ struct WorkerRounds {
 }
 
 impl WorkerRounds {
-    /// What of the round's own time was spent on `cpu` at most, and what may have been beside that.
+    /// Returns the most of the round's own time that was spent on `cpu`, and what may have been beside that.
     fn own_on(&self, cpu: usize) -> (f64, f64) {
         let here_ns = self.own_ns.min(self.lasted_ns);
         // What the round's CPUs cannot have held ran on others: a thread of the kernel that works for the case.
@@ -109,11 +109,11 @@ struct RoundBlock {
     parts: Vec<WorkerRounds>,
 }
 
-/// What was judged of one round: its case, its place among the case's rounds, and what others used.
+/// Judgement of one round: its case, its place among the case's rounds, and the CPU time that others used.
 pub(crate) type Judged = (usize, usize, Others);
 
 impl RoundBlock {
-    /// What others used of `cpu` until `now`, when this process and its children had used `own_ns`.
+    /// Returns the time that others used of `cpu` until `now`, when this process and its children had used `own_ns`.
     fn others(&self, now: &CpuTimes, own_ns: u64, cpu: usize) -> Option<Others> {
         let used = self.begun.used(now, cpu)?;
         let elapsed_ns = self.begun.elapsed_ns(now) as f64;
@@ -129,7 +129,7 @@ impl RoundBlock {
         })
     }
 
-    /// What others used of the worst CPU of each round from the `first` on.
+    /// Returns the time that others used of the worst CPU of each round from the `first` on.
     fn judged(&self, now: &CpuTimes, own_ns: u64, first: usize) -> Vec<Judged> {
         let mut of_cpu: BTreeMap<usize, Option<Others>> = BTreeMap::new();
         let mut judged = Vec::new();
@@ -166,7 +166,7 @@ impl<'a> Blocks<'a> {
         Blocks { meters, block: None, before: None, round: None, kept: None }
     }
 
-    /// This worker waits for another job; or none does any more.
+    /// Notes that this worker waits for another job; or that none does any more.
     pub(crate) fn keep(&mut self, pid: Option<u32>) {
         self.kept = pid;
     }
@@ -209,7 +209,7 @@ impl<'a> Blocks<'a> {
         judged
     }
 
-    /// What is known of the rounds since the last block.
+    /// Judges the rounds since the last block.
     pub(crate) fn rest(self) -> Vec<Judged> {
         let own_ns = self.own_ns();
         let (Some(rest), Some(now), Some(own_ns)) = (self.block, self.meters.cpus(), own_ns) else {
@@ -227,8 +227,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// What `work` gives, and what others used of a CPU meanwhile, on which this process worked; none where the kernel does not tell,
-/// or it did not last long enough to tell.
+/// Runs `work`; returns its result, and the time that others used of its CPU meanwhile; `None` where the kernel does not tell, or
+/// it did not last long enough to tell.
 pub fn others_during<T>(
     meters: &dyn Meters,
     wall: &dyn Wall,
@@ -243,8 +243,8 @@ pub fn others_during<T>(
     (given, judged.first().map(|(.., others)| *others))
 }
 
-/// Whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its thread
-/// waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
+/// Tells whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its
+/// thread waited for that CPU. Among several CPUs the thread that waited may be another than the observed one.
 pub fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
     let has_several = cpus.iter().any(|cpu| Some(cpu) != cpus.first());
     let is_used = others.is_some_and(|others| certain(&others) >= NOTABLE);

@@ -1,4 +1,4 @@
-//! What is found of others, on counters that are made up.
+//! Contention found on synthetic counters.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ struct Fake(RefCell<Counters>);
 #[derive(Default, Clone)]
 struct Counters {
     at: Duration,
-    /// What programs used of each CPU.
+    /// Time used of each CPU.
     busy: [Duration; 2],
     own: Duration,
     /// CPU time of the worker that lives on.
@@ -44,7 +44,7 @@ impl Wall for Fake {
 }
 
 impl Fake {
-    /// For so many ms: busy by anyone on each CPU, and used by this run's processes on any.
+    /// Advances by `ms`: `busy_ms` used by anyone on each CPU, and `own_ms` by this run's processes on any.
     fn pass(&self, ms: u64, busy_ms: [u64; 2], own_ms: u64) {
         let mut counters = self.0.borrow_mut();
         counters.at += Duration::from_millis(ms);

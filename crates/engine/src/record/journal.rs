@@ -30,7 +30,7 @@ pub struct Journal {
 /// Others may read a journal, and not write to it.
 const MODE: Mode = Mode::from_raw_mode(0o644);
 
-/// How the line of a header begins.
+/// First characters of a header's line.
 const HEADER_START: &str = r#"{"run":"#;
 
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct HeaderLine<'a, R> {
     origin: &'a Origin,
 }
 
-/// What is planned, as a journal's header has it.
+/// Plan in a journal's header.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanLine {
     /// The run's seed.
@@ -50,21 +50,21 @@ pub struct PlanLine {
 }
 
 impl PlanLine {
-    /// Of a plan.
+    /// Returns the line of a plan.
     pub fn of(plan: &Plan) -> PlanLine {
         let cases = plan.cases.iter().map(|case| case.id.to_string()).collect();
         PlanLine { seed: plan.request.seed, cases }
     }
 }
 
-/// What only the same program may go on with, and for which file.
+/// Origin of a journal: only the same program may resume it, and for the same file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// What tells the program's binary from any other.
+    /// Fingerprint of the program's binary.
     pub binary: String,
     /// Name of the run file that is to lie beside the journal.
     pub file: PathBytes,
-    /// Where else it is measured; none: on this machine.
+    /// Remote place of the measurement; `None`: this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Elsewhere>,
 }
@@ -76,7 +76,7 @@ pub struct Header<R> {
     pub run: R,
     /// Ids of the planned cases, in order.
     pub cases: Vec<String>,
-    /// Who wrote it.
+    /// Writer of the journal.
     pub origin: Origin,
     /// Lines behind it that are damaged, as a kill or a loss of power leaves them; nothing of them is taken.
     pub damaged: usize,
@@ -87,14 +87,14 @@ pub struct Header<R> {
 pub struct PastRound {
     /// The case id.
     pub case: String,
-    /// What it came to.
+    /// Result of the round.
     pub round: RoundResult,
-    /// What it took.
+    /// Timing of the round.
     pub took: Took,
 }
 
 impl PastRound {
-    /// As a line has it.
+    /// Converts a line of the journal.
     pub fn of(line: RoundLine) -> PastRound {
         let time = Duration::from_nanos;
         let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };
@@ -117,7 +117,7 @@ pub fn line_of(case: &str, round: &RoundResult, took: &Took) -> RoundLine {
     }
 }
 
-/// Where the rounds of a run go as they end.
+/// Sink for the rounds of a run as they end.
 pub trait RoundSink {
     /// Takes a round that has ended.
     ///
@@ -134,32 +134,32 @@ pub trait RoundSink {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// When a round ended, and what it took.
+/// Timing of a round: its end and its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Took {
     /// The run's time when it had ended.
     pub until: Duration,
     /// All of its time.
     pub spent: Duration,
-    /// What was granted for samples.
+    /// Time granted for samples.
     pub granted: Duration,
 }
 
-/// Why there is nothing to go on with. Fragments that fit after a file name, and end with what to do.
+/// Reason why a journal cannot be resumed. Fragments that fit after a file name, and end with what to do.
 #[derive(Debug)]
 pub enum ResumeError {
-    /// It cannot be opened, read or cut.
+    /// Journal that cannot be opened, read or cut.
     Io(io::Error),
-    /// Somebody else may have written it.
+    /// Journal that somebody else may have written.
     OfOthers,
-    /// Its process lives.
+    /// Journal of a process that still lives.
     UnderWay,
-    /// Its first line is no header.
+    /// Journal whose first line is no header.
     NoHeader(String),
 }
 
 impl ResumeError {
-    /// Its sentence.
+    /// Message for the person.
     pub fn message(&self) -> Message {
         match self {
             ResumeError::Io(what) => say!("cannot be read and written ({what}); give another journal"),
@@ -194,9 +194,9 @@ struct ReadHeader<R> {
 }
 
 impl Journal {
-    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and who may go on with it. It is
-    /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
-    /// inside its header is taken over: nobody can go on with it.
+    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and the program that may resume
+    /// it. It is locked while it is open, which tells a run under way from one that was cut short. The journal of a run that ended
+    /// inside its header is taken over: nobody can resume it.
     pub fn create(path: &Path, run: &impl Serialize, planned: &PlanLine, origin: &Origin) -> io::Result<Journal> {
         let entry = Place::entry(path)?;
         let file = match entry.create_new(MODE) {
@@ -260,7 +260,7 @@ impl Journal {
         self.file.write_all(text.as_bytes()).call("write")
     }
 
-    /// Where it is.
+    /// Path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -272,7 +272,7 @@ impl Journal {
 }
 
 impl RoundSink for Journal {
-    /// From then on a killed run has it. What a machine that loses its power has, `sync` says.
+    /// Appends the round; a killed run has it from then on. Loss of power is up to `sync`.
     fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
         self.append_round(&line_of(case, round, took))
     }

@@ -15,13 +15,13 @@ use crate::record::journal::Took;
 #[derive(Default)]
 pub(super) struct Progress {
     pub(super) rounds: Vec<RoundResult>,
-    /// What the last round took.
+    /// Cost of the last round.
     pub(super) last: Option<Cost>,
     /// Iterations of a sample that its rounds found.
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
-    /// There is no time for as many rounds as an interval needs, so the others have its time.
+    /// True where there is no time for as many rounds as an interval needs, so the others have its time.
     pub(super) dropped: bool,
 }
 
@@ -94,7 +94,7 @@ const SLOW_BY_ITSELF: u32 = 30;
 /// A default whose filling is forecast to take this part of a round's start, or more, tells how slow filling is here.
 const FILLING_SHARE: u32 = 2;
 
-/// What rounds took besides samples, on average; what is usual where none is known.
+/// Returns the average time of rounds besides samples; the usual time where none is known.
 fn mean(rounds: impl Iterator<Item = Cost>) -> Duration {
     let known: Vec<Duration> = rounds.map(|round| round.overhead).collect();
     match known.len() {
@@ -104,8 +104,8 @@ fn mean(rounds: impl Iterator<Item = Cost>) -> Duration {
 }
 
 impl Runner<'_> {
-    /// What the rounds still to come cost, `remaining` in this replicate and all that are pending in the later ones:
-    /// those of the case `index`, how many share the time, and what these take besides samples.
+    /// Returns the cost of the rounds still to come, `remaining` in this replicate and all that are pending in the
+    /// later ones: those of the case `index`, how many share the time, and what these take besides samples.
     pub(super) fn costs(&self, index: usize, remaining: &[usize], replicate: u32) -> (Next, usize, Duration) {
         let usual = self.usual_overhead();
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
@@ -174,7 +174,7 @@ impl Runner<'_> {
         to_come
     }
 
-    /// What a round takes besides samples, by all that were measured.
+    /// Returns the time of a round besides samples, averaged over all that were measured.
     fn usual_overhead(&self) -> Duration {
         mean(self.states.iter().filter_map(|state| state.last))
     }
@@ -186,8 +186,8 @@ impl Runner<'_> {
         mean((0..self.states.len()).filter(is_cheap).filter_map(|index| self.states[index].last))
     }
 
-    /// What a round of the case takes besides samples: what its last one took, and before its first what it is forecast to take, by what its
-    /// probe's default took here. `usual`: what rounds take, where that is unknown too.
+    /// Returns the time of a case's round besides samples: that of its last one, and before its first the forecast, scaled by its probe's
+    /// default here. `usual`: what rounds take, where that is unknown too.
     pub(super) fn overhead(&self, index: usize, usual: Duration) -> Duration {
         let cases = &self.setting.plan.cases;
         let (case, default) = (&cases[index], &cases[self.defaults[index]]);
@@ -227,7 +227,7 @@ impl Runner<'_> {
         own.saturating_sub(touched.unwrap_or_default())
     }
 
-    /// Whether it has what time the others leave: in less time than the profile has, filling memory for long comes last.
+    /// Tells whether it only has the time that the others leave: in less time than the profile has, filling memory for long comes last.
     fn may_wait(&self, index: usize) -> bool {
         let plan = self.setting.plan;
         plan.is_short() && plan.cases[index].has_long_set_up()
@@ -252,7 +252,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether a round of the case takes a large part of the run before its first sample.
+    /// Tells whether a round of the case takes a large part of the run before its first sample.
     fn is_slow_to_fill(&self, index: usize) -> bool {
         let plan = self.setting.plan;
         let (case, last) = (&plan.cases[index], self.states[index].last);

@@ -1,4 +1,4 @@
-//! What is taken from a run while it goes on: CPUs that leave its cpuset or go offline, and the loopback interface.
+//! Resources that a run loses while it goes on: CPUs that leave its cpuset or go offline, and the loopback interface.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::record::contention::Meters;
 use crate::worker;
 use crate::worker::session::{SessionEnd, WorkerSession};
 
-/// What a run may lose.
+/// Resource that a run may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// The CPU of this id.
@@ -27,19 +27,19 @@ pub enum Resource {
 /// A loss, and the run's time when it was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// What was lost.
+    /// Lost resource.
     pub what: Resource,
-    /// When.
+    /// Time of the loss.
     pub at: Duration,
 }
 
-/// What a run had when it began, and what it has lost of that.
+/// Resources of a run when it began, and those it has lost since.
 pub(super) struct Holdings {
     cpus: Vec<usize>,
     had_loopback: bool,
     lost: Vec<Taken>,
     pub(super) taken: Vec<Taken>,
-    /// Where cases of one CPU are measured instead.
+    /// CPU on which cases of one CPU are measured instead.
     spare: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ impl Holdings {
 }
 
 impl Taken {
-    /// As a reason of a case that needs it.
+    /// Returns the reason of a case that needs it.
     fn reason(&self) -> Reason {
         let seconds = self.at.as_secs();
         match self.what {
@@ -116,7 +116,7 @@ impl Runner<'_> {
         self.holdings.spare.filter(is_alike).filter(|_| plan.request.inputs.cpus.is_none())
     }
 
-    /// Why a case cannot be measured on these CPUs any more.
+    /// Returns the reason why a case cannot be measured on these CPUs any more.
     pub(super) fn loss(&self, index: usize, cpus: &[usize]) -> Option<Reason> {
         let planned = &self.setting.plan.cases[index];
         let needs_loopback =

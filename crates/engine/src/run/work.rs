@@ -224,14 +224,14 @@ impl RoundFarEnds<'_> {
 /// Cases of one worker at most.
 const MOST_CASES: usize = 32;
 
-/// What the cases of one unit have in common.
+/// Properties shared by the cases of one unit.
 #[derive(PartialEq, Eq, Hash)]
 struct Common<'a> {
     group: &'static str,
     cpus: &'a [usize],
     has_long_set_up: bool,
     keeps_worker: bool,
-    /// In the first replicate, where what tells most comes first.
+    /// Priority in the first replicate, where the highest comes first.
     priority: Option<Priority>,
 }
 
@@ -268,7 +268,7 @@ impl Runner<'_> {
         units
     }
 
-    /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.
+    /// Returns what a case shares with those beside which one worker may measure it; `None` where it has a worker to itself.
     fn common(&self, index: usize, replicate: u32) -> Option<Common<'_>> {
         let case = &self.setting.plan.cases[index];
         let is_alone = !case.entry.shares_worker || case.entry.probe.service().is_some();
@@ -282,8 +282,8 @@ impl Runner<'_> {
         })
     }
 
-    /// How many of a unit's cases one worker measures now, the first of them at least, and what each has for samples: as many
-    /// as have time, and as a part of the run's limit holds. `budget`: what the first of them leaves.
+    /// Returns how many of a unit's cases one worker measures now, the first of them at least, and the time of each for
+    /// samples: as many as have time, and as a part of the run's limit holds. `budget`: what the first of them leaves.
     pub(super) fn together(
         &self,
         unit: &[usize],

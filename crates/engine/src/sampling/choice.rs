@@ -1,5 +1,5 @@
-//! Which of several ways to do one thing is the fastest on this host: trials in turn, in which the first way stays unless
-//! another is clearly ahead of it.
+//! Choice of the fastest of several ways to do one thing on this host: trials in turn, in which the first way stays
+//! unless another is clearly ahead of it.
 
 use hostmark_stats::descriptive as stats;
 use rand::SeedableRng;
@@ -18,20 +18,20 @@ const LEAST_NS: f64 = 0.5e6;
 const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it falls behind.
 const TRIALS: usize = 7;
-/// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, or
-/// two turns would, there are no more: on a host that is so slow, or where each of them waits for its CPU, a choice is worth no
-/// further wait, and who waits for the round must not take it for hung.
+/// Time of trials, ns, after which [`ENOUGH`] of each way do; after [`FAR_TOO_MUCH`] times as long, or where two turns would
+/// take that, there are no more: on a host that is so slow, or where each trial waits for its CPU, a choice is worth no further
+/// wait, and the round must not be taken for hung.
 const MOST_NS: f64 = 60e6;
 const ENOUGH: usize = 2;
 const FAR_TOO_MUCH: f64 = 20.0;
 /// Turns without which nothing is clear, and before which it is looked at whether a choice takes too long.
 const LOOKS: usize = 2;
-/// After so many trials of all, the first stays where none is ahead of it even by [`SLIGHTLY`]: what is [`CLEARLY`] ahead looks
-/// at least so.
+/// Number of trials of all after which the first stays where none is ahead of it even by [`SLIGHTLY`]: a way that is
+/// [`CLEARLY`] ahead looks at least so.
 const GLANCES: usize = 3;
 const SLIGHTLY: f64 = 1.01;
-/// What took so many times as long as the fastest is out, by the best of its one, two, or more trials: an interruption may double one trial,
-/// and hardly ever meets all trials of a way.
+/// Ratios to the fastest time from which on a way is out, by the best of its one, two, or more trials: an interruption may double one
+/// trial, and hardly ever meets all trials of a way.
 const BEHIND: [f64; 3] = [2.0, 1.15, 1.05];
 /// The same of one trial where these have taken [`MOST_NS`]: what takes long is interrupted for a smaller part of it.
 const FAR_BEHIND: f64 = 1.3;
@@ -63,7 +63,7 @@ fn undisturbed(interference: &Interference, mut pass_ns: impl FnMut() -> Result<
     Ok(least_ns)
 }
 
-/// How often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
+/// Returns how often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
 fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64, f64)> {
     let mut repeats = 1_u64;
     loop {
@@ -136,7 +136,7 @@ fn among(
     Ok(ahead(&times_ns, &running))
 }
 
-/// How many times as long as this way the first takes: turn by turn, and by the best trials.
+/// Returns the first way's time as a multiple of this way's: turn by turn, and by the best trials.
 fn lead(times_ns: &[Vec<f64>], way: usize) -> f64 {
     let ratios: Vec<f64> = times_ns[0].iter().zip(&times_ns[way]).map(|(first, ns)| first / ns).collect();
     let best = stats::min(&times_ns[0]).zip(stats::min(&times_ns[way])).map_or(0.0, |(first, ns)| first / ns);

@@ -1,5 +1,5 @@
-//! What counters tell beside a value: after a round's samples its loop runs again under them, so that none is on while another
-//! value is timed.
+//! Performance counters beside a value: after a round's samples its loop runs again under them, so that none is on while
+//! another value is timed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -47,13 +47,13 @@ const TOP_DOWN: [Quantity; 4] = [
     of_slots("slots_frontend_bound", term!("share of slots that the front end left empty")),
     of_slots("slots_backend_bound", term!("share of slots that the back end held up")),
 ];
-/// What the kernel calls them, where it names them: each counts slots, of which the first are all.
+/// Kernel names of the top-down events, where it has them: each counts slots, of which the first are all.
 const TOP_DOWN_EVENTS: [&str; 5] =
     ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
 /// Shares of all slots whose sum lies further from 1 than this are none.
 const SLOTS_ASTRAY: f64 = 0.03;
 
-/// What is counted at the same time. Counters of the processor are few: more of them would take turns.
+/// Groups of events that are counted at the same time. Counters of the processor are few: more of them would take turns.
 const GROUPS: [&[(Quantity, PerfEvent)]; 8] = [
     &[(CYCLES, PerfEvent::CYCLES), (INSTRUCTIONS, PerfEvent::INSTRUCTIONS)],
     &[
@@ -96,20 +96,20 @@ pub(crate) type Counted = BTreeMap<&'static str, f64>;
 /// Does some work under counters, and says how much each grew; none where there is no such counter.
 pub(crate) type Count<'a> = dyn FnMut(&[PerfEvent], &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> + 'a;
 
-/// Under the kernel's counters of this thread.
+/// Runs `work` under the kernel's counters of this thread.
 pub(crate) fn by_kernel(events: &[PerfEvent], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> {
     let Ok(group) = PerfGroup::open(events) else { return Ok(None) };
     let (done, grown) = group.count(work);
     done.map(|()| grown)
 }
 
-/// Which counters are meant.
+/// Selection of counters.
 pub(crate) struct Wanted<'a> {
-    /// Where the kernel names some.
+    /// Root of the tree in which the kernel names some.
     pub root: &'a Root,
-    /// Those of the core that the thread runs on.
+    /// PMU of the core that the thread runs on.
     pub pmu: Option<CorePmu>,
-    /// Whether what the kernel does is a part of what is measured.
+    /// True where the kernel's work is a part of the measured one.
     pub in_kernel: bool,
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn count(
     Ok(counted)
 }
 
-/// What is counted is of so many things an iteration: the values of one. Shares are what they were.
+/// Divides the counts of an iteration of `times` operations to those of one. Shares stay as they are.
 pub(crate) fn share(counted: &mut Counted, times: u64) {
     let is_share = |name: &str| name == IPC.name || TOP_DOWN.iter().any(|share| share.name == name);
     counted.iter_mut().filter(|(name, _)| !is_share(name)).for_each(|(_, value)| *value /= times as f64);
@@ -170,8 +170,8 @@ impl Wanted<'_> {
     }
 }
 
-/// How much each counter grows in an iteration: the difference of two lengths, as of times, so that what switches the counters is in
-/// neither. A difference below none is chance, and none.
+/// Returns the growth of each counter in an iteration: the difference of two lengths, as of times, so that what switches the
+/// counters is in neither. A difference below none is chance, and none.
 fn of_an_iteration(
     events: &[PerfEvent],
     iterations: u64,
@@ -223,7 +223,7 @@ pub(crate) fn energy(
     Ok(joules.map(|joules| (ENERGY.name, joules)).into_iter().collect())
 }
 
-/// What a run with counters has to do without on this CPU, and why.
+/// Returns what a run with counters has to do without on this CPU, and why.
 pub fn missing(root: &Root, cpu: usize) -> Vec<Text<String>> {
     of(root, cpu, &|event| PerfGroup::open(&[event]).err())
 }

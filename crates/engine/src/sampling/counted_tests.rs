@@ -8,7 +8,7 @@ use super::*;
 /// Events that the mock has, each with what it grows by in an iteration and what switching the counters adds.
 type Grows<'a> = &'a [(PerfEvent, u64)];
 
-/// What switching the mock's counters adds to each of them.
+/// Events that switching adds to each of the mock's counters.
 const SWITCHING: u64 = 500;
 
 /// A machine whose counters grow with the iterations of the body.
@@ -148,7 +148,7 @@ const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
 const EACCES: i32 = 13;
 
-/// What is said where these calls are refused by this error.
+/// Returns the messages where these calls are refused by this error.
 fn said(is_refused: fn(PerfEvent) -> bool, number: i32) -> Vec<String> {
     let refused = |event| is_refused(event).then(|| io::Error::from_raw_os_error(number));
     of(&Root::at("/nonexistent"), 0, &refused).into_iter().map(|text| text.en).collect()

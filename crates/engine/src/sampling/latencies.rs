@@ -30,7 +30,7 @@ pub(crate) struct Latencies {
     pub mean_ns: f64,
 }
 
-/// What takes a round's operations.
+/// Sampler of a round's single operations.
 pub(crate) struct LatencySampler<'a> {
     pub clock: &'a Clock,
     pub interference: &'a Interference,
@@ -73,7 +73,7 @@ impl LatencySampler<'_> {
         Ok(Latencies { samples, histogram: counted(&recorder), mean_ns: sum_ns / whole.operations as f64 })
     }
 
-    /// How many operations make a batch. Those that it takes to find out are thrown away, as a round's first sample is.
+    /// Finds how many operations make a batch. The operations that it takes to find out are thrown away, as a round's first sample is.
     fn find_batch(&self, hint: Option<u64>, next: &mut dyn FnMut(&Clock) -> Result<Ticks>) -> Result<u64> {
         let target_ns = self.budget_ns / BATCHES;
         let mut timed = |operations: u64| -> Result<f64> {

@@ -38,18 +38,18 @@ pub trait ThreadWork {
     /// All passes go this way.
     fn take(&mut self, _way: usize) {}
 
-    /// Whether what the passes left is right; after the last one, untimed.
+    /// Checks the result of the passes; after the last one, untimed.
     fn check(&mut self) -> Result<()>;
 }
 
-/// Where the threads meet. They spin: waking a thread takes longer than the differences that passes are to show.
+/// Barrier of the threads. They spin: waking a thread takes longer than the differences that passes are to show.
 #[derive(Debug, Default)]
 struct Team<W = AtomicU32> {
     followers: u32,
     begun: Alone<W>,
     /// Parts done, by all followers in all passes.
     done: Alone<W>,
-    /// There is no further pass.
+    /// Flag that there is no further pass.
     over: Alone<W>,
     /// A thread could not make its part, or panicked.
     broken: Alone<W>,
@@ -69,7 +69,7 @@ impl<W: Word + Default> Team<W> {
         self.broken.0.store(1, Ordering::Relaxed);
     }
 
-    /// One pass of all: the leader's part in the midst of the followers'.
+    /// Does one pass of all: the leader's part in the midst of the followers'.
     fn pass(&self, number: u32, part: &mut impl ThreadWork) -> Result<()> {
         self.begun.0.store(number, Ordering::Release);
         part.pass();
@@ -131,7 +131,7 @@ impl<W: Word + Default> Drop for Leaving<'_, W> {
     }
 }
 
-/// What the kernel saw of a follower.
+/// Kernel's counters of a follower.
 #[derive(Default)]
 struct Seen {
     delay_ns: u64,
@@ -139,37 +139,37 @@ struct Seen {
     faults: u64,
 }
 
-/// Of several ways, which one is known to be the fastest, or how to find it.
+/// Trials that find the fastest of several ways, or the one known to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trials {
-    /// How many ways there are.
+    /// Number of ways.
     pub ways: usize,
-    /// Of the order of trials.
+    /// Seed of the order of trials.
     pub seed: u64,
     /// The way to go where it is known.
     pub known: Option<usize>,
-    /// Whether half of the work is timed too, after the samples.
+    /// True where half of the work is timed too, after the samples.
     pub halves: bool,
 }
 
-/// What was measured, and how.
+/// Result of a measurement in lockstep.
 #[derive(Debug)]
 pub(crate) struct Lockstep {
     /// The samples.
     pub samples: Samples,
     /// The way that all passes went.
     pub way: usize,
-    /// How long finding it took, ns.
+    /// Time of the trials, ns.
     pub trials_ns: f64,
-    /// What half of the work took, ns, after another half.
+    /// Time of half of the work, ns, after another half.
     pub half_ns: Option<f64>,
 }
 
-/// What the leader has set for all. Whoever begins a pass publishes it.
+/// Orders from the leader to all. The thread that begins a pass publishes them.
 #[derive(Debug, Default)]
 struct PassOrders {
     way: AtomicUsize,
-    /// How often a stretch is done; 0: a pass by the way that was taken; [`HALF`]: half of one.
+    /// Number of repeats of a stretch; 0: a pass by the way that was taken; [`HALF`]: half of one.
     repeats: AtomicU64,
 }
 
@@ -186,7 +186,7 @@ impl PassOrders {
 struct Directed<'a, P> {
     part: P,
     direction: &'a PassOrders,
-    /// Whether the part knows the way of its passes.
+    /// True once the part has been given the way of its passes.
     is_published: bool,
 }
 
@@ -280,7 +280,7 @@ fn try_all(
     })
 }
 
-/// What a pass of all takes, ns.
+/// Times a pass of all threads, ns.
 fn timed(clock: &Clock, team: &Team, part: &mut impl ThreadWork, number: u32) -> Result<f64> {
     let start = clock.start();
     team.pass(number, part)?;

@@ -207,7 +207,7 @@ fn every_pass_is_of_all_threads_in_every_interleaving() {
     });
 }
 
-/// As the waits by which probes hand over.
+/// Soak test like that of the waits by which probes hand over.
 mod soak_tests {
     use super::*;
     use crate::sys::soak::soak;

@@ -135,7 +135,7 @@ const LINE_BYTES: usize = LINE * size_of::<u32>();
 const BEYOND_THE_SECOND: u64 = 2;
 /// The largest buffer: so much is gone over in some milliseconds, and lies in the last cache of any server.
 pub(crate) const MOST_BYTES: u64 = 16 << 20;
-/// Of the last cache at most: whoever shares it has some too.
+/// Divisor of the last cache's size: others that share it have some too.
 const SHARE: u64 = 4;
 /// A load from a buffer twice as large that takes this many times as long has left the plateau.
 const OFF_THE_PLATEAU: f64 = 1.25;
@@ -148,7 +148,7 @@ const AROUND: usize = MOST_BYTES as usize / LINE_BYTES;
 const MOST_TURNS: usize = 3 * TURNS;
 const ENOUGH: usize = 5;
 
-/// Whether a job asks for a look, and what came of it.
+/// Looks at the last cache if the job asks for it.
 pub(crate) fn look(job: &Job, clock: &Clock) -> Option<Result<Vec<Event>>> {
     let bytes = job.look_at_cache?;
     Some(if bytes == 0 { find(job, clock) } else { walked_ns(bytes, clock).map(|ns| seen(bytes, ns)) })
@@ -241,7 +241,7 @@ const TURNS_OF_NOISE: usize = 2;
 /// A pass that takes so long, ns, meets what it has left itself: what was there before is gone in its first part.
 pub(crate) const LONG_NS: f64 = 20e6;
 
-/// What goes over memory before it is measured.
+/// Helper that goes over memory before it is measured.
 #[derive(Debug, Clone)]
 pub struct Steady {
     clock: Clock,
@@ -259,22 +259,22 @@ impl Steady {
         Steady { clock, most_passes: MOST_PASSES }
     }
 
-    /// Over memory that no cache holds one pass is enough: nothing of it will be held, and what was there before is gone.
+    /// Returns a helper for memory that no cache holds: one pass is enough, as nothing of it is cached and earlier contents are gone.
     pub(crate) fn outside_caches(clock: Clock) -> Steady {
         Steady { clock, most_passes: 1 }
     }
 
-    /// What some work takes, ns.
+    /// Times some work, ns.
     pub fn ns(&self, work: impl FnOnce()) -> f64 {
         self.clock.time(work)
     }
 
-    /// Whether a pass that takes so long, ns, is worth another one before it is measured.
+    /// Tells whether a pass is so short, ns, that another one before measuring is worth it.
     pub fn is_short(pass_ns: f64) -> bool {
         pass_ns < LONG_NS
     }
 
-    /// Does `pass` until it takes as long as the one before, and tells how long, ns. Whoever wants to know what came of it keeps that.
+    /// Does `pass` until it takes as long as the one before, and returns how long, ns. The pass keeps its own results.
     pub fn after<R>(&self, mut pass: impl FnMut() -> R) -> f64 {
         // Nothing in it fails.
         until_steady(self.most_passes, || Ok(self.clock.time(|| drop(std::hint::black_box(pass()))))).unwrap_or(0.0)
@@ -410,7 +410,7 @@ mod tests {
         assert!(matches!(events[..], [Event::LastCache { bytes: 1_048_576, ns }, Event::Done { .. }] if ns > 0.0));
     }
 
-    /// How many of these passes were made, and what came of them.
+    /// Returns how many of these passes were made, and the resulting time.
     fn of(passes_ns: &[f64]) -> (usize, f64) {
         let mut made = 0;
         let ns = until_steady(MOST_PASSES, || {

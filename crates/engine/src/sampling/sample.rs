@@ -21,16 +21,16 @@ const OUTLYING: f64 = 5.0;
 pub enum Interference {
     /// The kernel's counters of this thread.
     Thread(ThreadCounters),
-    /// Nothing: tests on a fake clock.
+    /// Counts nothing: tests on a fake clock.
     #[cfg(test)]
     Blind,
-    /// What a test has counted.
+    /// Counts scripted by a test.
     #[cfg(test)]
     Scripted(std::rc::Rc<Script>),
 }
 
 impl Interference {
-    /// What is counted so far.
+    /// Reads the counts so far.
     pub fn read(&self) -> Reading {
         match self {
             Interference::Thread(counters) => counters.read(),
@@ -69,7 +69,7 @@ impl Script {
     }
 }
 
-/// Whether the thread moved between two readings, or was kept waiting for over 1 % of the time `spent_ns` between them.
+/// Tells whether the thread moved between two readings, or was kept waiting for over 1 % of the time `spent_ns` between them.
 pub fn is_disturbed(before: &Reading, after: &Reading, spent_ns: f64) -> bool {
     let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
     after.cpu != before.cpu || delay_ns > DELAY_SHARE * spent_ns
@@ -86,7 +86,7 @@ pub struct Samples {
     pub disturbance_flags: Vec<DisturbanceFlags>,
     /// Run delay inside each, ns.
     pub delays_ns: Vec<f64>,
-    /// How long each sample took from its first to its last operation, ns.
+    /// Time of each sample from its first to its last operation, ns.
     pub spent_ns: Vec<f64>,
     /// The core's frequency beside each, hertz, as far as it is known yet; 0 where it changed. Empty where nobody looks.
     pub core_hz: Vec<f64>,
@@ -100,17 +100,17 @@ pub struct Samples {
     pub learned: u64,
     /// All operations, also those whose time is left out of a sample.
     pub whole: Totals,
-    /// Whether `ns` are times: what the clock cannot tell apart is then not known better.
+    /// True where `ns` are times: they are then known no better than the clock's resolution.
     pub is_time: bool,
 }
 
 impl Samples {
-    /// None yet, of times, with what is to be handed on to later rounds.
+    /// Returns an empty set of times, with what is to be handed on to later rounds.
     pub fn of_times(learned: u64) -> Samples {
         Samples { is_time: true, ..Samples::of_values(learned) }
     }
 
-    /// None yet, of values that are no times.
+    /// Returns an empty set of values that are no times.
     pub fn of_values(learned: u64) -> Samples {
         Samples {
             ns: touched(),
@@ -125,7 +125,7 @@ impl Samples {
         }
     }
 
-    /// Takes a sample. What disturbed it is known when its block ends.
+    /// Takes a sample. Its disturbances are known when its block ends.
     pub fn push(&mut self, ns: f64, iterations: u64, spent_ns: f64) {
         self.ns.push(ns);
         self.iterations.push(iterations);
@@ -165,8 +165,8 @@ impl Samples {
         self.looks.clear();
     }
 
-    /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a share of delay
-    /// far over the round's usual one marks a sample.
+    /// Forgives the usual delay of an operation that waits for another party, since being woken and put on the CPU is
+    /// part of it: only a share of delay far over the round's usual one marks a sample.
     pub fn forgive_usual_delay(&mut self) {
         let shares: Vec<f64> = self.delays_ns.iter().zip(&self.spent_ns).map(|(delay, spent)| delay / spent).collect();
         let usual = hostmark_stats::descriptive::median(&shares).unwrap_or(0.0);
@@ -191,8 +191,8 @@ fn touched<T: Clone + Default>() -> Vec<T> {
 /// Samples that are shorter than this, ns, share a reading with their neighbours.
 const LONGEST_NS: f64 = 5_000_000.0;
 
-/// How many samples a block may have. A disturbance marks its whole block: where nothing disturbs, blocks grow, and reading
-/// costs next to nothing; where much does, a block is a sample, and its neighbours are kept.
+/// Largest number of samples in a block. A disturbance marks its whole block: where nothing disturbs, blocks grow, and
+/// reading costs next to nothing; where much does, a block is a sample, and its neighbours are kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Growth {
     most: usize,
@@ -207,7 +207,7 @@ impl Growth {
         self.most = if is_disturbed { 1 } else { self.most + 1 };
     }
 
-    /// Whether a block of so many samples, which took so long, has room for no further one.
+    /// Tells whether a block of so many samples, which took so long, has room for no further one.
     pub(crate) fn is_full(self, samples: usize, spent_ns: f64) -> bool {
         samples >= self.most || spent_ns + spent_ns / samples.max(1) as f64 > LONGEST_NS
     }
@@ -218,11 +218,11 @@ pub(crate) struct CounterBlocks<'a> {
     clock: &'a Clock,
     interference: &'a Interference,
     growth: Growth,
-    /// When the block under way began, and what was counted by then.
+    /// Time when the block under way began, and the counts by then.
     begun: Ticks,
     before: Reading,
     first: usize,
-    /// Where the thread was last.
+    /// CPU on which the thread was last.
     cpu: usize,
 }
 
@@ -271,8 +271,8 @@ impl<'a> CounterBlocks<'a> {
 }
 
 impl Samples {
-    /// Marks the samples from the `first` on, which with all between them took `spent_ns`, by what was counted before and
-    /// after them. Whether the thread was kept waiting.
+    /// Marks the samples from the `first` on, which with all between them took `spent_ns`, by the counters before and
+    /// after them; tells whether the thread was kept waiting.
     pub(crate) fn mark(&mut self, first: usize, spent_ns: f64, before: &Reading, after: &Reading) -> bool {
         let delay_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns) as f64;
         let involuntary = after.involuntary_switches - before.involuntary_switches;
@@ -327,7 +327,7 @@ impl<'a> CoreMonitor<'a> {
         }
     }
 
-    /// What a look saw holds for the samples since the one before.
+    /// Applies a look to the samples since the one before.
     fn seen(&mut self, look: Option<CoreReading>, samples: &mut Samples) {
         let (Some(now), Some(before)) = (look, self.last) else { return };
         let is_steady = (now.hz / before.hz - 1.0).abs() <= STEADY;
@@ -373,7 +373,7 @@ pub(crate) fn of_rows(rows: &[[u64; 2]], samples: usize) -> Option<Vec<f64>> {
 /// All operations of a round's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
     /// The time from the first to the last of them, as far as it is theirs, ns.
     pub ns: f64,

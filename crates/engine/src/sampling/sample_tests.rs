@@ -1,4 +1,4 @@
-//! Which samples are marked, and which marks are forgiven.
+//! Marks on disturbed samples, and those that are forgiven.
 
 use std::rc::Rc;
 

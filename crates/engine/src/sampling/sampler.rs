@@ -1,4 +1,4 @@
-//! How a round's samples are taken: how many iterations, and two lengths.
+//! Sampler of a round: how many iterations, and two lengths.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,14 +20,14 @@ use crate::sys::call::Call;
 const SAMPLE_NS: f64 = 400_000.0;
 /// Samples of a round that are kept, about: a longer budget spreads them out, and does between them what it does in them.
 const SAMPLES_A_ROUND: f64 = 320.0;
-/// One operation or one look at a number of iterations lasts no longer than this, ns, if it can be helped.
+/// Longest operation, or look at a number of iterations, ns, if it can be helped.
 const LONGEST_SAMPLE_NS: f64 = 5_000_000.0;
 /// The long length is this many times the short one: the difference loses a fifteenth of the time, and gains little noise.
 /// (At 1:2 the slope would be three times as wide as the plain quotient in the same time; docs/decisions/0001.)
 const LENGTH_RATIO: u64 = 16;
 /// A short length that took more than this part of the long one was disturbed: the difference would be over 2 % less than the operation takes.
 const MOST_OF_LONG: f64 = 1.0 / LENGTH_RATIO as f64 + 0.02;
-/// From this many iterations on a sample is the difference of two lengths; below, one operation is long enough by itself.
+/// Number of iterations from which on a sample is the difference of two lengths; below, one operation is long enough by itself.
 const SLOPE_FROM: u64 = 2 * LENGTH_RATIO;
 /// Lengths are whole turns of the unrolled bodies from here on.
 const TURN: u64 = 64;
@@ -37,22 +37,22 @@ const LEAST_SAMPLES: usize = 3;
 const LONGEST_ROUND: f64 = 4.0;
 /// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
 const MOST_TURNS: usize = 64;
-/// How short a sample may be as a share of the length that was sought: what was timed to find that length was else the cost of
-/// a first time, as of pages that a child had still to be given, however long that lasts.
+/// Least length of a sample as a share of the target: a shorter one shows that the length was found by the cost of a first
+/// time, as of pages that a child had still to be given, however long that lasts.
 const FAR_TOO_SHORT: f64 = 0.25;
-/// How often a length is sought anew: one whose time jumps never fits.
+/// Largest number of searches for a length: one whose time jumps never fits.
 const MOST_SOUGHT: usize = 16;
 /// An operation of which this many take no longer than a sample takes no time at all: no core is that fast.
 pub(crate) const MOST_ITERATIONS: u64 = 1 << 40;
 
-/// What does as many iterations as it is told.
+/// Body that does as many iterations as it is told.
 pub type Body<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 
 /// Takes a round's samples of a body that does as many iterations as it is told.
 pub struct Sampler<'a> {
     /// The clock.
     pub clock: &'a Clock,
-    /// Its precision.
+    /// Precision of the samples.
     pub precision: Precision,
     /// The core's frequency beside the samples; none on a fake clock.
     pub core: Option<&'a mut CoreClock>,
@@ -60,7 +60,7 @@ pub struct Sampler<'a> {
     pub interference: &'a Interference,
     /// Time for samples, ns.
     pub budget_ns: f64,
-    /// What an iteration has just taken that meets what samples meet, ns.
+    /// Time that an iteration has just taken under the conditions of samples, ns.
     pub pass_ns: Option<f64>,
 }
 
@@ -108,12 +108,12 @@ impl Sampler<'_> {
         Ok(samples)
     }
 
-    /// How often a sample's work is done between two samples without being one.
+    /// Returns how often a sample's work is done between two samples without being one.
     fn passed_over(&self, sample_ns: f64) -> u64 {
         (self.budget_ns / SAMPLES_A_ROUND / sample_ns.max(SAMPLE_NS)) as u64
     }
 
-    /// Whether a round of these `samples` of `sample_ns` each is over after `spent_ns`: those below zero do not count as taken.
+    /// Tells whether a round of these `samples` of `sample_ns` each is over after `spent_ns`: those below zero do not count as taken.
     pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, samples: &Samples) -> bool {
         let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
         let is_usable = || {
@@ -123,13 +123,13 @@ impl Sampler<'_> {
         samples.ns.len() >= MOST_SAMPLES || (spent_ns >= self.budget_ns && is_usable())
     }
 
-    /// Whether a sample tells that its length was found by the cost of a first time. Those before it were of that cost too.
+    /// Tells whether a sample shows that its length was found by the cost of a first time. Samples before it were of that cost too.
     fn is_far_too_short(&self, ns: f64) -> bool {
         ns < FAR_TOO_SHORT * self.target_ns()
     }
 
-    /// One sample: the short length, then the long one, and the difference of the two. What disturbs the long one makes the sample longer, and
-    /// is left to the estimate; what disturbs the short one would make it shorter than any core can be, so that is timed again.
+    /// Takes one sample: the short length, then the long one, and the difference of the two. A disturbed long one makes the sample longer,
+    /// and is left to the estimate; a disturbed short one would make it shorter than any core can be, so that is timed again.
     fn one(&self, iterations: u64, body: &mut dyn FnMut(u64) -> Result<()>, samples: &mut Samples) -> Result<()> {
         if iterations >= SLOPE_FROM {
             let short = short_length(iterations);
@@ -156,8 +156,8 @@ impl Sampler<'_> {
         result.map(|()| ns)
     }
 
-    /// How many iterations make a sample of the target's length, and how long it is. Its last turn is the round's first
-    /// sample, which is thrown away: it pays for cold caches and predictors.
+    /// Finds how many iterations make a sample of the target's length, and how long it is. Its last turn is the round's
+    /// first sample, which is thrown away: it pays for cold caches and predictors.
     fn find_iterations(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
         let target_ns = self.target_ns();
         if let Some(ns) = self.pass_ns.filter(|&ns| ns >= target_ns) {
@@ -174,7 +174,7 @@ impl Sampler<'_> {
         self.lengthened(1, body)
     }
 
-    /// How many iterations make a sample, by two looks: the first may have met the cost of a first time.
+    /// Finds how many iterations make a sample, by two looks: the first may have met the cost of a first time.
     fn find_confirmed(&self, hint: Option<u64>, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<u64> {
         let (mut iterations, _) = self.find_iterations(hint, body)?;
         for _ in 0..MOST_SOUGHT {
@@ -187,7 +187,7 @@ impl Sampler<'_> {
         Ok(iterations)
     }
 
-    /// How many iterations make a sample, and how long it is, with `least` iterations in the first turn.
+    /// Finds how many iterations make a sample, and how long it is, with `least` iterations in the first turn.
     fn lengthened(&self, least: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, f64)> {
         let (target_ns, mut iterations) = (self.target_ns(), least);
         for _ in 0..MOST_TURNS {
@@ -219,8 +219,8 @@ impl Sampler<'_> {
     }
 }
 
-/// Whether so many iterations last no longer than a few samples. An earlier round found them, but of an order that does not
-/// fit the case they may last for years: a small part of them tells, then one of 64 times as many.
+/// Tells whether so many iterations last no longer than a few samples. An earlier round found them, but of an order that
+/// does not fit the case they may last for years: a small part of them tells, then one of 64 times as many.
 pub(crate) fn fits(iterations: u64, timed: &mut dyn FnMut(u64) -> Result<f64>) -> Result<bool> {
     for shift in [36, 30, 24, 18, 12, 6] {
         let part = iterations >> shift;
@@ -231,7 +231,7 @@ pub(crate) fn fits(iterations: u64, timed: &mut dyn FnMut(u64) -> Result<f64>) -
     Ok(true)
 }
 
-/// What is to be taken away from so many iterations: the short length, or nothing where one operation is long enough by itself.
+/// Returns the iterations of the sample to subtract: the short length, or none where one operation is long enough by itself.
 pub(crate) fn short_of(iterations: u64) -> u64 {
     if iterations >= SLOPE_FROM { short_length(iterations) } else { 0 }
 }
@@ -247,7 +247,7 @@ fn whole_turns(iterations: u64) -> u64 {
     if iterations < turn { iterations } else { iterations.next_multiple_of(turn) }
 }
 
-/// How often the part of a whole that goes on is timed, before it and after it.
+/// Number of timings of the part of a whole that goes on, before it and after it.
 const PARTS: usize = 8;
 
 /// Samples of a difference, and both sides of each, ns an iteration.
@@ -334,14 +334,14 @@ impl Sampler<'_> {
     }
 }
 
-/// What is told lies so far apart at least, ns: whoever listens may be on the CPU that fills.
+/// Least time between two reports, ns: their reader may be on the CPU that fills.
 const APART_NS: u64 = 250_000_000;
 
-/// Whether this process tells anything: a worker does, until it takes its first sample.
+/// True where this process reports its progress: a worker does, until it takes its first sample.
 static SPEAKS: AtomicBool = AtomicBool::new(false);
-/// When the set-up was over, by the monotonic clock.
+/// Time when the set-up was over, by the monotonic clock, ns.
 static ENDED_NS: AtomicU64 = AtomicU64::new(0);
-/// Where it is told, and when it was last.
+/// Output of the reports, and the time of the last one.
 static VOICE: Mutex<Option<Voice>> = Mutex::new(None);
 
 struct Voice {
@@ -349,7 +349,7 @@ struct Voice {
     reported_ns: u64,
 }
 
-/// From now on this process tells on its standard output what it has filled.
+/// Reports what this process has filled on its standard output from now on.
 pub(crate) fn begin() -> io::Result<()> {
     // A descriptor of its own: the thread that does the job has locked the library's.
     let output = File::from(io::stdout().as_fd().try_clone_to_owned().call("fcntl")?);
@@ -366,12 +366,12 @@ pub(crate) fn end() {
     ENDED_NS.store(monotonic_ns(), Ordering::Relaxed);
 }
 
-/// When [`end`] was last called in this process, by the monotonic clock, ns.
+/// Returns the time when [`end`] was last called in this process, by the monotonic clock, ns.
 pub(crate) fn ended_ns() -> u64 {
     ENDED_NS.load(Ordering::Relaxed)
 }
 
-/// What was done so far was no sample yet: where this process spoke, it goes on.
+/// Resumes the reports where there were any: what was done so far was no sample yet.
 pub(crate) fn go_on() {
     let has_voice = VOICE.lock().is_ok_and(|voice| voice.is_some());
     SPEAKS.store(has_voice, Ordering::Relaxed);
@@ -394,7 +394,7 @@ pub(crate) fn report_progress(bytes: u64, of_bytes: u64) {
     }
 }
 
-/// How long a set-up may take.
+/// Time limit of a set-up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     began_ns: u64,
@@ -403,13 +403,13 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now on; 0 is for ever.
+    /// Returns the deadline `limit_ns` from now; 0 is for ever.
     pub(crate) fn from_now(limit_ns: u64) -> Deadline {
         Deadline { began_ns: monotonic_ns(), limit_ns }
     }
 
-    /// Skipped where filling `of_bytes`, of which the first `done_bytes` have taken the time since `begun_ns`, would end
-    /// after the deadline.
+    /// Checks the time to fill `of_bytes`, of which the first `done_bytes` took from `begun_ns` until now; Skipped where
+    /// that would end after the deadline.
     pub(crate) fn forecast(self, begun_ns: u64, done_bytes: u64, of_bytes: u64) -> Result<()> {
         self.forecast_at(monotonic_ns(), begun_ns, done_bytes, of_bytes)
     }

@@ -15,7 +15,7 @@ use crate::sys::affinity;
 use crate::sys::call::named;
 use crate::sys::usage::ThreadCounters;
 
-/// Where threads wait until it is known whether all have started.
+/// Gate at which threads wait until it is known whether all have started.
 #[derive(Default)]
 struct Gate {
     are_all_there: Mutex<Option<bool>>,
@@ -133,7 +133,7 @@ impl CommonClock {
     }
 }
 
-/// What one worker did: when each of its chunks ended, and how much it had done by then.
+/// Progress of one worker: when each of its chunks ended, and how much it had done by then.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Log {
     /// (ns since the common start, amount done until then); the first entry is its start with 0.
@@ -292,7 +292,7 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
     Some(samples)
 }
 
-/// What had come together at a time inside a log of growing amounts, by linear interpolation between its entries.
+/// Returns the amount reached at a time inside a log of growing amounts, by linear interpolation between its entries.
 fn at(log: &[(f64, f64)], ns: f64) -> f64 {
     let after = log.partition_point(|entry| entry.0 < ns);
     match (after.checked_sub(1).map(|before| log[before]), log.get(after)) {

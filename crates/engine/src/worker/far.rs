@@ -31,12 +31,12 @@ pub type OpenService<'a> = dyn Fn(&ServiceJob) -> io::Result<Box<dyn ServiceLink
 /// The addresses of a machine for itself alone.
 pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
-/// How long one may take to say what it has used, when it is not needed any more.
+/// Longest wait for a far end to report its usage, when it is not needed any more.
 const GRACE: Duration = Duration::from_secs(2);
 /// Lines before it listens: more is no far end of ours.
 const MOST_LINES: usize = 10_000;
 
-/// What is to be started.
+/// Request for far ends.
 #[derive(Debug, Clone)]
 pub struct FarRequest<'a> {
     /// The service's name.
@@ -45,48 +45,48 @@ pub struct FarRequest<'a> {
     pub params: &'a Params,
     /// The CPUs of each.
     pub cpus: Vec<Vec<usize>>,
-    /// Where they may listen, in order of preference.
+    /// Addresses on which they may listen, in order of preference.
     pub at: &'a [IpAddr],
     /// Memory that they may fill together, bytes.
     pub memory_bytes: u64,
-    /// How long their set-up may take, ns; 0: as long as it takes.
+    /// Longest set-up, ns; 0: as long as it takes.
     pub setup_ns: u64,
     /// The run's directory for files.
     pub scratch: &'a Scratch,
     /// The name that their own directories there begin with.
     pub folder: &'a str,
-    /// What clients have to know, where who connects has chosen; else each has one of its own.
+    /// Nonces for clients, where the connecting side has chosen; else each far end has one of its own.
     pub nonces: &'a [Nonce],
 }
 
-/// How long is waited for far ends.
+/// Limits on the wait for far ends.
 #[derive(Clone, Copy)]
 pub struct Waiting<'a> {
     /// The time.
     pub wall: &'a dyn Wall,
-    /// One has hung that has said nothing for so long.
+    /// Silence after which a far end has hung.
     pub patience: Duration,
-    /// Nothing is waited for beyond this.
+    /// Time beyond which nothing is waited for.
     pub limit: Duration,
 }
 
-/// Why there are no far ends.
+/// Reason why there are no far ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Missing {
     /// The round cannot be measured, or went wrong.
     Round(RoundError),
-    /// There is no time left.
+    /// Round without time left.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
 }
 
-/// What far ends say when they are ended.
+/// Report of far ends when they are ended.
 #[derive(Debug, Default)]
 pub struct FarReport {
-    /// What they recorded.
+    /// Notes that they recorded.
     pub notes: Vec<Event>,
-    /// Of each what it has used, where it said so, or why it failed.
+    /// Usage of each, where it reported it, or the reason of its failure.
     pub said: Vec<Result<Option<FarUsage>, RoundError>>,
 }
 
@@ -107,7 +107,7 @@ impl Peers for NoPeers {
 
 /// Far ends that serve on another machine. When dropped they are ended.
 pub trait Distant {
-    /// How they are reached.
+    /// Addresses of the far ends.
     fn ends(&self) -> &[FarEnd];
 
     /// Ends them: what they say.
@@ -138,14 +138,14 @@ pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
     }
 }
 
-/// How many far ends a case needs.
+/// Returns how many far ends a case needs.
 fn parties_of(entry: &Entry, id: &CaseId) -> usize {
     let value = |kind| entry.probe.axis_of(kind).and_then(|axis| id.params.get(axis.name));
     let number = |kind| value(kind).and_then(|value| value.parse().ok()).unwrap_or(1);
     if entry.probe.service().is_some() { number(AxisKind::Copies).max(number(AxisKind::Threads)) } else { 0 }
 }
 
-/// Where the scheduler is not to choose: how the two ends lie.
+/// Returns how the two ends lie, where the scheduler is not to choose.
 fn placement_of<'a>(entry: &Entry, id: &'a CaseId) -> Option<&'a str> {
     entry.probe.axis_of(AxisKind::Placement).and_then(|axis| id.params.get(axis.name))
 }
@@ -155,7 +155,7 @@ pub fn fresh_nonce() -> Result<Nonce, Missing> {
     names::random_bytes().map(Nonce::of).map_err(no_process)
 }
 
-/// What a peer is asked to serve for a case, where its own side may take so long and so much.
+/// Returns the request to a peer to serve a case, where its own side may take so long and so much.
 pub(crate) fn request_of(entry: &Entry, id: &CaseId, job: &Job, silent: Duration) -> Result<ServeRequest, Missing> {
     let nonces = (0..parties_of(entry, id)).map(|_| fresh_nonce()).collect::<Result<_, _>>()?;
     Ok(ServeRequest {
@@ -218,7 +218,7 @@ impl FarEnds {
         Ok(far)
     }
 
-    /// How they are reached.
+    /// Addresses of the far ends.
     pub fn ends(&self) -> &[FarEnd] {
         &self.ends
     }
@@ -268,9 +268,9 @@ impl FarEnds {
         }
     }
 
-    /// Ends them, and adds what they say to the events of a round that is complete. One that has failed, or has ended before
-    /// it was asked to, makes it a failed one: what was measured without it is something else. Of one that lacked something it
-    /// is skipped, as of a worker.
+    /// Ends them, and adds their reports to the events of a round that is complete. One that has failed, or has ended before
+    /// it was asked to, makes it a failed one: a measurement without it is something else. One that lacked something makes it
+    /// skipped, as a worker would.
     pub fn finish(self, events: &mut Vec<Event>) {
         self.account().join(events);
     }
@@ -331,7 +331,7 @@ impl Drop for FarEnds {
     }
 }
 
-/// What one says that is not needed any more: what it has used, nothing, or why it failed.
+/// Reads the last word of a far end that is not needed any more: its usage, nothing, or why it failed.
 fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError> {
     link.close_stdin();
     match link.receive(GRACE) {
@@ -400,7 +400,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
     (service.serve)(&mut serving)
 }
 
-/// Failed where the job is out of all proportion.
+/// Checks the job; Failed where it is out of all proportion.
 fn check(job: &ServiceJob) -> Result<()> {
     let expect = |is_sound: bool, what: Message| match is_sound {
         true => Ok(()),

@@ -31,7 +31,7 @@ fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
     Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
 }
 
-/// What a far end says, and then that it has been told no more.
+/// Far end with scripted events, and then the answer that there are no more.
 struct Scripted {
     script: VecDeque<Received>,
     calls: Rc<RefCell<Vec<&'static str>>>,

@@ -1,4 +1,4 @@
-//! What one worker says of its round, until it is complete, wrong, silent for too long, or the run is stopped.
+//! Session of one worker during a round, until it is complete, wrong, silent for too long, or the run is stopped.
 
 use std::io;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const MOST_LINES: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
-    /// With the round's last event: done, skipped, or failed.
+    /// Round with its last event: done, skipped, or failed.
     Complete,
     /// The worker ended after the round before, and said nothing of this one.
     Gone,
@@ -25,20 +25,20 @@ pub(crate) enum SessionEnd {
     Interrupted,
 }
 
-/// What was heard of a round.
+/// Events of a round.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RoundEvents {
-    /// Its events as far as they came; the greeting is among those of a worker's first.
+    /// Events as far as they came; the greeting is among those of a worker's first round.
     pub events: Vec<Event>,
-    /// How it ended.
+    /// End of the round.
     pub end: SessionEnd,
 }
 
-/// What a worker says that has a job of some cases, each told when it is done, or of one warm-up.
+/// Session of a worker with a job of some cases, each told when it is done, or of one warm-up.
 pub(crate) struct WorkerSession<'a> {
     link: Box<dyn WorkerLink>,
     patience: Patience<'a>,
-    /// Its process, once it has greeted.
+    /// Process id, once it has greeted.
     pid: Option<u32>,
     is_over: bool,
 }
@@ -116,7 +116,7 @@ impl WorkerSession<'_> {
         RoundEvents { events, end }
     }
 
-    /// Whether nothing more is to be heard of this worker: what is left of its job needs another.
+    /// Tells whether nothing more is to be heard of this worker: what is left of its job needs another.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -149,21 +149,21 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(crate) enum Waited {
     /// A line has come: the patience begins anew.
     Line(String),
-    /// There will be none. How it ended, as a fragment that fits after "the worker".
+    /// Worker that has ended, and how: a fragment that fits after "the worker".
     Ended(Message),
     /// The same of one that somebody else killed.
     Killed(Message),
-    /// It had the CPU, and has said nothing for so long.
+    /// Worker that had the CPU, and was silent for so long.
     Hung(Duration),
-    /// It had too little of a CPU, or waited for a device, and has said nothing for so long.
+    /// Worker that had too little of a CPU, or waited for a device, and was silent for so long.
     Starved(Duration),
-    /// Nothing is waited for any more.
+    /// Session without time left to wait.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
 }
 
-/// Skipped, since a process had nothing to say for so long, for want of a CPU or a device.
+/// Returns the Skipped error of a process that had nothing to say for so long, for want of a CPU or a device.
 pub(crate) fn starved(silent: Duration) -> RoundError {
     RoundError::skipped(
         ReasonCode::Disturbed,
@@ -186,7 +186,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// One has hung that has said nothing for `patience` although it had the CPU; nothing is waited for beyond `limit`.
+    /// Returns limits: a worker has hung after `patience` of silence although it had the CPU; nothing is waited for beyond `limit`.
     pub(crate) fn new(wall: &dyn Wall, patience: Duration, limit: Duration) -> Patience<'_> {
         let last_line = wall.elapsed();
         Patience { wall, patience, limit, last_line, hung: last_line + patience }

@@ -1,4 +1,4 @@
-//! What an interface's driver answers: speed, offloads, rings, interrupts, queues (ethtool).
+//! Driver of an interface: speed, offloads, rings, interrupts, queues (ethtool).
 
 use std::ffi::CString;
 
@@ -49,13 +49,13 @@ pub(crate) fn interface(of: Link) -> NetworkInterface {
     NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
 }
 
-/// Of an ethtool_drvinfo: 32 bytes of name behind the question's number.
+/// Parses an ethtool_drvinfo: 32 bytes of name behind the question's number.
 fn driver(words: &[u32]) -> Option<String> {
     let bytes: Vec<u8> = words.get(1..9)?.iter().flat_map(|word| word.to_ne_bytes()).collect();
     text(&bytes)
 }
 
-/// Of an ethtool_link_settings: megabits a second, then a byte that is 1 where both directions share the wire's time.
+/// Parses an ethtool_link_settings: megabits a second, then a byte that is 1 where both directions share the wire's time.
 fn link(words: &[u32]) -> (Option<u64>, Option<bool>) {
     let [_, megabits, ways, ..] = words else { return (None, None) };
     let speed = Some(*megabits).filter(|megabits| *megabits != 0 && *megabits != UNKNOWN_SPEED);
@@ -67,7 +67,7 @@ fn link(words: &[u32]) -> (Option<u64>, Option<bool>) {
     (speed.map(|megabits| u64::from(megabits) * 1_000_000), duplex)
 }
 
-/// Of an ethtool_ringparam: the most of four rings, then what each has.
+/// Parses an ethtool_ringparam: the most of four rings, then what each has.
 fn rings(words: &[u32]) -> Rings {
     let [receive_max, transmit_max, receive, transmit] = at(words, [1, 4, 5, 8]);
     Rings { receive, receive_max, transmit, transmit_max }
@@ -86,7 +86,7 @@ fn moderation(words: &[u32]) -> InterruptModeration {
     }
 }
 
-/// Of an ethtool_channels: the most of four, then what there are.
+/// Parses an ethtool_channels: the most of four, then what there are.
 fn channels(words: &[u32]) -> Channels {
     let [receive, transmit, combined] = at(words, [5, 6, 8]);
     Channels { combined, receive, transmit }

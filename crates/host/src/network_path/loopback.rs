@@ -1,4 +1,4 @@
-//! What a packet meets that this machine sends to itself: the loopback interface, its queue, packet filters and BPF programs.
+//! Loopback path of a packet that this machine sends to itself: the interface, its queue, packet filters and BPF programs.
 
 use std::collections::HashSet;
 use std::io;
@@ -61,7 +61,7 @@ fn of_group(root: &Root) -> Option<u32> {
     netlink::bpf_of_group(std::fs::File::open(directory).ok()?.as_fd()).ok()
 }
 
-/// Whether a program of XDP is attached; none where the kernel does not tell.
+/// Tells whether a program of XDP is attached; `None` where the kernel does not tell.
 fn has_xdp(body: &[u8]) -> Option<bool> {
     let xdp = attribute(body.get(LINK_FIXED_BYTES..)?, IFLA_XDP)?;
     Some(*attribute(xdp, IFLA_XDP_ATTACHED)?.first()? != 0)
@@ -72,7 +72,7 @@ const GET_CHAINS: u8 = 4;
 const GET_RULES: u8 = 7;
 /// An nfgenmsg: family, version, resource.
 const FILTER_FIXED_BYTES: usize = 4;
-/// Of a chain: its table, its name, where it hangs. Of a rule: its table and its chain.
+/// Attributes of a chain: its table, its name, its hook; of a rule: its table and its chain.
 const CHAIN_TABLE: u16 = 1;
 const CHAIN_NAME: u16 = 3;
 const CHAIN_HOOK: u16 = 4;
@@ -80,7 +80,7 @@ const HOOK_NUMBER: u16 = 1;
 const HOOK_DEVICE: u16 = 3;
 const RULE_TABLE: u16 = 1;
 const RULE_CHAIN: u16 = 2;
-/// NFPROTO_INET, _IPV4, _IPV6 and _NETDEV. Those of bridges and ARP see no packet of loopback.
+/// Families NFPROTO_INET, _IPV4, _IPV6 and _NETDEV. Bridges and ARP see no packet of loopback.
 const INET: u8 = 1;
 const IPV4: u8 = 2;
 const NETDEV: u8 = 5;
@@ -105,7 +105,7 @@ pub(super) fn filter_rules(root: &Root) -> Option<u64> {
     Some(four?.saturating_add(six?).saturating_add(nftables_rules()?))
 }
 
-/// Those of nftables, which also keeps what its iptables(8) is given.
+/// Counts the rules of nftables, which also keeps what its iptables(8) is given.
 fn nftables_rules() -> Option<u64> {
     let mut off_path: HashSet<Chain> = HashSet::new();
     let mut chains = |answer: NetlinkAnswer| off_path.extend(chain_off_path(&answer.body));
@@ -120,7 +120,7 @@ fn nftables_rules() -> Option<u64> {
     Some(count)
 }
 
-/// Whether this kernel has no nftables at all.
+/// Tells whether this kernel has no nftables at all.
 fn is_missing(error: &io::Error) -> bool {
     let without = [Errno::PROTONOSUPPORT, Errno::INVAL, Errno::OPNOTSUPP].map(Errno::raw_os_error);
     call::errno(error).is_some_and(|errno| without.contains(&errno))

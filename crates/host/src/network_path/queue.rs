@@ -1,4 +1,4 @@
-//! What packets wait in before an interface takes them, and the rate that it holds them to (tc-qdisc).
+//! Queue before an interface, and the rate to which it limits packets (tc-qdisc).
 
 use hostmark_model::QueueingDiscipline;
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask};
@@ -22,11 +22,11 @@ const PARENT_AT: usize = 12;
 /// The parent of an interface's own queue, and of what is done with packets that arrive.
 const ROOT: u32 = u32::MAX;
 const INGRESS: u32 = 0xffff_fff1;
-/// What filters of clsact hang at: packets that arrive, and those that are sent.
+/// Parents of the filters of clsact: packets that arrive, and those that are sent.
 const CLSACT: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// More kinds than anybody nests.
+/// Limit beyond the kinds that anybody nests.
 const MOST_KINDS: usize = 8;
 
 /// All queues of this process's network namespace; none where the kernel is not asked.
@@ -46,8 +46,8 @@ pub(super) fn of(queues: &[NetlinkAnswer], interface: u32) -> Option<QueueingDis
     Some(queue)
 }
 
-/// What classifies the packets of the interface with this number outside of its queue: `clsact` or `ingress`, and the kinds of filter
-/// there.
+/// Returns what classifies the packets of the interface with this number outside of its queue: `clsact` or `ingress`, and the kinds
+/// of filter there.
 pub(super) fn classifiers(queues: &[NetlinkAnswer], interface: u32) -> Vec<String> {
     let is_there = |answer: &&NetlinkAnswer| {
         let at = |place| u32_at(&answer.body, place);
@@ -101,7 +101,7 @@ fn own(queues: &[NetlinkAnswer], interface: u32) -> Option<(QueueingDiscipline, 
 
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
-/// Of a tc_tbf_qopt: rate and peak rate (a tc_ratespec each, with bytes a second at its end), limit, bucket.
+/// Offsets in a tc_tbf_qopt: rate and peak rate (a tc_ratespec each, with bytes a second at its end), limit, bucket.
 const RATE_AT: usize = 8;
 const LIMIT_AT: usize = 24;
 const BUCKET_AT: usize = 28;
@@ -132,9 +132,9 @@ fn fair(options: &[u8], queue: &mut QueueingDiscipline) {
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_CEIL64: u16 = 7;
-/// Of a tc_htb_glob: version, quotient, number of the class of what nothing else takes.
+/// Offset in a tc_htb_glob (version, quotient, default class): number of the class of what nothing else takes.
 const DEFAULT_CLASS_AT: usize = 8;
-/// Of a tc_htb_opt: the guaranteed rate, then the highest, a tc_ratespec each.
+/// Offset in a tc_htb_opt, which has the guaranteed rate, then the highest, a tc_ratespec each.
 const CEILING_AT: usize = 20;
 
 /// The highest rate of the class that takes what no filter assigns.

@@ -10,7 +10,7 @@ use super::super::{attribute_of, network_path};
 use super::*;
 use crate::skip::skipped;
 
-/// As Linux 6.18 told of `tbf rate 40gbit burst 4mb limit 30mb` on interface 2, up to its counters.
+/// Answer of Linux 6.18 on `tbf rate 40gbit burst 4mb limit 30mb` on interface 2, up to its counters.
 const FAST: &str = "00000000 02000000 00000480 ffffffff 03000000 0800010074626600 38000200 \
     28000100 00010000 00000000 ffffffff 00000000 00000000 00000000 0000e001 33330000 00000000 \
     0c000400 00f2052a01000000 05000c0000000000 3000070014000100 5a00000000000000";
@@ -123,7 +123,7 @@ fn configure(command: &str) -> Result<(), String> {
     }
 }
 
-/// What a process in a network of its own is told of its paths and addresses.
+/// Paths and addresses of a process in a network of its own.
 type Found = (Vec<NetworkPath>, Vec<IpAddr>);
 
 /// The paths to these addresses over a pair of interfaces, one of which is as the commands made it; or why there is none.

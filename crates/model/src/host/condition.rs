@@ -30,7 +30,7 @@ pub struct Pressure {
     pub full: Option<f64>,
 }
 
-/// What others did with the machine during a short look at it.
+/// Activity of others on the machine during a short look at it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbed {
     /// The process that took most CPU time.
@@ -39,7 +39,7 @@ pub struct Disturbed {
     pub steal_share: Option<f64>,
     /// Load averages of 1, 5 and 15 minutes.
     pub load: Option<[f64; 3]>,
-    /// Whether the processes of others could not be seen: that none is busy says nothing then.
+    /// True where the processes of others could not be seen: that none is busy says nothing then.
     #[serde(default)]
     pub processes_unseen: bool,
 }
@@ -49,7 +49,7 @@ pub struct Disturbed {
 pub struct BusyTask {
     /// Process id.
     pub pid: u32,
-    /// Its name.
+    /// Name of the task.
     pub name: String,
     /// CPU time over elapsed time: 0.98 is 98 % of one CPU.
     pub cpus: f64,
@@ -57,43 +57,43 @@ pub struct BusyTask {
     pub last_cpu: usize,
 }
 
-/// What a finding on a host means for a measurement.
+/// Effect of a finding on a host for a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostWeight {
     /// Values would scatter or drift: `hostmark host --check` fails.
     Disturbs,
-    /// What may do so cannot be seen here: `hostmark host --check` fails as well.
+    /// Possible disturbance that cannot be seen here: `hostmark host --check` fails as well.
     Unknown,
     /// Values are shifted, but every time alike: to be known when hosts are compared.
     Shifts,
-    /// Something cannot be measured or seen here.
+    /// Limitation: something cannot be measured or seen here.
     Note,
 }
 
-/// What one rule says of a host.
+/// Finding of one rule on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFinding {
     /// A stable name of the rule.
     pub id: String,
-    /// What it means for a measurement.
+    /// Effect on a measurement.
     pub weight: HostWeight,
-    /// What was seen, and its effect.
+    /// Observation, and its effect.
     pub effect: Text<String>,
-    /// What to do about it.
+    /// Advice against it.
     pub cure: Text<String>,
 }
 
-/// What `hostmark host` tells.
+/// Report of `hostmark host`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
     /// `hostmark.host/1`.
     pub schema: String,
     /// The machine.
     pub host: HostFacts,
-    /// What others did with it during the look.
+    /// Activity of others during the look.
     pub disturbed: Disturbed,
-    /// What follows, worst first.
+    /// Findings, worst first.
     pub findings: Vec<HostFinding>,
 }
 
@@ -101,7 +101,7 @@ impl HostReport {
     /// The schema that this version writes.
     pub const SCHEMA: &'static str = "hostmark.host/1";
 
-    /// Whether something would disturb a measurement, or may do so unseen.
+    /// Tells whether something would disturb a measurement, or may do so unseen.
     pub fn is_disturbed(&self) -> bool {
         self.findings.iter().any(|finding| matches!(finding.weight, HostWeight::Disturbs | HostWeight::Unknown))
     }
@@ -144,7 +144,7 @@ const WHOLE_CAPACITY: u32 = 1024;
 const IDLE: &str = "SCHED_IDLE";
 
 impl ProcessFacts {
-    /// Whether nothing is known of it.
+    /// Tells whether nothing is known of it.
     pub fn is_unknown(&self) -> bool {
         *self == ProcessFacts::default()
     }
@@ -154,7 +154,7 @@ impl ProcessFacts {
         self.uclamp_max.filter(|most| *most < WHOLE_CAPACITY)
     }
 
-    /// Whether others that want its CPU go first, by its policy or its nice value.
+    /// Tells whether others that want its CPU go first, by its policy or its nice value.
     pub fn yields_to_others(&self) -> bool {
         self.policy.as_deref() == Some(IDLE) || self.nice.is_some_and(|nice| nice > 0)
     }

@@ -1,4 +1,4 @@
-//! What a machine is built of besides CPUs: firmware, memory modules, block devices, directories, network interfaces.
+//! Devices of a machine besides CPUs: firmware, memory modules, block devices, directories, network interfaces.
 
 use serde::{Deserialize, Serialize};
 

@@ -193,11 +193,11 @@ pub struct LoopbackFacts {
 
 const USUAL_MTU_BYTES: u64 = 65536;
 const NO_QUEUE: &str = "noqueue";
-/// What 20 rules cost is a tenth of a round trip over loopback at most: each packet is held against one in some 20 ns.
+/// Number of rules that cost a tenth of a round trip over loopback at most: each packet is checked against one in some 20 ns.
 const FEW_RULES: u64 = 20;
 
 impl LoopbackFacts {
-    /// Whether nothing is known of it.
+    /// Tells whether nothing is known of it.
     pub fn is_unknown(&self) -> bool {
         *self == LoopbackFacts::default()
     }
@@ -207,12 +207,12 @@ impl LoopbackFacts {
         self.filter_rules.filter(|rules| *rules >= FEW_RULES)
     }
 
-    /// Its largest packet, where it is smaller than the kernel makes it.
+    /// Returns its largest packet, where it is smaller than the kernel makes it.
     pub fn small_mtu(&self) -> Option<u64> {
         self.mtu_bytes.filter(|mtu| *mtu < USUAL_MTU_BYTES)
     }
 
-    /// What packets wait in, where there is a queue.
+    /// Returns the queue in which packets wait, where there is one.
     pub fn waits_in(&self) -> Option<&QueueingDiscipline> {
         self.queue.as_ref().filter(|queue| queue.kind != NO_QUEUE)
     }

@@ -10,7 +10,7 @@ const LADDERS: [[u64; 2]; 3] = [[1 << 10, 1 << 20], [32 << 10, 16 << 20], [256 <
 /// Sizes at a first cache's border and beyond it, quarters of it; near a second one's border and beyond it.
 const OF_FIRST: &[u64] = &[4, 6, 8, 24, 40, 56, 72, 104];
 const OF_SECOND: &[u64] = &[3, 4, 8, 12, 20, 36, 68];
-/// Of a last cache one size beyond it may be larger than this, so that the buffers stay a small part of a server.
+/// Largest size beyond a last cache, bytes, so that the buffers stay a small part of a server; the first size beyond it may be larger.
 const MOST_BYTES: u64 = 256 << 20;
 /// A buffer has this part of the memory at most.
 const MEMORY_PART: u64 = 4;
@@ -66,8 +66,8 @@ impl HostFacts {
     }
 }
 
-/// What came with a design and no earlier one can do: vendor, flag, and how the names of the designs begin that have it, the first of them
-/// first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
+/// Features that came with a design and no earlier one has: vendor, flag, and how the names of the designs begin that have it, the first
+/// of them first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
 const CAME_WITH: &[(&str, &str, &[&str])] = &[
     ("GenuineIntel", "amx_fp16", GRANITE_RAPIDS),
     ("GenuineIntel", "amx_tile", SAPPHIRE_RAPIDS),
@@ -106,19 +106,19 @@ pub fn design_that_can(vendor: &str, reported: &str, has: impl Fn(&str) -> bool)
     other.map_or_else(|| reported.to_owned(), |(_, _, names)| format!("{OR_LATER} {}", names[0]))
 }
 
-/// Before the name of a design: this one or a later one.
+/// Mark before the name of a design: this one or a later one.
 const OR_LATER: char = '≥';
 
 impl CpuFacts {
-    /// What the design is called, where it is known and the model's name does not say it. What contradicts the features is not used, whoever
-    /// recorded it.
+    /// Returns the name of the design, where it is known and the model's name does not say it. A name that contradicts the features is not
+    /// used, whoever recorded it.
     pub fn design(&self) -> Option<String> {
         let reported = self.microarchitecture.as_deref()?;
         let has = |flag: &str| self.features.iter().any(|feature| feature == flag);
         Some(design_that_can(self.vendor.as_deref().unwrap_or_default(), reported, has))
     }
 
-    /// Whether the design is only known to be this one or a later one.
+    /// Tells whether the design is only known to be this one or a later one.
     pub fn is_later_design(&self) -> bool {
         self.design().is_some_and(|design| design.starts_with(OR_LATER))
     }

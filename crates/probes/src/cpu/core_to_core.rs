@@ -44,7 +44,7 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
-    /// What the other thread says and is told, on a line that only changes at the beginning and at the end.
+    /// States of the other thread, on a line that only changes at the beginning and at the end.
     const STARTING: u64 = 0;
     const READY: u64 = 1;
     const LOST: u64 = 2;
@@ -90,9 +90,9 @@ fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
 
 /// Pairs of CPUs at most, of each kind.
 struct Most {
-    /// Of the whole matrix: a host with no more has them all.
+    /// Pairs of the whole matrix: a host with no more has them all.
     matrix: usize,
-    /// Of one CPU of each last-level cache.
+    /// Pairs between CPUs of different last-level caches, one CPU each.
     caches: usize,
     inside: usize,
     siblings: usize,
@@ -104,9 +104,9 @@ const THOROUGH: Most = Most { matrix: 496, caches: 496, inside: 120, siblings: 6
 
 type Pair = (usize, usize);
 
-/// One pair a placement; from the standard profile on pairs of CPUs. A small host has its whole matrix. A larger one has one
-/// CPU of each last-level cache with those of the others, one whole cache, and threads of one core: by what the pairs share,
-/// as of all its pairs hardly any share more than the machine.
+/// Returns one pair a placement; from the standard profile on pairs of CPUs. A small host has its whole matrix. A larger one
+/// has one CPU of each last-level cache with those of the others, one whole cache, and threads of one core: by what the
+/// pairs share, as of all its pairs hardly any share more than the machine.
 pub fn places(host: &HostFacts, profile: Profile) -> Vec<String> {
     let classes = ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"];
     let mut pairs = match profile {

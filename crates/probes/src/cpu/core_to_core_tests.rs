@@ -1,4 +1,4 @@
-//! Which pairs are measured.
+//! Selection of the pairs to measure.
 
 use std::collections::BTreeSet;
 

@@ -33,7 +33,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::cpu::FRONT_END
 };
 
-/// More than the widest cores take: those sold rename up to 10 instructions a cycle.
+/// Largest plausible value, more than the widest cores take: those sold rename up to 10 instructions a cycle.
 const MOST_A_CYCLE: u32 = 16;
 
 fn measure(case: &mut Case) -> Result<()> {

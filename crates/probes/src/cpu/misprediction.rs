@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-/// Of branches that go either way at random, this share is guessed wrongly by whatever predictor.
+/// Share of random branches that any predictor guesses wrongly.
 const WRONG: f64 = 0.5;
 
 pub static PROBE: Probe = Probe {

@@ -47,7 +47,7 @@ fn operation(case: &Case) -> Result<Operation> {
     })
 }
 
-/// One value for each round that all sources have, from the medians of their rounds.
+/// Returns one value for each round that all sources have, from the medians of their rounds.
 fn by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Vec<Vec<f64>> {
     let rounds = sources.iter().map(|source| source.rounds.len()).min().unwrap_or(0);
     let medians = |round: usize| sources.iter().map(|source| source.rounds[round].median).collect::<Vec<f64>>();
@@ -97,7 +97,7 @@ fn quiet_of(sources: [(&Measured, bool); 2], value: impl Fn(&[f64]) -> f64) -> O
     })
 }
 
-/// The record of a derived probe, from a value for each round and the quiet one. What is remarkable about its sources is so about it.
+/// Returns the record of a derived probe, from a value for each round and the quiet one. Remarks on its sources hold for it too.
 fn derived(
     probe: &str,
     params: Params,

@@ -29,9 +29,9 @@ const START: Quantity =
 
 /// Additions of a slice: 20 µs at 3 GHz, against which reading the clock is nothing.
 const ADDITIONS: u64 = 60_000;
-/// How long the core is looked at after it woke up: governors look at it every some milliseconds.
+/// Time for which the core is observed after it woke up, ns: governors look at it every some milliseconds.
 const WINDOW_NS: f64 = 100e6;
-/// Of the steady speed, what is as good as it.
+/// Share of the steady speed that counts as reaching it.
 const STEADY: f64 = 0.95;
 /// Slices by which the speed at first is told.
 const FIRST: usize = 5;
@@ -60,8 +60,8 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(START.name, starts)
 }
 
-/// Of slices of the same work, by how long each took: the first that is as fast as the last ones are, and how fast those at first are
-/// beside these. None of too few.
+/// Returns, from the times of equal slices of work, the first slice that is as fast as the last ones, and the speed of the first few
+/// as a share of theirs. `None` where there are too few.
 fn ramp(lengths: &[f64]) -> Option<(usize, f64)> {
     let steady = median(&lengths[lengths.len() - lengths.len() / 4..])?;
     let start = median(lengths.get(..FIRST)?)?;

@@ -13,7 +13,7 @@ const WINDOW_STEPS: Steps = Steps { coarse: 32, fine: 4 };
 const QUEUE_STEPS: Steps = Steps { coarse: 8, fine: 1 };
 /// Loads one after the other take twice as long as together: the step is halfway.
 const STEP: f64 = 1.5;
-/// So many points in a row lie above the step, or it is noise.
+/// Number of points in a row above the step; fewer are noise.
 const LASTING: usize = 3;
 
 pub static PROBE: Probe = Probe {

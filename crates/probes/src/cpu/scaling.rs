@@ -39,7 +39,7 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     records
 }
 
-/// What `copies` come to together as a multiple of one alone.
+/// Returns the throughput of `copies` together as a multiple of one alone.
 fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -> Measured {
     let ratio = |one: f64, each: f64| copies as f64 * if is_rate { each / one } else { one / each };
     // What disturbed the copies stands with them: this has one value a round, not their samples.
@@ -130,7 +130,7 @@ pub const SOURCES: &[&str] = &[
     "syscall.parallel",
 ];
 
-/// Of each no more than how it does with copies, and alone.
+/// Sources of the values: of each only its sweep of copies.
 const FROM: &[Source] = &{
     let mut from = [Source::along("", &["copies"]); SOURCES.len()];
     let mut index = 0;
@@ -141,7 +141,7 @@ const FROM: &[Source] = &{
     from
 };
 
-/// Whether more of the source's value is better.
+/// Tells whether more of the source's value is better.
 pub fn is_rate(source: &str) -> bool {
     let probes = crate::CATALOGUE.iter().flat_map(|group| group.probes.iter().map(|probe| (group.name, probe)));
     let mut of_source = probes.filter(|(group, (name, _))| source.split_once('.') == Some((group, name)));

@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::cpu::THROUGHPUT
 };
 
-/// More than the widest cores can start: those sold have up to 8 adders, and rename up to 10 instructions a cycle.
+/// Largest plausible value, more than the widest cores can start: those sold have up to 8 adders, and rename up to 10 instructions a cycle.
 const MOST_A_CYCLE: u32 = 12;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -40,13 +40,13 @@ const FULL_FACTORIAL: &[FullFactorial] = &[
     FullFactorial { from: Profile::Standard, axes: &["pattern", "block"] },
     FullFactorial { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
 ];
-/// What the rate comes to in requests.
+/// Rate in requests.
 const OPERATIONS: Quantity =
     Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, term!("requests"));
-/// What a write takes where some requests read: the percentiles are those of the reads.
+/// Time of a write where some requests read: the percentiles are those of the reads.
 const WRITES: Quantity = Quantity::given("write_time", Unit::Nanoseconds, Better::Lower, term!("time of a write"));
 
-/// What stands beside the rate of requests.
+/// Further quantities beside the rate of requests.
 const ALSO: &[Quantity] = &[
     OPERATIONS,
     Quantity::P50,

@@ -96,12 +96,12 @@ fn closed(
     Ok(done as f64 * 1e9 / took_ns)
 }
 
-/// When requests are due, and which slots they have.
+/// Schedule of the requests and their slots.
 struct Schedule {
     due: Ticks,
     period: u64,
     free: Vec<usize>,
-    /// When the request of each slot was due.
+    /// Time when the request of each slot was due.
     begun: Vec<Ticks>,
 }
 
@@ -118,7 +118,7 @@ impl Schedule {
         Some(slot)
     }
 
-    /// When the request of this slot was due, which is done.
+    /// Frees the slot of a completed request, and returns when that was due.
     fn end(&mut self, slot: usize) -> Ticks {
         self.free.push(slot);
         self.begun[slot]

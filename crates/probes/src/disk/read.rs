@@ -27,7 +27,7 @@ fn measure(case: &mut Case) -> Result<()> {
     keep(case, ALL)
 }
 
-/// How requests reach the file, and what they write there, if they do.
+/// Path of requests to the file, and what they write there, if they do.
 pub struct IoPath {
     way: IoMethod,
     written: Option<Content>,
@@ -116,7 +116,7 @@ impl IoMethod {
     }
 }
 
-/// Of so many requests a share is told.
+/// Number of requests that the share of reads is a part of.
 pub const ALL: u32 = 100;
 /// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
 const FILE_BYTES: u64 = 64 << 20;

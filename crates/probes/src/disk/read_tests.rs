@@ -1,4 +1,4 @@
-//! When rates count as steady.
+//! Steadiness of rates.
 
 use super::*;
 

@@ -5,18 +5,18 @@ use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
 use hostmark_engine::prelude::*;
 
-/// What is written at once, and how many of them are under way: enough for the full rate of most devices.
+/// Bytes of a write, and how many are under way: enough for the full rate of most devices.
 const BLOCK_BYTES: u64 = 1 << 20;
 const DEPTH: u32 = 8;
-/// What is written where nobody says otherwise, also by the name of its axis; a smaller disk gets less.
+/// Bytes written where the axis does not set another amount; a smaller disk gets less.
 const USUAL_BYTES: u64 = 8 << 30;
-/// At most this share of the room that is left on the filesystem.
+/// Divisor of the room left on the filesystem that gives the most to write.
 const MOST_OF_ROOM: u64 = 4;
 /// Writing ends after so many times what the round has for samples, far below the time after which a round counts as hung.
 const MOST_OF_GRANT: f64 = 5.0;
 /// The rate is taken over so long, ns.
 const SLICE_NS: f64 = 50e6;
-/// In fewer slices than this no cache ends visibly.
+/// Fewest slices in which the end of a cache is visible.
 const LEAST_SLICES: usize = 8;
 /// Levels that differ by less than this, in the logarithm, are one: a sixth.
 const LEAST_STEP: f64 = 0.18;
@@ -94,12 +94,12 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(WRITTEN.name, [slices.bytes as f64])
 }
 
-/// How much was written when, by slices of time.
+/// Bytes written by slices of time.
 #[derive(Debug, Default)]
 struct Slices {
     /// Rates in bytes a second, and the bytes that were written when each of them ended.
     rates: Vec<(f64, u64)>,
-    /// Where the last one ended.
+    /// End of the last slice, ns.
     end_ns: f64,
     /// Written so far, and when that was.
     bytes: u64,
@@ -115,7 +115,7 @@ struct Course {
 }
 
 impl Slices {
-    /// So much is written by now.
+    /// Records that `bytes` have been written by now.
     fn add(&mut self, bytes: u64, now_ns: f64) {
         (self.bytes, self.now_ns) = (bytes, now_ns);
         let (before, took_ns) = (self.rates.last().map_or(0, |&(_, end)| end), now_ns - self.end_ns);
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::kernels::random_access::Random;
 
-    /// What a device that writes at `fast` until it has `cache` bytes, and at `slow` from then on, each 1 % of scatter, has written by when.
+    /// Returns the slices of a device that writes at `fast` up to `cache` bytes, and at `slow` from then on, each with 1 % of scatter.
     fn written(fast: f64, slow: f64, cache: u64, seconds: f64) -> Slices {
         let (mut slices, mut random, mut bytes, mut now_ns) = (Slices::default(), Random::new(7), 0, 0.0);
         while now_ns < seconds * 1e9 {

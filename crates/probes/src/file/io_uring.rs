@@ -30,7 +30,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::file::IO_URING
 };
 
-/// Where the file lies: on a filesystem of a device first, since a tmpfs has every request done by a worker thread.
+/// Directory of the file: on a filesystem of a device first, since a tmpfs has every request done by a worker thread.
 const PLACE: Axis = Axis {
     default: "scratch",
     points: Points::Listed { quick: &["scratch"], standard: &["tmpfs"], thorough: &[] },
@@ -38,7 +38,7 @@ const PLACE: Axis = Axis {
 };
 
 const BLOCK_BYTES: usize = 4096;
-/// In the second-level cache of most cores, and many batches of the largest.
+/// Size of the file: fits the second-level cache of most cores, and holds many batches of the largest size.
 const FILE_BYTES: u64 = 1 << 20;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -30,9 +30,9 @@ const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes)).fills(F
 /// Axis data: what becomes of what was read.
 const DATA: Axis =
     Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });
-/// One read or write moves so much at most, as many programs do.
+/// Largest read or write, as many programs do.
 const BLOCK_BYTES: usize = 64 << 10;
-/// From one sector to as much as the profile and the memory allow.
+/// Returns the sizes: from one sector to as much as the profile and the memory allow.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     const STANDARD: [u64; 6] = [512, 4 << 10, 64 << 10, 1 << 20, 8 << 20, 256 << 20];
     const THOROUGH: [u64; 6] = [1 << 10, 16 << 10, 256 << 10, 2 << 20, 32 << 20, 1 << 30];
@@ -44,7 +44,7 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     listed.filter(|&size| size <= most).collect()
 }
 
-/// So many names for files in a directory of the round, and what the axis `size` puts into each.
+/// Returns `count` names for files in a directory of the round, and the content of each, of the axis `size`.
 fn small_files(case: &mut Case, count: usize) -> Result<(FileNames, Vec<u8>)> {
     let size: usize = case.param("size")?;
     let directory = crate::place::directory(case)?;
@@ -70,7 +70,7 @@ fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
     Ok((KernelPath::new(&path)?, usize::try_from(size)?))
 }
 
-/// What loads every byte of memory like this: the fastest of all kernels, by trials on it in the case's first round.
+/// Returns the kernel that loads every byte of such memory: the fastest of all, by trials on it in the case's first round.
 fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
     let is_cached = memory.len() as u64 <= case.llc_bytes();
     let usual = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
@@ -82,7 +82,7 @@ fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
     })
 }
 
-/// What loads every byte that was read into `block`, where it is to be loaded.
+/// Returns the kernel that loads every byte that was read into `block`, where it is to be loaded.
 fn summing(case: &mut Case, block: &[u8]) -> Result<Option<&'static ReadKernel>> {
     match case.param::<String>("data")?.as_str() {
         "unused" => Ok(None),

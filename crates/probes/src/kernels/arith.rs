@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// Whether it is prime, by trial.
+    /// Tells whether it is prime, by trial.
     fn is_prime(number: usize) -> bool {
         number > 1
             && (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| !number.is_multiple_of(divisor))

@@ -1,7 +1,7 @@
-//! What inner loops are written with, so that each is written once: where the architectures differ, both are given side by
-//! side, and what every loop needs has a name.
+//! Macros for inner loops, so that each loop is written once: where the architectures differ, both are given side by side,
+//! and what every loop needs has a name.
 
-/// What is in the braces behind this architecture's name.
+/// Expands to the tokens in the braces behind this architecture's name.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_arch {
     (x86_64 { $($here:tt)* } aarch64 { $($elsewhere:tt)* }) => { $($here)* };

@@ -9,8 +9,8 @@ use hostmark_engine::prelude::sys::call::named;
 
 use super::random_access::Random;
 
-/// So many branches before its own is a direction loaded: a wrong guess is then found out at once, and its cost is the
-/// core's alone, without the latency of a load.
+/// Number of branches between the load of a direction and its branch: a wrong guess is then found out at once, and its
+/// cost is the core's alone, without the latency of a load.
 const AHEAD: usize = 3;
 
 /// Directions of a branch, one a byte, gone through over and over.
@@ -26,7 +26,7 @@ impl BranchPattern {
         BranchPattern { directions: (0..length.max(1)).map(|_| (random.next() >> 63) as u8).collect(), next: 0 }
     }
 
-    /// One direction after the other, in memory of `length` bytes: what every predictor with a history knows.
+    /// Returns one direction after the other, in memory of `length` bytes: every predictor with a history knows it.
     pub fn alternating(length: usize) -> BranchPattern {
         BranchPattern { directions: (0..length.max(2)).map(|index| (index % 2) as u8).collect(), next: 0 }
     }
@@ -339,7 +339,7 @@ by_arch! {
             }
         }
 
-        /// What counts down and goes back over so many bytes: dec rdi, jnz, ret.
+        /// Assembles the loop's end, which counts down and jumps back over `body` bytes: dec rdi, jnz, ret.
         fn end(body: usize) -> Vec<u8> {
             let back = -((body + END_BYTES) as i32);
             [&[0x48, 0xff, 0xcf, 0x0f, 0x85][..], &back.to_le_bytes(), &[0xc3]].concat()
@@ -354,7 +354,7 @@ by_arch! {
             (length == 4).then_some(&[0x1f, 0x20, 0x03, 0xd5])
         }
 
-        /// What counts down and goes back over so many bytes: subs x0, x0, #1; cbz x0 over the next; b; ret.
+        /// Assembles the loop's end, which counts down and jumps back over `body` bytes: subs x0, x0, #1; cbz x0 over the next; b; ret.
         fn end(body: usize) -> Vec<u8> {
             let back = 0x1400_0000_u32 | ((-((body as i32 + 8) / 4)) as u32 & 0x03ff_ffff);
             [0xf100_0400_u32, 0xb400_0040, back, 0xd65f_03c0].map(u32::to_le_bytes).concat()

@@ -11,22 +11,22 @@ const ALIAS_BYTES: usize = 4096;
 /// An offset whose eight bytes span two lines of 64, 128 or 256 bytes.
 const SPANNING_LINES: usize = 1024 - 4;
 
-/// How the load lies to the store.
+/// Overlap of the load with the store before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
-    /// It reads the eight bytes that were stored.
+    /// Reads the eight bytes that were stored.
     Same,
-    /// It reads the upper four of eight.
+    /// Reads the upper four of eight.
     Narrower,
-    /// It reads eight, of which four were stored: the others come from the cache.
+    /// Reads eight, of which four were stored: the others come from the cache.
     Wider,
-    /// As the same, of bytes in two cache lines.
+    /// Reads the stored bytes, which lie in two cache lines.
     Line,
-    /// As the same, of bytes in two pages.
+    /// Reads the stored bytes, which lie in two pages.
     Page,
-    /// It reads other bytes, whose address has the same low 12 bits.
+    /// Reads other bytes, whose address has the same low 12 bits.
     Alias,
-    /// It reads other bytes in another line.
+    /// Reads other bytes in another line.
     Apart,
 }
 
@@ -219,7 +219,7 @@ unsafe fn follow(turns: u64, rest: u64, at: usize) -> usize {
 pub struct Unaligned<'a> {
     access: Access,
     places: [*mut u8; PLACES],
-    /// Where the next dependent load is.
+    /// Offset of the next dependent load.
     at: usize,
     memory: PhantomData<&'a mut [u8]>,
 }

@@ -8,18 +8,18 @@ use hostmark_engine::prelude::{Message, received, say};
 pub const LONGEST_HEAD: usize = 4096;
 const END: &[u8] = b"\r\n\r\n";
 
-/// What is wrong with a head.
+/// Error in the head of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// It has no end within the bytes that it may have.
+    /// Head without an end within the bytes that it may have.
     Long,
-    /// Its first line is not that of a request, or of a response.
+    /// Head whose first line is not that of a request, or of a response.
     FirstLine,
     /// A field without a colon, or with a value that its name does not allow.
     Field,
     /// The server answered with this status and not with 200.
     Status(u16),
-    /// It does not tell how long the body is.
+    /// Head that does not tell how long the body is.
     Length,
 }
 
@@ -51,7 +51,7 @@ pub fn get(name: &str, keep: bool) -> Vec<u8> {
 pub struct Asked<'a> {
     /// The name of a file, without the slash: never a path.
     pub name: &'a str,
-    /// Whether the connection is to stand.
+    /// True where the connection is kept open.
     pub keep: bool,
 }
 
@@ -88,7 +88,7 @@ pub fn respond(out: &mut Vec<u8>, length: Option<u64>, keep: bool) -> io::Result
     write!(out, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n{close}\r\n", length.unwrap_or(0))
 }
 
-/// How long the body is that follows a response's head.
+/// Returns the length of the body that follows a response's head.
 #[inline]
 pub fn length(head: &[u8]) -> Result<u64, Malformed> {
     let mut lines = lines(head)?;

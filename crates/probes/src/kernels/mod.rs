@@ -23,7 +23,7 @@ pub mod words;
 
 use hostmark_engine::prelude::{Message, say};
 
-/// Why a kernel refused to run on what it was given.
+/// Reason why a kernel refused to run on its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The memory's length is zero or no multiple of what the kernel takes at once.
@@ -45,9 +45,9 @@ pub enum Refused {
     },
     /// A line, page, window or stride that no chain can be built with.
     Step { bytes: usize },
-    /// More nodes than an index of 32 bits can number.
+    /// Number of nodes that an index of 32 bits cannot number.
     Nodes { nodes: usize },
-    /// There is no loop of so many chains.
+    /// Number of chains without a loop.
     Chains { chains: usize, built: &'static [usize] },
     /// The CPU lacks the instructions.
     Unavailable { kernel: &'static str },

@@ -11,14 +11,14 @@ const ACCESSES_A_BLOCK: u64 = 64;
 /// The factor of a multiplicative generator with odd states (Knuth, MMIX); its high bits choose the word.
 const FACTOR: u64 = 6_364_136_223_846_793_005;
 
-/// What is done at a random place.
+/// Operation at a random place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,
     Write,
 }
 
-/// What the loops work on; they know the offset of each field.
+/// State of the loops, which know the offset of each field.
 #[repr(C)]
 struct Places {
     generators: [u64; 4],
@@ -109,13 +109,13 @@ unsafe extern "C" {
     fn hm_places_write(places: &mut Places, blocks: u64);
 }
 
-/// What a place in the order is a number of.
+/// Unit of a place in the order, bytes.
 const WORD_BYTES: usize = 8;
 
 /// Lines of memory and an order of them, gone through over and over.
 pub struct OrderedLoads<'a> {
     memory: &'a [u8],
-    /// For each line the number of its first word, in the order of the loads.
+    /// Number of each line's first word, in the order of the loads.
     words: Vec<u32>,
     next: usize,
 }

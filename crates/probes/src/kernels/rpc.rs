@@ -31,12 +31,12 @@ const LONGEST_AUTH: u32 = 400;
 /// The bit of a fragment's length that marks the last of a record.
 const LAST_FRAGMENT: u32 = 1 << 31;
 
-/// What is wrong with a message.
+/// Error in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// It ends before all that it must have.
+    /// Message that ends before all that it must have.
     Short,
-    /// It goes on after its end.
+    /// Message that goes on after its end.
     Long,
     /// An answer where a call is due, or the other way round.
     Direction(u32),
@@ -81,7 +81,7 @@ pub fn null_call(transaction: u32) -> [u8; 40] {
     call
 }
 
-/// Whether `message` is the server's answer that the null procedure of `transaction` is done.
+/// Checks that `message` is the server's answer that the null procedure of `transaction` is done.
 #[inline]
 pub fn check_reply(message: &[u8], transaction: u32) -> Result<(), Malformed> {
     let mut rest = UnreadBytes(message);
@@ -121,7 +121,7 @@ impl RpcReply {
     }
 }
 
-/// What a server of the program answers; an error where the message is no call and so has no answer.
+/// Returns a server's answer to a call; an error where the message is no call and so has no answer.
 #[inline]
 pub fn answer(message: &[u8]) -> Result<RpcReply, Malformed> {
     let mut rest = UnreadBytes(message);
@@ -229,7 +229,6 @@ fn put<const N: usize>(bytes: &mut [u8], numbers: [u32; N]) {
     }
 }
 
-/// What of a message is not yet read.
 struct UnreadBytes<'a>(&'a [u8]);
 
 impl UnreadBytes<'_> {

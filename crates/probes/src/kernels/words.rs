@@ -23,7 +23,6 @@ impl<'a> VolatileWords<'a> {
         VolatileWords(unsafe { memory.align_to_mut().1 })
     }
 
-    /// How many words there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -43,8 +43,8 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
-/// Whether an L1d of so many ways is built: a power of two or three times one, since its ways are as large as powers of two and
-/// its size is such a number. Whoever shares the cache takes ways away, and leaves 11 or 10 of 12.
+/// Tells whether an L1d of so many ways is built: a power of two or three times one, since its ways are as large as powers of
+/// two and its size is such a number. Others that share the cache take ways away, and leave 11 or 10 of 12.
 fn is_built(ways: usize) -> bool {
     ways.is_power_of_two() || (ways.is_multiple_of(3) && (ways / 3).is_power_of_two())
 }

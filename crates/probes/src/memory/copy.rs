@@ -36,7 +36,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::COPY
 };
 
-/// Of two buffers half of what lies outside the caches is enough.
+/// Sizes of each of the two buffers: half of what lies outside the caches is enough.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let far = super::beyond(host, 2 * super::USUAL_BYTES).map(|both| both / 2);
     super::sizes_beyond_later(host, profile).into_iter().chain(far).collect()

@@ -9,12 +9,12 @@ use crate::kernels::chase::{fastest_ns, shuffled};
 const LINES: [usize; 3] = [1024, 2048, 4096];
 const PAGES_A_LINE: usize = 4;
 const TIMES: usize = 4;
-/// More memory than this of each kind is not filled: kernels of large base pages have huge ones of 512 MiB.
+/// Most memory of each kind that is filled: kernels of large base pages have huge ones of 512 MiB.
 const MOST_BYTES: usize = 256 << 20;
-/// Below this share of huge pages they are not what is measured.
+/// Share of huge pages below which they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
 
-/// What a load pays for translation in base pages.
+/// Cost of address translation to a load in base pages.
 const BASE: Quantity = walk("base", term!("translation, base pages"));
 /// The same in huge pages.
 const HUGE: Quantity = walk("huge", term!("translation, huge pages"));
@@ -88,12 +88,10 @@ const HUGE_SHARE: f64 = 0.25;
 /// … and those that cost this share of it, or more, as small ones.
 const SMALL: f64 = 0.5;
 
-/// What translation adds to a load over as many pages of either kind of memory, ns.
+/// Cost of translation to a load over as many pages of either kind of memory, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// In base pages.
     pub base_ns: f64,
-    /// In huge pages.
     pub huge_ns: f64,
 }
 
@@ -103,11 +101,11 @@ pub struct CurveVerdict {
     pub costs: Costs,
     /// The second over the first.
     pub share: f64,
-    /// Whether huge pages are translated as such; none where part of them is.
+    /// True where huge pages are translated as such; `None` where part of them is.
     is_huge: Option<bool>,
 }
 
-/// What the points of a curve tell; none where base pages cost too little to tell anything by.
+/// Returns the verdict of a curve's points; `None` where base pages cost too little to tell anything by.
 pub fn verdict(points: &[Costs]) -> Option<CurveVerdict> {
     let costs = *points.iter().max_by(|one, other| one.base_ns.total_cmp(&other.base_ns))?;
     let share = costs.huge_ns / costs.base_ns;

@@ -13,7 +13,7 @@ struct Machine {
 const SERVER: Machine = Machine { first: 64.0, second: 1536.0, second_ns: 2.5, walk_ns: 22.0 };
 
 impl Machine {
-    /// What a load pays whose lines need so many entries, each used alike and the place of an entry left to chance.
+    /// Returns the cost to a load whose lines need so many entries, each used alike and the place of an entry left to chance.
     fn cost(&self, entries: f64) -> f64 {
         let missing = |held: f64| (1.0 - held / entries).max(0.0);
         missing(self.first) * self.second_ns + missing(self.second) * self.walk_ns

@@ -121,7 +121,7 @@ pub const LINE: Quantity = Quantity::given("line", Unit::Bytes, Better::Neither,
 pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, term!("ways"));
 /// Base pages that the TLB of the same rank reaches.
 pub const TLB: Quantity = Quantity::given("tlb", Unit::Count, Better::Higher, term!("TLB reach, pages"));
-/// What a load pays beyond them.
+/// Cost of a load beyond them.
 const TLB_MISS: Quantity = Quantity::given("tlb_miss", Unit::Nanoseconds, Better::Lower, term!("cost of a TLB miss"));
 
 const fn bandwidth(name: &'static str, title: Text) -> Quantity {

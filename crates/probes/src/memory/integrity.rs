@@ -29,8 +29,8 @@ const PART_BYTES: u64 = 4 << 20;
 /// Bytes that a round tested.
 const TESTED: Quantity = Quantity::given("tested", Unit::Bytes, Better::Higher, term!("tested in a round"));
 
-/// What a round tests at most unless it is told: what it may fill, as a power of two, so that a case keeps its id from run to
-/// run.
+/// Returns the most that a round tests by default: the memory that it may fill, as a power of two, so that a case keeps its
+/// id from run to run.
 fn share(host: &HostFacts) -> u64 {
     1 << may_fill_bytes(host).max(PART_BYTES).ilog2()
 }
@@ -84,7 +84,7 @@ fn measure(case: &mut Case) -> Result<()> {
     Ok(())
 }
 
-/// As much of `amount` as may be filled now, and can be had.
+/// Reserves as much of `amount` as may be filled now, and can be had.
 fn room(case: &Case, amount: u64) -> Result<(Buffer, Filling)> {
     let asked = amount.min(case.fillable_bytes().max(PART_BYTES));
     let reserve = |bytes| case.allot(1, bytes, Pages::Base, None)?.reserve();
@@ -128,7 +128,6 @@ fn sound(faults: &Faults, from: usize) -> Result<()> {
 
 /// Memory of 64-bit words that does what it is told.
 trait WordMemory {
-    /// How many words there are.
     fn words(&self) -> usize;
     fn write(&mut self, index: usize, value: u64);
     fn read(&mut self, index: usize) -> u64;

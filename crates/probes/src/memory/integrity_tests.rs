@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How a cell, or a pair of cells, is broken.
+/// Defect of a cell, or of a pair of cells.
 #[derive(Clone, Copy, Debug)]
 enum Defect {
     /// A bit is always so.

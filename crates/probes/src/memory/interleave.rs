@@ -37,7 +37,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::INTERLEAVE
 };
 
-/// One, and all usable CPUs.
+/// Returns the numbers of threads: one, and all usable CPUs.
 fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
     vec![1, (host.usable_cpus().len() as u64).max(1)]
 }
@@ -88,7 +88,7 @@ fn measure(case: &mut Case) -> Result<()> {
     Ok(())
 }
 
-/// Failed where the pages that were asked for their node do not lie as wanted: each node has half of its share at least, or one has all.
+/// Fails where pages whose node was asked for lie elsewhere: each node is to have half of its share at least, or one all.
 fn check(on: &BTreeMap<usize, usize>, nodes: &[Node], is_interleaved: bool) -> Result<()> {
     let all: usize = on.values().sum();
     let has_share = |node: &Node| on.get(&node.0).is_some_and(|pages| 2 * pages * nodes.len() >= all);

@@ -63,8 +63,8 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
 }
 
-/// Of the quick profile's sizes those that tell each level: three of each cache, near three times the one before, where it answers however much of it
-/// others use; and the two largest.
+/// Returns those of the quick profile's sizes that tell each level: three of each cache, near three times the one before, where it answers
+/// however much of it others use; and the two largest.
 fn few_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = sizes(host, profile);
     let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));

@@ -9,8 +9,8 @@ use crate::kernels::chase::{fastest_ns, shuffled};
 
 /// Distances that are tried, bytes; no CPU's line is larger than half of the last.
 const DISTANCES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
-/// Each pair of words lies in a space of its own, this large, at a multiple of [`ALIGN_BYTES`] that varies also among pairs
-/// which lie a power of two apart: so that the lines fall on as many sets of the second-level cache as they can.
+/// Space of each pair of words, bytes, at a multiple of [`ALIGN_BYTES`] that varies also among pairs which lie a power of
+/// two apart: so that the lines fall on as many sets of the second-level cache as they can.
 const SPACE_BYTES: usize = 2048;
 const ALIGN_BYTES: usize = 256;
 /// Pairs for each line of L1d. In an eighth of its sets, on which so aligned words fall, they are four times what it holds; and
@@ -58,12 +58,12 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
-/// How many pairs miss an L1d of so many bytes, each by one line at least.
+/// Returns how many pairs miss an L1d of so many bytes, each by one line at least.
 fn pairs(l1d_bytes: usize, line_bytes: usize) -> usize {
     (l1d_bytes as f64 / line_bytes as f64 * PAIRS_A_LINE) as usize
 }
 
-/// Where the two words of a pair lie: the upper first, as prefetchers of L1d follow ascending loads.
+/// Returns the offsets of a pair's two words: the upper first, as prefetchers of L1d follow ascending loads.
 fn words(pair: usize, distance: usize) -> [usize; 2] {
     let places = SPACE_BYTES / ALIGN_BYTES / 2;
     let turned: usize =
@@ -72,8 +72,8 @@ fn words(pair: usize, distance: usize) -> [usize; 2] {
     [lower + distance, lower]
 }
 
-/// The line that a curve shows. Where prefetchers bring lines in by groups, the second load hits within a group: on Zen 5 every
-/// curve steps at 256 bytes. What is larger than the line that the host reports is such a group for all that can be told here.
+/// Returns the line size that a curve shows. Where prefetchers bring lines in by groups, the second load hits within a group:
+/// on Zen 5 every curve steps at 256 bytes. A size larger than the line that the host reports is taken for such a group.
 fn line(curve: &[(usize, f64)], reported: usize) -> Option<usize> {
     first_apart(curve).filter(|&bytes| bytes <= reported)
 }
@@ -94,11 +94,11 @@ const ADDITIONS: u64 = 1000;
 const SLICES: usize = 9;
 /// A slice counts when the other CPU did at least one addition for so many of its own.
 const OTHERS: u64 = 50;
-/// How long the other CPU is waited for, ns; a busy one may be away for some of the scheduler's slices.
+/// Longest wait for the other CPU, ns; a busy one may be away for some of the scheduler's slices.
 const PATIENCE_NS: f64 = 20e6;
 /// Two CPUs that contend for a line slow each other at least by this factor.
 const LEAST_CONTENTION: f64 = 2.0;
-/// Told to the other CPU in the place of a word: the end.
+/// Number that tells the other CPU, in the place of a word, to end.
 const END: u64 = u64::MAX;
 
 /// The words, at the start of a line whatever its size.
@@ -111,7 +111,7 @@ struct Alone(AtomicU64);
 
 struct Shared {
     words: LineWords,
-    /// Which word the other CPU is to add to.
+    /// Word to which the other CPU is to add.
     asked: Alone,
     /// Additions of the other CPU, with the word's number in the low bits.
     done: Alone,

@@ -89,7 +89,7 @@ const BURST_BYTES: usize = 1024;
 /// Bursts between two looks at the common counter: threads would hinder each other there.
 const BURSTS_A_LOOK: usize = 16;
 
-/// What the traffic is made of.
+/// Composition of the traffic.
 #[derive(Clone, Copy)]
 enum Mix {
     Read,
@@ -118,7 +118,7 @@ enum BurstKernel {
 }
 
 struct Traffic {
-    /// In turn, each with the bytes that the bus carries for each that a burst of it names.
+    /// Kernels that run in turn, each with the bytes that the bus carries for each byte named by its burst.
     kernels: Vec<(BurstKernel, u64)>,
     delay: u64,
     memory: Allotment,

@@ -95,10 +95,10 @@ fn sizes_beyond_later(host: &HostFacts, profile: Profile) -> Vec<u64> {
     sizes
 }
 
-/// What is larger than most caches.
+/// Size larger than most caches.
 const USUAL_BYTES: u64 = 64 << 20;
 
-/// Where buffers of `most` bytes do not leave the last cache for certain, a size that does: memory has a point in any profile. It follows
+/// Returns a size that surely leaves the last cache, where buffers of `most` bytes do not: memory has a point in any profile. It follows
 /// from the caches and from whether memory holds it, and from no time.
 fn beyond(host: &HostFacts, most: u64) -> Option<u64> {
     let outside = outside_caches(host);
@@ -107,7 +107,7 @@ fn beyond(host: &HostFacts, most: u64) -> Option<u64> {
 
 /// A buffer lies outside the last cache that is so many times as large, as are STREAM's arrays.
 const TIMES_CACHE: u64 = 4;
-/// However large the cache is, no more than this is filled for it, and no less than [`LEAST_TIMES_CACHE`] times as much as it holds.
+/// Most that is filled for a cache, however large it is, but no less than [`LEAST_TIMES_CACHE`] times as much as it holds.
 const MOST_OUTSIDE_BYTES: u64 = 512 << 20;
 const LEAST_TIMES_CACHE: u64 = 2;
 
@@ -152,12 +152,12 @@ fn nodes(case: &Case) -> Result<(Node, Node)> {
     Ok((node(cpus)?, node(memory)?))
 }
 
-/// Why a case between nodes has no value where its memory is not on this one.
+/// Error of a case between nodes whose memory is not on this one.
 fn not_on(Node(node): Node) -> RoundError {
     RoundError::failed(ReasonCode::CheckFailed, say!("part of the memory does not lie on node {node}"))
 }
 
-/// Which caches `bytes` of memory fit.
+/// Returns the level that holds `bytes` of memory.
 fn reach(case: &Case, bytes: u64) -> Reach {
     match bytes {
         _ if bytes <= case.l1d_bytes() => Reach::FirstCache,

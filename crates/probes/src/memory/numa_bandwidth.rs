@@ -23,7 +23,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::NUMA_BANDWIDTH
 };
 
-/// Of the node that takes most, so that all pairs of nodes have the same.
+/// Returns the size of the node that needs most, so that all pairs of nodes have the same.
 fn size(host: &HostFacts) -> u64 {
     let usable = host.usable_cpus();
     let of_node = |node: &NodeFact| -> u64 {

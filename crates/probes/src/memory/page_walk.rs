@@ -4,7 +4,7 @@ use crate::kernels::chase::{Chain, shuffled};
 use crate::workloads::mappings::mapping::Sparse;
 use hostmark_engine::prelude::*;
 
-/// More memory than this for one huge page is not filled: kernels of large base pages have huge ones of 512 MiB.
+/// Most memory for one huge page that is filled: kernels of large base pages have huge ones of 512 MiB.
 const MOST_HUGE_BYTES: usize = 64 << 20;
 /// Bytes of an entry of a page table.
 const ENTRY_BYTES: usize = 8;
@@ -12,7 +12,7 @@ const ENTRY_BYTES: usize = 8;
 const TABLES_A_PAGE: usize = 2;
 /// Passes after which tables and lines are in a cache that others use too: what a slow pass brings is often gone before the next needs it.
 const SETTLING_PASSES: f64 = 20.0;
-/// They take so much of a round's time at most, where each load takes so long, ns, as it does while none of it is in a cache.
+/// Share of a round's time for settling at most, where each load takes so long, ns, as it does while none of it is in a cache.
 const SETTLING_SHARE: f64 = 0.3;
 const SLOW_LOAD_NS: f64 = 1000.0;
 
@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::PAGE_WALK
 };
 
-/// A line in each page, and one of each table that the page shares with no other. Of 64 bytes each, as on nearly every machine.
+/// Returns the bytes of a line in each page, and of one of each table that it shares with no other; of 64 bytes, as nearly everywhere.
 fn lines_bytes(params: &Params) -> Option<f64> {
     let lines = match params.get("apart")? {
         "page" => 1.0,
@@ -95,7 +95,7 @@ fn settling_passes(grant_ns: f64, count: usize) -> u64 {
     (SETTLING_SHARE * grant_ns / (count as f64 * SLOW_LOAD_NS)).clamp(1.0, SETTLING_PASSES) as u64
 }
 
-/// Where pages lie in the address space, and the line of each.
+/// Layout of the pages in the address space, and of the line in each.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     page: usize,

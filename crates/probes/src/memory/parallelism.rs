@@ -7,7 +7,7 @@ use crate::kernels::parallel::{Chains, LINKS_A_TURN};
 /// A walk lasts at least so long, ns.
 const WALK_NS: f64 = 200_000.0;
 
-/// What a load comes to among the others.
+/// Time per load over all chains.
 const SHARE: Quantity =
     Quantity::given("load", Unit::Nanoseconds, Better::Lower, term!("time per load over all chains"));
 

@@ -35,18 +35,18 @@ fn threads(host: &HostFacts, profile: Profile) -> Vec<String> {
     counts.map(|count| count.to_string()).chain(["all".into()]).collect()
 }
 
-/// What all threads fill at most.
+/// Largest amount that all threads fill together.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// As large as one thread leaves its last cache with, so that the sweep stays in memory from its first point on; 64 MiB where so
-/// much for every thread is more than memory holds or than is filled in reasonable time.
+/// Returns a size with which one thread leaves its last cache, so that the sweep stays in memory from its first point on; 64 MiB
+/// where so much for every thread is more than memory holds or than is filled in reasonable time.
 fn size(host: &HostFacts) -> u64 {
     let (outside, threads) = (super::outside_caches(host), host.usable_cpus().len() as u64);
     let most = MOST_BYTES.min(may_fill_bytes(host));
     if outside.saturating_mul(threads) > most { super::USUAL_BYTES } else { outside }
 }
 
-/// In the thorough profile also half of the last cache.
+/// Returns the further sizes: in the thorough profile half of the last cache.
 fn sizes(host: &HostFacts, profile: Profile) -> Vec<String> {
     let last = single(host).and_then(|cpu| host.last_level_cache(cpu)).filter(|_| profile == Profile::Thorough);
     let half = last.map(|cache| cache.size_bytes / 2 / (2 << 20) * (2 << 20)).filter(|&half| half > 0);

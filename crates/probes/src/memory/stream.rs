@@ -12,7 +12,7 @@ use crate::kernels::stream::{self, Kernel, StreamOperation, numbers, starts};
 
 /// The operation by which all are tried.
 const TRIED: StreamOperation = StreamOperation::Triad;
-/// Its rate on half of each array: caches that hold part of the whole hold more of that.
+/// Rate on half of each array: caches that hold part of the whole hold more of that.
 const HALF: Quantity = Quantity::given("half", Unit::BytesPerSecond, Better::Neither, term!("with half of each array"));
 
 pub static PROBE: Probe = Probe {
@@ -108,7 +108,7 @@ const TIMES_CACHES: u64 = 4;
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 /// Bytes of three arrays' elements.
 const BYTES_OF_THREE: u64 = 24;
-/// What a thread's arrays take besides their elements, at most: their ends, and what parts them.
+/// Most that a thread's arrays take besides their elements: their ends, and the gaps between them.
 const SLACK_BYTES: u64 = 32 << 10;
 
 /// Elements of each array on this host: 4 times all its last-level caches. Where memory does not hold that, half as many or
@@ -138,7 +138,7 @@ fn note_short(case: &mut Case, elements: u64) {
     }
 }
 
-/// How many times caches of so many bytes an array of so many elements has; none where it is long enough.
+/// Returns the array's size as a multiple of the caches where it is too short; `None` where it is long enough.
 fn short(elements: u64, caches_bytes: u64) -> Option<String> {
     let caches = capped(caches_bytes);
     let times = elements as f64 * 8.0 / caches as f64;
@@ -207,7 +207,7 @@ impl<'a> Share<'a> {
     }
 }
 
-/// What an array is to a kernel.
+/// Role of an array in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     D,
@@ -215,10 +215,10 @@ enum Role {
     Y,
 }
 
-/// What the three arrays are, whatever the operation: so all find the same sources.
+/// Roles of the three arrays, for any operation: so all find the same sources.
 const ROLES: [Role; 3] = [Role::X, Role::Y, Role::D];
 
-/// What an element is before the first pass: a destination is negative, which no result is.
+/// Returns an element's value before the first pass: a destination is negative, which no result is.
 fn before(role: Role, index: usize) -> f64 {
     let varied = 1.0 + (index % PERIOD) as f64 / PERIOD as f64;
     match role {

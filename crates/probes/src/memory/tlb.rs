@@ -13,14 +13,14 @@ const HUGE_PAGES: usize = 112;
 /// Searches of the first level a sample, of which the one that reaches furthest counts: each is short, and whoever shares the
 /// core only takes entries away.
 const FIRST_LEVEL_SEARCHES: usize = 3;
-/// Below this share of huge pages they are not what is measured.
+/// Share of huge pages below which they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
 /// Loads of a walk at least.
 const LOADS: usize = 2048;
 
 /// The pages up to which it costs nothing.
 const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, term!("flat to"));
-/// What a load pays beyond a level.
+/// Cost of a load beyond a level.
 const MISS: Quantity = Quantity::given("miss", Unit::Nanoseconds, Better::Lower, term!("cost of a miss"));
 
 pub static PROBE: Probe = Probe {
@@ -105,13 +105,13 @@ const TIMES_AGAIN: (usize, usize) = (24, 6);
 const FEW_PAGES: usize = 512;
 /// Entries of TLBs are a power of two times one of these: 64, 96, 160, 72.
 const ODD_PARTS: [f64; 4] = [1.0, 3.0, 5.0, 9.0];
-/// How far the number found may be from such a number. Two of them are 11 % apart at least.
+/// Tolerance of the number found to such a number. Two of them are 11 % apart at least.
 const NEAR: f64 = 0.04;
 /// The step is followed from here to here, as parts of its height.
 const FOOT: f64 = 0.2;
 const MIDDLE: f64 = 0.5;
 
-/// Which step of which curve.
+/// Curve, and the step of it that is sought.
 #[derive(Debug, Clone, Copy)]
 pub struct Curve {
     /// The level whose end is sought, from 1.
@@ -126,7 +126,7 @@ pub struct Reach {
     pub pages: f64,
     /// Pages of the last point that cost as little as those before.
     pub flat: f64,
-    /// What a load costs beyond it, over one that hits the first level, ns.
+    /// Cost of a load beyond it, over one that hits the first level, ns.
     miss_ns: f64,
 }
 
@@ -182,7 +182,7 @@ pub fn built(pages: f64) -> Option<f64> {
         .filter(|size| (size / pages - 1.0).abs() <= NEAR)
 }
 
-/// What translation adds to a load, ns.
+/// Returns the cost of translation to a load, ns.
 fn cost(pages: usize, times: usize, time: &mut impl FnMut(usize, usize) -> Result<(f64, f64)>) -> Result<f64> {
     time(pages, times).map(|(spread, packed)| spread - packed)
 }

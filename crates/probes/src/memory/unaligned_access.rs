@@ -6,7 +6,7 @@ use crate::kernels::forwarding::{Access, PLACES, Unaligned};
 
 /// A boundary of the lines of every core, of 64, 128 or 256 bytes, as each quarter of it is.
 const LINES_BYTES: usize = 1024;
-/// Between accesses that need not lie at a boundary: to other banks of the cache as well, of which each serves one line at a time.
+/// Distance of accesses that need not lie at a boundary: to other banks of the cache as well, of which each serves one line at a time.
 const APART_BYTES: usize = 256 + 8;
 
 pub static PROBE: Probe = Probe {

@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::WRITE
 };
 
-/// What is stored: any value whose bytes differ.
+/// Pattern that is stored: any value whose bytes differ.
 const PATTERN: u64 = 0x0123_4567_89ab_cdef;
 
 fn measure(case: &mut Case) -> Result<()> {

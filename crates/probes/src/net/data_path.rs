@@ -115,7 +115,7 @@ pub const PATHS: Points = Points::Listed {
     thorough: &[],
 };
 
-/// On how many CPUs: one, and where a run has the time two and all.
+/// Returns the numbers of CPUs: one, and where a run has the time two and all.
 pub fn cpus(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = (host.usable_cpus().len() as u64).max(1);
     let most = if profile == Profile::Quick { 1 } else { all };

@@ -36,7 +36,7 @@ pub const SENDER_CPUS: Quantity =
 pub const RECEIVER_CPUS: Quantity =
     Quantity::given("receiver_cpus", Unit::Ratio, Better::Lower, term!("CPUs busy with receiving"));
 
-/// Where the two ends run: the client on the first CPU, the server on the other.
+/// CPUs of the two ends: the client on the first, the server on the other.
 const ENDS: Axis = Axis::placements(
     "cpus",
     "same_cpu",

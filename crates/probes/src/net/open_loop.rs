@@ -67,7 +67,7 @@ fn measure(case: &mut Case) -> Result<()> {
 
 #[derive(Debug, Clone, Copy)]
 struct RequestPlan {
-    /// So many are under way at most.
+    /// Largest number of requests under way.
     pub outstanding: usize,
     /// The share of what the connection can do.
     pub load: f64,
@@ -81,7 +81,7 @@ const CLOSED: u64 = 200;
 /// in no more of its time than this share, but for the first answers.
 const CLOSED_SHARE: f64 = 0.1;
 const LEAST_CLOSED: u64 = 2;
-/// So many requests are lost in a row only where nothing is answered any more.
+/// Number of requests lost in a row from which on the far end counts as dead.
 const MOST_UNANSWERED: u64 = 3;
 /// A request that has not been answered after this many usual times makes room for others; it may still be answered.
 const LATE_TIMES: f64 = 10.0;
@@ -97,10 +97,10 @@ struct PendingRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Due {
-    /// One as soon as there is room.
+    /// Requests as soon as there is room.
     AtOnce,
     Never,
-    /// One at this moment, and then one after so many ticks each.
+    /// Requests from this moment on, one after so many ticks each.
     From(Ticks, u64),
 }
 
@@ -108,18 +108,18 @@ struct Requests<C> {
     carrier: C,
     outstanding: usize,
     due: Due,
-    /// In the order in which they were sent: those that are waited for, and those that made room.
+    /// Requests in the order in which they were sent: those that are waited for, and those that made room.
     waited_for: VecDeque<PendingRequest>,
     late: VecDeque<PendingRequest>,
     sent: u64,
     answered: u64,
     lost: u64,
-    /// Those that were sent since an answer came last, and when that was.
+    /// Number of requests sent since the last answer, and the time of that answer.
     unanswered: u64,
     last_answer: Ticks,
-    /// How long nothing came until a request made room.
+    /// Time without answers until a request made room.
     stalled: u64,
-    /// When a request makes room, and when it is lost; ticks.
+    /// Age at which a request makes room, and at which it is lost; ticks.
     late_after: u64,
     lost_after: u64,
 }
@@ -264,7 +264,7 @@ impl<C: Carrier> Requests<C> {
 }
 
 impl Due {
-    /// When the next request was due, if one is by now; then the one after it is next.
+    /// Returns when the next request was due, if one is by now, and moves on to the one after it.
     #[inline]
     fn by(&mut self, now: Ticks) -> Option<Ticks> {
         match self {
@@ -281,7 +281,7 @@ impl Due {
 
 /// A way to a server and back.
 trait Carrier: Sized {
-    /// Whether a request may be lost.
+    /// True where a request may be lost.
     const IS_LOSSY: bool;
 
     /// The way to a far end, for so many requests at once.
@@ -366,7 +366,7 @@ impl Carrier for Datagrams {
     }
 }
 
-/// What a call that never waits returned; none where it would have had to.
+/// Returns the result of a call that never waits; `None` where it would have had to.
 #[inline]
 fn ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {

@@ -104,19 +104,19 @@ const LEAST_IDLE: usize = 5;
 /// Round trips under load that are kept to tell their median.
 const MOST_KEPT: usize = 1 << 16;
 
-/// Who sends small requests.
+/// Client that sends small requests.
 struct EchoClient {
     stream: TcpStream,
     sent: u8,
 }
 
 impl EchoClient {
-    /// One that the far end knows.
+    /// Connects a client that the far end knows.
     pub fn connect(far: &FarEnd) -> Result<EchoClient> {
         Ok(EchoClient { stream: authenticated::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
     }
 
-    /// One round trip, after a pause.
+    /// Makes a round trip, after a pause.
     pub fn exchange(&mut self, clock: &Clock) -> Result<Ticks> {
         std::thread::sleep(PAUSE);
         let start = clock.start();

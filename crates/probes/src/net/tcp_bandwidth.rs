@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::net::TCP_BANDWIDTH
 };
 
-/// How many streams, by profile: powers of two, and as many as there are CPUs.
+/// Returns the numbers of streams, by profile: powers of two, and as many as there are CPUs.
 fn streams(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = host.usable_cpus().len() as u64;
     let powers = (1..u64::BITS).map(|power| 1 << power).take_while(|&streams| streams < all);
@@ -81,7 +81,7 @@ pub fn measure(case: &mut Case) -> Result<()> {
     }
 }
 
-/// One stream that comes here: the case's own thread reads it, and nothing else is in the way.
+/// Measures one stream that comes here: the case's own thread reads it, and nothing else is in the way.
 fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     case.may_fill(terms.block)?;
     let far = case.far_end()?.clone();
@@ -223,7 +223,7 @@ const WINDOW_NS: (f64, f64) = (10e6, 200e6);
 const WINDOW_PACKETS: f64 = 16.0;
 /// A rate that is no more than this many times the highest before is not growing: what falls and comes back by chance does not either.
 const GROWTH: f64 = 1.1;
-/// So many windows in a row that do not grow end the warm-up; so does this time, ns.
+/// Number of windows in a row without growth that end the warm-up; so does this time, ns.
 const CALM: u32 = 2;
 const LONGEST_NS: f64 = 3e9;
 /// A sample is no shorter than this, ns, and where it lasts until so many bytes have come, no shorter than the second: two ends on one
@@ -247,7 +247,7 @@ pub struct LinkPace {
 }
 
 impl LinkPace {
-    /// That of a connection's link.
+    /// Returns the pace of a connection's link.
     pub fn of(info: &TcpInfo) -> LinkPace {
         let rtt_ns = info.min_rtt_ns.or(info.rtt_ns).unwrap_or(0) as f64;
         LinkPace { rtt_ns, segment: info.segment_bytes.unwrap_or(PACKET_BYTES).min(PACKET_BYTES) }
@@ -287,7 +287,7 @@ impl Settling {
         Settling { windows: 0, highest: 0.0, calm: 0 }
     }
 
-    /// Whether it is over, after a window of this rate and all in all so long.
+    /// Tells whether it is over, after a window of this rate and all in all so long.
     pub fn is_over(&mut self, rate: f64, spent_ns: f64) -> bool {
         self.calm = if self.windows > 0 && rate <= GROWTH * self.highest { self.calm + 1 } else { 0 };
         // What had come before anybody read it is in the first.

@@ -88,7 +88,7 @@ fn measure(case: &mut Case) -> Result<()> {
     turns.give(case)
 }
 
-/// Where a stream is cut to packets of one MTU, and whether it is joined again before TCP receives it.
+/// Offload setting: where a stream is cut to packets of one MTU, and whether it is joined again before TCP receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offload {
     /// Nowhere: packets of up to 64 KiB pass whole.
@@ -105,7 +105,7 @@ enum Offload {
     None,
 }
 
-/// What the kernel takes at most: GSO_MAX_SIZE.
+/// Largest size that the kernel takes: GSO_MAX_SIZE.
 const BIG_BYTES: u32 = 8 * 65535;
 
 impl FromStr for Offload {
@@ -125,7 +125,7 @@ impl FromStr for Offload {
 }
 
 impl Offload {
-    /// How the interfaces are set for it.
+    /// Returns the interface settings for it.
     pub fn wanted(self, device: Device, mtu: u32) -> Wanted {
         let tso = matches!(self, Offload::All | Offload::Big);
         let gro = !matches!(self, Offload::NoGro | Offload::None);
@@ -137,7 +137,7 @@ impl Offload {
         Wanted { device, mtu, tso, packets, gro }
     }
 
-    /// Why it is not measured over this device: another value tells the same there.
+    /// Returns the value that tells the same over this device, where there is one: it is not measured then.
     fn same_as(self, device: Device) -> Option<&'static str> {
         match (device, self) {
             (Device::Lo, Offload::NoTso) => Some("no_gro"),

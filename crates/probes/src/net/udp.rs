@@ -65,29 +65,29 @@ pub(super) fn serve(serving: &mut Serving) -> Result<()> {
 pub const ALSO: &[Quantity] =
     &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, LOST];
 
-/// Of the questions that were answered or asked anew, those that nobody answered.
+/// Share of lost requests: those that nobody answered, of the ones that were answered or asked anew.
 pub const LOST: Quantity = Quantity::given("lost", Unit::Ratio, Better::Lower, term!("share of requests lost"));
 
-/// How long an answer is waited for before any is known: a link to the other side of the world takes less.
+/// Longest wait for an answer before any is known: a link to the other side of the world takes less.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// How many times as long as the longest answer so far a later one may take, after so many answers: the first ones tell little.
+/// Longest waits in multiples of the longest answer so far, after so many answers: the first ones tell little.
 const WAITS: [(u64, u32); 2] = [(1, 16), (16, 4)];
 /// Answers of which the longest is sought.
 const KNOWN: u64 = 16;
 /// No shorter: a machine that is busy puts an answer off by some milliseconds.
 const LEAST_WAIT: Duration = Duration::from_millis(20);
 
-/// What is asked: its number comes back with the answer.
+/// Question to a server: its number comes back with the answer.
 pub trait Question {
     /// A number as a datagram has it.
     type Number: PartialEq + Copy;
 
-    /// That of the question that is asked after so many others.
+    /// Returns the number of the question that is asked after `count` others.
     fn numbered(count: u64) -> Self::Number;
 
     fn write(number: Self::Number) -> impl AsRef<[u8]>;
 
-    /// Which question a datagram answers.
+    /// Reads the number of the question that a datagram answers.
     fn read(answer: &[u8]) -> io::Result<Self::Number>;
 }
 
@@ -144,7 +144,7 @@ fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -
     }
 }
 
-/// What became of the questions.
+/// Counts of the questions.
 #[derive(Debug, Default)]
 struct QuestionTally {
     answered: u64,
@@ -153,7 +153,7 @@ struct QuestionTally {
 }
 
 impl QuestionTally {
-    /// One was answered, after `lost` others that were not.
+    /// Counts an answer, after `lost` questions without one.
     #[inline]
     fn answered(&mut self, socket: &UdpSocket, lost: u64, taken: Duration) -> io::Result<()> {
         self.answered += 1;

@@ -47,21 +47,21 @@ fn measure(case: &mut Case) -> Result<()> {
     if sends { ends::send(case, flow) } else { ends::receive(case, flow) }
 }
 
-/// What the length of an IPv4 packet leaves beside its header and UDP's (RFC 768, RFC 791).
+/// Longest datagram: the length of an IPv4 packet less its header and UDP's (RFC 768, RFC 791).
 const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;
 
-/// Who sends: the far end, or the case.
+/// Sender: the far end, or the case.
 const DIRECTION: Axis =
     Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] })
         .of_links();
 /// Megabits (10^6) of datagrams a second that are sent at most.
 pub const RATE: Axis =
     Axis::count("rate_mbit", "max", Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] });
-/// Who cuts what is sent into datagrams: the sender, or the kernel.
+/// Cutting of messages into datagrams: by the sender, or the kernel.
 const SEGMENTATION: Axis =
     Axis::choice("segmentation", "none", Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] });
 
-/// Who sends, and how, where `param` tells the value of an axis.
+/// Reads whether the case receives, and the plan, where `param` tells the value of an axis.
 pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, DatagramPlan)> {
     let wrong =
         |axis: &Axis| RoundError::failed(ReasonCode::Internal, say!("there is no such {name}", name = axis.name));
@@ -92,7 +92,7 @@ pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, DatagramPla
     Ok((case_sends, DatagramPlan { datagram, bits_a_second, is_cut }))
 }
 
-/// What was lost, what was sent, and what the two ends cost.
+/// Losses, amounts sent, and costs of the two ends.
 pub const ALSO: &[Quantity] = &[
     Quantity::SUSTAINED_BYTES,
     LOSS,
@@ -137,9 +137,9 @@ const BLOCKED_FROM: f64 = 0.01;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Received {
     pub datagrams: u64,
-    /// Those that came in the time below, and more than 0 where it begins and ends with one that was waited for.
+    /// Datagrams that came in the time below, and more than 0 where it begins and ends with one that was waited for.
     pub counted: u64,
-    /// That time; else from the first datagram that was read to the last, ns.
+    /// Time in which they came; else from the first datagram that was read to the last, ns.
     pub span_ns: u64,
     pub jitter_ns: u64,
     /// Datagrams that came after a later one.
@@ -153,7 +153,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// What came, took a process so long on a CPU, and what its buffer had no room for.
+    /// Returns the counts of the arrivals, the CPU time of their process, and the datagrams that its buffer had no room for.
     pub fn of(came: Arrivals, cpu_ns: u64, dropped: u64) -> Received {
         let (counted, span_ns) = came.steady().unwrap_or((0, came.span_ns()));
         Received {
@@ -168,8 +168,8 @@ impl Received {
         }
     }
 
-    /// How many came in which time, ns, of what was sent in a time. Where the receiver did not wait it was as busy as the sender, or
-    /// had no CPU: what is read in less time than it was sent in had been kept.
+    /// Returns how many came in which time, ns, of what was sent in a time. A receiver that did not wait was as busy as the sender,
+    /// or had no CPU: what is read in less time than it was sent in had been kept.
     pub fn in_time(&self, sent: Sent) -> (u64, u64) {
         match self.counted {
             0 => (self.datagrams.saturating_sub(1), self.span_ns.max(sent.passed_ns)),

@@ -84,7 +84,7 @@ fn anonymous(case: &mut Case, bytes: usize, pages: Pages) -> Result<()> {
 /// A page that was touched, given back to the kernel, and touched again.
 pub(super) const AGAIN: Quantity = Quantity::given("again", Unit::Nanoseconds, Better::Lower, term!("again"));
 
-/// So much that the kernel cannot have it all from what other programs gave back just now.
+/// Bytes of a pass: so many that the kernel cannot have them all from what other programs gave back just now.
 const FIRST_BYTES: usize = 128 << 20;
 /// Mapped at a time, so that the worker can tell how far it is, and give up in time.
 const PIECE_BYTES: usize = 16 << 20;
@@ -119,7 +119,7 @@ fn first(case: &mut Case) -> Result<()> {
     case.also(AGAIN.name, again_ns)
 }
 
-/// In huge pages: the kernel reports blocks of that size and larger, and gives such pages out of them alone.
+/// Bytes of huge pages returned: the kernel reports blocks of that size and larger, and gives such pages out of them alone.
 const RETURNED_BYTES: usize = 64 << 20;
 /// The kernel begins to report 2 s after pages were freed, and goes on every 2 s.
 const WAIT: Duration = Duration::from_secs(5);
@@ -193,7 +193,7 @@ fn major(case: &mut Case) -> Result<()> {
     device.give(case, bytes, |work| work.read_bytes)
 }
 
-/// What a fault that maps several pages comes to for each.
+/// Cost per page of a fault that maps several pages.
 const PER_PAGE: Quantity = Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, term!("a page"));
 
 /// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.

@@ -31,7 +31,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::paging::MMAP
 };
 
-/// Between the touches of touch=tenth, bytes.
+/// Distance between the touches of touch=tenth, bytes.
 const TENTH_STRIDE: usize = 16 << 10;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -17,11 +17,11 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::paging::PROTECTION_FAULT
 };
 
-/// From the store to the instruction behind it.
+/// Time from the store to the instruction behind it.
 const RAW: Quantity = Quantity::given("raw", Unit::Nanoseconds, Better::Lower, term!("with its handler"));
 const HANDLER: Quantity = Quantity::given("handler", Unit::Nanoseconds, Better::Lower, term!("handling a signal"));
 
-/// Of each kind in a sample.
+/// Number of faults of each kind in a sample.
 const BATCH: u32 = 64;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -85,14 +85,14 @@ fn refused(error: std::io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel reclaims no pages on request"), &error)
 }
 
-/// Base pages of the file. What the kernel has to each of them, a line of the cache, stays in the core's own caches, so that those
-/// who share the last one disturb little.
+/// Base pages of the file. The kernel's data for each of them, a line of the cache, stays in the core's own caches, so that others
+/// that share the last one disturb little.
 const FILE_PAGES: usize = 4096;
-/// By so many fewer the group may have then.
+/// Pages by which the group's limit is lowered.
 const TAKEN_PAGES: usize = FILE_PAGES / 2;
 /// Pages of a read.
 const BLOCK_PAGES: usize = 16;
-/// What the reader's own memory may come to.
+/// Largest amount of the reader's own memory.
 const OWN_BYTES: usize = 64 << 20;
 
 fn below_limit(case: &mut Case) -> Result<()> {

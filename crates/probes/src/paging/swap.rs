@@ -63,7 +63,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(AGAIN.name, again_ns)
 }
 
-/// How much goes to swap, where there is `swap` of so many bytes in all, of which so many are free.
+/// Returns how much goes to swap, where there is `swap` of so many bytes in all, of which so many are free.
 fn bytes_for(swap: Option<(u64, u64)>, page: u64) -> Result<usize> {
     match swap {
         None => {
@@ -78,7 +78,7 @@ fn bytes_for(swap: Option<(u64, u64)>, page: u64) -> Result<usize> {
     }
 }
 
-/// What takes pages that leave now, of what /proc/swaps lists: the areas of the highest priority that have room.
+/// Returns the devices that take pages now, of those that /proc/swaps lists: the areas of the highest priority that have room.
 fn device(swaps: &str, is_behind_zswap: bool) -> String {
     let area = |line: &str| -> Option<(i64, String)> {
         let [name, kind, size, used, priority] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
@@ -94,24 +94,24 @@ fn device(swaps: &str, is_behind_zswap: bool) -> String {
     if is_behind_zswap { format!("zswap, then {names}") } else { names }
 }
 
-/// After a fault that found its neighbours useful the kernel halves its readahead with each that does not, from 32 pages at most.
+/// Number of faults until readahead has ended: the kernel halves it, from 32 pages at most, with each fault that finds no neighbour.
 const SHRINKING: usize = 6;
 /// The first pause for a device that writes, and the last: all together last two seconds.
 const FIRST_PAUSE: Duration = Duration::from_micros(250);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// What stays in memory over a pause of this length is not waiting for the device.
+/// Pause after which pages that are still in memory are not waiting for the device.
 const LONG_PAUSE: Duration = Duration::from_millis(16);
 
 /// Memory of which everything is in swap but what was touched again.
 struct Cycle {
     mapping: Mapping,
-    /// Where pages lie that are still to be touched.
+    /// Offsets of the pages that are still to be touched.
     untouched: Vec<usize>,
-    /// How many came back from the device.
+    /// Number of pages that came back from the device.
     reads: usize,
-    /// What a page cost to swap out.
+    /// Time to swap a page out, ns.
     out_ns: f64,
-    /// What a page cost to touch in order.
+    /// Time to touch a page in order, ns.
     pub again_ns: f64,
 }
 
@@ -183,7 +183,7 @@ impl Cycle {
         Ok(None)
     }
 
-    /// Failed where something else came back than was put away.
+    /// Checks the contents; Failed where something else came back than was put away.
     pub fn end(mut self, contents: &[u8]) -> Result<()> {
         match self.reads {
             0 => Err(stays()),
@@ -206,7 +206,7 @@ fn stays() -> RoundError {
 }
 
 /// Has `retry`, which pauses first, take pages out of memory until none of so many is left, or they are no longer waiting for a
-/// device. How many are left.
+/// device; returns how many are left.
 fn settle(pages: usize, mut retry: impl FnMut(Duration) -> Result<usize>) -> Result<usize> {
     let mut left = retry(Duration::ZERO)?;
     let mut pause = FIRST_PAUSE;
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(areas(""), "");
     }
 
-    /// What is left after each try, and how often was tried.
+    /// Returns what is left after each try, and the number of tries.
     fn settled(left: &[usize]) -> (usize, usize) {
         let mut tries = 0;
         let kept = settle(100, |_| {

@@ -62,7 +62,7 @@ fn share_relocated(case: &mut Case) {
     noted(case, small_parent::share_relocated());
 }
 
-/// Where something forbids it, a note says so.
+/// Notes the error where something forbids it.
 fn noted<T>(case: &mut Case, made: std::io::Result<T>) -> Option<T> {
     made.inspect_err(|error| case.note("parent_not_small", error)).ok()
 }

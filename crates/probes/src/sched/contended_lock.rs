@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::workloads::handover::request_queue::SleepingLock;
 use hostmark_engine::prelude::*;
 
-/// How even the threads' shares are.
+/// Evenness of the threads' shares.
 const FAIRNESS: Quantity =
     Quantity::given("fairness", Unit::Ratio, Better::Higher, term!("least of a thread, of the most"));
-/// How often on average a thread takes the lock before another gets it.
+/// Average number of times that a thread takes the lock before another gets it.
 const IN_A_ROW: Quantity =
     Quantity::given("in_a_row", Unit::Count, Better::Neither, term!("times in a row by one thread"));
 
@@ -47,7 +47,7 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
-/// What only the owner of the lock writes, apart from the lock and from what anybody else writes.
+/// Data that only the owner of the lock writes, apart from the lock and from what anybody else writes.
 #[derive(Default)]
 #[repr(align(4096))]
 struct Guarded {

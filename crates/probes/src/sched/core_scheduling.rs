@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::sched::CORE_SCHEDULING
 };
 
-/// Of a thread alone, not of its process.
+/// Scope of a thread alone, not of its process.
 const SCOPE: CoreSchedulingScope = CoreSchedulingScope::Thread;
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -53,17 +53,17 @@ fn measure(case: &mut Case) -> Result<()> {
     .rate(1)
 }
 
-/// What a thread asks for itself.
+/// Cookie that a thread asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     /// A cookie that no other has.
     Create,
-    /// That of another thread of this process.
+    /// Cookie of another thread of this process.
     Pull(Pid),
 }
 
 impl Request {
-    /// That of the calling thread, which is the first where there is none.
+    /// Returns the request of the calling thread, which is the first where there is none.
     fn of(cookies: &str, first: &mut Option<Pid>) -> Option<Request> {
         match (cookies, *first) {
             ("own", _) => Some(Request::Create),

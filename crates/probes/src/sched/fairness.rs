@@ -21,14 +21,14 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::sched::FAIRNESS
 };
 
-/// What the lighter one is due by the weights.
+/// Share that the lighter one is due by the weights.
 const DUE: Quantity = Quantity::given("due", Unit::Ratio, Better::Neither, term!("due by the weights"));
 
-/// What is added to the nice value, and the weights in the kernel of 5 and 0; all steps have about the same ratio.
+/// Increments of the nice value, and the weights in the kernel of 5 and 0; all steps have about the same ratio.
 const NICE: [(i32, f64); 2] = [(5, 335.0), (0, 1024.0)];
 /// Quarters of an ordinary control group's weight.
 const QUARTERS: [u32; 2] = [1, 4];
-/// Both are under way by then.
+/// Time by which both are under way.
 const BEGINNING: Duration = Duration::from_millis(30);
 /// The scheduler gives turns of some ms: of so long a turn is less than a hundredth.
 const LEAST: Duration = Duration::from_millis(500);

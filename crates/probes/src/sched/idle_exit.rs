@@ -35,9 +35,9 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::sched::IDLE_EXIT
 };
 
-/// How long a CPU is kept busy before its wake-up is the busy one's, at most.
+/// Longest time for which a CPU is kept busy before its wake-up counts as the busy one's.
 const BUSY_NS: u64 = 1_000_000;
-/// In so long the process that keeps it busy has gone to sleep.
+/// Time in which the process that keeps it busy has gone to sleep.
 const REST_NS: u64 = 200_000;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -18,7 +18,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::sched::IPI
 };
 
-/// One other; from the standard profile on none, powers of two, and all.
+/// Returns the numbers of others: one; from the standard profile on none, powers of two, and all.
 fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = host.usable_cpus().len().max(2) as u64;
     match profile {

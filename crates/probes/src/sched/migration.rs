@@ -37,10 +37,10 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::sched::MIGRATION
 };
 
-/// By how much longer the first walk takes after a move.
+/// Extra time of the first walk after a move.
 const REFILL: Quantity = Quantity::given("refill", Unit::Nanoseconds, Better::Lower, term!("refilling the caches"));
 
-/// How long a CPU has idled before a thread moves there: longer than guests and hosts poll before they halt it.
+/// Idle time of a CPU before a thread moves there, ns: longer than guests and hosts poll before they halt it.
 const REST_NS: f64 = 1e6;
 
 fn measure(case: &mut Case) -> Result<()> {
@@ -91,7 +91,7 @@ struct Destination {
     mask: sys::affinity::Mask,
 }
 
-/// When a thread set out, when it was there, and when its walk ended.
+/// Times of a move: the thread set out, arrived, and ended its walk.
 #[derive(Debug)]
 struct Way {
     begin: Ticks,

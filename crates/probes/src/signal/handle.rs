@@ -17,12 +17,12 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::signal::HANDLE
 };
 
-/// What sending costs alone.
+/// Cost of sending alone.
 const SENDING: Quantity = Quantity::given("sending", Unit::Nanoseconds, Better::Lower, term!("sending no signal"));
 /// The value less that, as lmbench gives it.
 const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better::Lower, term!("less the sending"));
 
-/// Of each kind in a sample.
+/// Number of signals of each kind in a sample.
 const BATCH: u32 = 256;
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -17,7 +17,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::signal::ROUND_TRIP
 };
 
-/// Where the two processes run.
+/// CPUs of the two processes.
 const CPUS: Axis = Axis::placements(
     "cpus",
     "same_cpu",

@@ -3,7 +3,7 @@
 use crate::workloads::machine::bpf::{Program, Work};
 use hostmark_engine::prelude::*;
 
-/// What the kernel says a run took.
+/// Duration of a run as the kernel reports it.
 const KERNEL: Quantity = Quantity::given("kernel", Unit::Nanoseconds, Better::Lower, term!("as the kernel timed it"));
 
 pub static PROBE: Probe = Probe {
@@ -25,7 +25,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::syscall::BPF
 };
 
-/// So many calls in a row that signals end are no chance.
+/// Number of calls in a row that signals end from which on it is no chance.
 const INTERRUPTED: usize = 100;
 
 fn measure(case: &mut Case) -> Result<()> {

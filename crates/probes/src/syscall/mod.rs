@@ -34,7 +34,7 @@ const DIRECTORY: &str = "section";
 /// Files of one byte, and the round's directory as the working directory as long as they are needed.
 struct Files {
     paths: Vec<KernelPath>,
-    /// Where the worker was before: what cleans up may go by a relative path.
+    /// Working directory before: what cleans up may go by a relative path.
     home: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl Files {
         Ok(files)
     }
 
-    /// One of them, to be walked to over and over.
+    /// Returns one of them, to be walked to over and over.
     fn first(&self) -> Result<&KernelPath> {
         self.paths
             .first()

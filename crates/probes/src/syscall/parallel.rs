@@ -16,7 +16,7 @@ use crate::workloads::network::{local, socket};
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
-/// What is done; from the thorough profile on also the further ones.
+/// Operations; the further ones from the thorough profile on.
 const OPERATIONS: &[&str] = &["open", "stat", "map", "futex", "pipe", "unix", "unlink", "unlink_scratch"];
 const FURTHER: &[&str] = &["null", "connect", "allocate"];
 

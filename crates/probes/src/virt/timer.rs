@@ -20,11 +20,11 @@ pub static PROBE: Probe = Probe {
 
 const CALL: Quantity = Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("the call alone"));
 
-/// Before the next tick of every usual rate, nine times of ten and more.
+/// Distance of a timer that ends before the next tick of every usual rate, nine times of ten and more.
 const NEXT: Duration = Duration::from_micros(100);
-/// After everything that the kernel waits for.
+/// Distance of a timer that ends after everything that the kernel waits for.
 const LATER: Duration = Duration::from_secs(3600);
-/// Settings lie so far apart, ns. Those within [`NEXT`] of a tick touch no hardware and are short: without a pace they would be many.
+/// Least distance of settings, ns. Settings within [`NEXT`] of a tick touch no hardware and are short: without a pace they would be many.
 const PACE_NS: f64 = 60e3;
 
 fn measure(case: &mut Case) -> Result<()> {

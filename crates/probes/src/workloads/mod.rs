@@ -1,5 +1,5 @@
-//! What probes drive: processes that hand something over, rings, servers, files, mappings, signals, clocks, as typed, safe
-//! functions over raw calls. What the engine needs too is in the crate `sys`.
+//! Workloads of probes: processes that hand something over, rings, servers, files, mappings, signals, clocks, as typed,
+//! safe functions over raw calls. Functions that the engine needs too are in the crate `sys`.
 
 use hostmark_engine::prelude::sys::{
     affinity, call, child, clock, descendants, exit_message, ipc_cleanup, memory, process, usage, waits,

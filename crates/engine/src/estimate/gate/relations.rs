@@ -1,4 +1,4 @@
-//! What two values of one run cannot be to each other.
+//! Relations between values of one run that physics forbids.
 
 use hostmark_host::Placement;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Leading, Measured, Params, Unit};
@@ -20,7 +20,7 @@ const SHARE_OF_SWITCH: f64 = 0.7;
 const SHARE_OF_ANY_SWITCH: f64 = 0.35;
 /// Cases whose shares of looks at a shared core differ by no more than this were measured in one state.
 const OF_ONE_STATE: f64 = 0.25;
-/// What a smaller number has of the value at the largest where the value rises no more.
+/// Share of the largest number's value that a smaller number reaches where the curve is flat.
 const SATURATED: f64 = 0.97;
 /// A buffer of this share of a cache lies in it.
 const SHARE_OF_CACHE: f64 = 0.5;
@@ -87,8 +87,8 @@ fn shared(record: &CaseRecord) -> Option<f64> {
     record.measured()?.noise.shared
 }
 
-/// Whether two values were measured beside about as busy neighbours, by their shares of looks at a shared core, as far as these tell: of
-/// one on a core alone and one on a shared core either may be the smaller.
+/// Tells whether two values were measured beside about equally busy neighbours, by their shares of looks at a shared core, where these
+/// are known: of one on a core alone and one on a shared core either may be the smaller.
 fn are_of_one_state(one: Option<f64>, other: Option<f64>) -> bool {
     one.zip(other).is_none_or(|(one, other)| (one - other).abs() <= OF_ONE_STATE)
 }
@@ -210,13 +210,13 @@ pub(super) fn mark_clocks(unit: Unit, record: &mut CaseRecord, seen: [f64; 2]) {
     }
 }
 
-/// Whether both parties of a case run on one CPU, and so take turns.
+/// Tells whether both parties of a case run on one CPU, and so take turns.
 fn shares_a_cpu(probe: &Probe, record: &CaseRecord) -> bool {
     let placement = probe.axis_of(AxisKind::Placement);
     placement.is_some_and(|axis| record.params.get(axis.name) == Some(Placement::SameCpu.name()))
 }
 
-/// Whether a value is no doubtful one itself.
+/// Tells whether a value is free of doubtful flags.
 fn is_good(record: &CaseRecord) -> bool {
     let is_doubted = |kind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution);
     record.measured().is_some_and(|measured| !measured.flags.iter().any(|flag| is_doubted(flag.kind)))

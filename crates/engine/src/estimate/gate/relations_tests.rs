@@ -96,7 +96,7 @@ static ROUND_TRIP: Probe = Probe { limit: Limit::HandOvers(2), axes: CPUS, ..PLA
 static HAND_OVER: Probe = Probe { limit: Limit::HandOvers(1), axes: CPUS, ..PLAIN };
 static FAR: Probe = Probe { limit: Limit::DramLatency, ..PLAIN };
 
-/// What is said of each case of a run, given by probe, id and round medians.
+/// Returns the message on each case of a run, given by probe, id and round medians.
 fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
     let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
     let mut records: Vec<CaseRecord> = run.iter().map(|&(_, id, medians)| record(id, medians)).collect();
@@ -199,7 +199,7 @@ fn a_switch_that_is_doubted_or_not_there_proves_nothing() {
     assert_eq!(said(&[wide, pipe]), [None, None]);
 }
 
-/// What is said of speed-ups by the number of chains.
+/// Returns the messages on speed-ups by the number of chains.
 fn said_of_chains(points: &[(u64, f64)]) -> Vec<Option<String>> {
     let id = |chains: u64| format!("memory.latency@size=64,chains={chains}");
     let mut records: Vec<CaseRecord> = points.iter().map(|&(chains, value)| record(&id(chains), &[value; 3])).collect();

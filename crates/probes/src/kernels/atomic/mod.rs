@@ -24,12 +24,12 @@ use std::sync::atomic::AtomicU64;
 #[derive(Default)]
 pub struct Lonely(pub AtomicU64);
 
-/// How this CPU does atomic operations.
+/// Method of this CPU for atomic operations.
 #[derive(Clone, Copy)]
 pub struct AtomicMethod {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     fetch_add: fn(&AtomicU64, u64),
     compare_and_swap: fn(&AtomicU64, u64),

@@ -29,15 +29,15 @@ pub const CHUNK_BYTES: usize = 512;
 /// Alignment of the memory's start: a cache line, also that of the widest vector.
 pub const ALIGNMENT_BYTES: usize = 64;
 
-/// What [`WriteKernel::run`] adds to each of the pattern's 64-bit words from one chunk to the next. It is even in every
-/// byte and the pattern is made odd in every byte, so that no byte written is ever zero.
+/// Number that [`WriteKernel::run`] adds to each of the pattern's 64-bit words from one chunk to the next. It is even
+/// in every byte and the pattern is made odd in every byte, so that no byte written is ever zero.
 pub const PATTERN_STEP: u64 = 0x0202_0202_0202_0202;
 
 /// Reads memory into registers.
 pub struct ReadKernel {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     /// Start, bytes, passes (neither zero); gives a checksum of what the last turn of the loop brought, at least.
     run: unsafe fn(*const u8, usize, u64) -> u64,
@@ -57,9 +57,9 @@ impl ReadKernel {
 
 /// Stores a pattern to memory.
 pub struct WriteKernel {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     /// Start, bytes, passes (neither zero), the first chunk's word, what is added to it a chunk.
     run: unsafe fn(*mut u8, usize, u64, u64, u64),
@@ -89,9 +89,9 @@ impl WriteKernel {
 
 /// Copies memory to other memory.
 pub struct CopyKernel {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     /// Destination, source, bytes, passes (neither zero).
     run: unsafe fn(*mut u8, *const u8, usize, u64),
@@ -128,7 +128,7 @@ fn check(kernel: &'static str, is_available: fn() -> bool, memory: &[u8]) -> Res
     Ok(())
 }
 
-/// For kernels whose instructions every CPU of the architecture has.
+/// Returns true, for kernels whose instructions every CPU of the architecture has.
 fn always() -> bool {
     true
 }
@@ -163,17 +163,17 @@ pub fn copy(name: &str) -> Option<&'static CopyKernel> {
     machine::COPIES.iter().find(|kernel| kernel.name == name)
 }
 
-/// Where the memory that a kernel goes over lies; for a copy, source and destination together.
+/// Level that holds the memory a kernel goes over; for a copy, source and destination together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// It fits the first-level cache.
+    /// Fits the first-level cache.
     FirstCache,
-    /// It fits some other cache.
+    /// Fits some other cache.
     Caches,
     Memory,
 }
 
-/// Where a copy's destination should start, relative to its source, modulo 4 KiB.
+/// Returns where a copy's destination should start, relative to its source, modulo 4 KiB.
 ///
 /// A load waits for an older store whose address ends in the same 12 bits. In the first cache half a KiB below the source
 /// is best: such a store is still to come, or is 3.5 KiB old and out of the store buffer (AVX-512 copies 64 bytes a cycle

@@ -62,7 +62,7 @@ impl<'a> Built<'a> {
 /// Nodes that are linked together: the second cache holds their links.
 const BLOCK_NODES: usize = 1 << 15;
 
-/// One in so many of a pass' loads is walked: a cache line holds at least half as many numbers of the order.
+/// Number of a pass' loads of which one is walked: a cache line holds at least half as many numbers of the order.
 const WALKED: u64 = 32;
 
 /// A walk of this many times the caches' lines leaves nothing else in them.
@@ -75,7 +75,7 @@ pub struct Chain<'a> {
     base: usize,
     node: usize,
     nodes: u64,
-    /// What is surely between two links.
+    /// Least distance between two links.
     node_bytes: usize,
     /// Links that were followed.
     walked: u64,
@@ -204,7 +204,7 @@ impl<'a> Chain<'a> {
         Ok(Self::starting_at(memory, places[0], nodes, line_bytes))
     }
 
-    /// Whether its walks went over a node for the second time.
+    /// Tells whether its walks went over a node for the second time.
     pub fn has_come_back(&self) -> bool {
         self.walked > self.nodes
     }

@@ -41,7 +41,7 @@ use std::mem::MaybeUninit;
 /// Room for one vector of the widest instruction set: SVE's 2048 bits.
 const MOST_LANES: usize = 64;
 
-/// One precision of a kernel.
+/// Precision of a kernel.
 #[derive(Clone, Copy)]
 pub struct Variant<T: 'static> {
     /// Turns, not zero; room for one vector of the accumulators' sums.
@@ -49,7 +49,7 @@ pub struct Variant<T: 'static> {
     /// Operations on one lane in a turn: a fused multiply-add is two.
     lane_flops: u64,
     lanes: fn() -> u64,
-    /// What every lane holds after so many turns.
+    /// Value of every lane after so many turns.
     #[cfg(test)]
     expected: fn(u64) -> T,
 }
@@ -57,22 +57,18 @@ pub struct Variant<T: 'static> {
 /// A kernel of one instruction set.
 #[derive(Clone, Copy)]
 pub struct FlopsKernel {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
-    /// In single precision.
     pub single: Variant<f32>,
-    /// In double precision.
     pub double: Variant<f64>,
 }
 
 /// A kernel in one precision, known to run on this CPU.
 #[derive(Clone, Copy)]
 pub enum Runnable {
-    /// In single precision.
     Single(Variant<f32>),
-    /// In double precision.
     Double(Variant<f64>),
 }
 

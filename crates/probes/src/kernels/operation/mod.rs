@@ -20,8 +20,8 @@ pub enum Type {
     F64,
 }
 
-/// What is computed. Divisions and remainders come with long operands, and with short ones, for which some dividers
-/// need less time.
+/// Computed operation. Divisions and remainders come with long operands, and with short ones, for which some
+/// dividers need less time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Exclusive or; of floating-point values too, as compilers flip a sign.
@@ -62,14 +62,14 @@ impl FromStr for Op {
     }
 }
 
-/// What the registers hold: bits of the type.
+/// Contents of the registers: bits of the type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Registers {
     /// The first value of a chain, and of each independent register.
     start: u64,
     /// The second operand, in a register that no core can fold away.
     operand: u64,
-    /// Of an integer division, the dividend; of a remainder, what makes a dividend of it again.
+    /// Dividend of an integer division; for a remainder, the number that makes a dividend of it again.
     constant: u64,
 }
 
@@ -81,7 +81,7 @@ struct OperationKernel {
     independent: fn(u64, Registers) -> u64,
 }
 
-/// One operation on one type.
+/// Operation on one type.
 pub struct Operation {
     kernel: OperationKernel,
     registers: Registers,

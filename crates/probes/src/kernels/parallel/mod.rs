@@ -19,7 +19,7 @@ pub const COUNTS: [usize; 8] = [1, 2, 4, 8, 12, 16, 24, 32];
 pub struct Chains<'a> {
     /// The loop for this number of chains.
     walk: Walk,
-    /// Where the walk over all lines stands.
+    /// Position of the walk over all lines.
     one: usize,
     each: Vec<usize>,
     lines: u64,
@@ -194,7 +194,7 @@ fn walk(chains: usize) -> Option<Walk> {
 /// Instructions between two loads at most, a number that the loops spell out.
 pub const MOST_FILLERS: usize = 1024;
 
-/// What stands between the loads of the two chains.
+/// Instructions between the loads of the two chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filler {
     /// An instruction that does nothing.
@@ -203,7 +203,7 @@ pub enum Filler {
     Load,
     /// A store to a word in the first cache.
     Store,
-    /// Of eight in turn three additions of integers, three operations on vectors and two nops apart from each other: no loads or stores,
+    /// Eight in turn: three additions of integers, three operations on vectors and two nops apart from each other: no loads or stores,
     /// whose queues may be full first, no more registers than there are, and no two nops that might share an entry.
     Mixed,
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use super::CpuCounters;
 
-/// There is none.
+/// Restartable sequences, which do not exist here.
 pub enum Restartable {}
 
 impl Restartable {

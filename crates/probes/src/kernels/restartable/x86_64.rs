@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use super::{Alone, CpuCounters};
 use hostmark_engine::prelude::sys::call::returned;
 
-/// What a thread and the kernel share (linux/rseq.h).
+/// Area shared by a thread and the kernel (linux/rseq.h).
 #[repr(C, align(32))]
 struct Area {
     cpu_id_start: u32,
@@ -17,7 +17,7 @@ struct Area {
     rest: [u32; 3],
 }
 
-/// Where a sequence begins, how long it is and where it goes on when it was interrupted (linux/rseq.h).
+/// Critical section: its start, length and the address where it goes on when it was interrupted (linux/rseq.h).
 #[repr(C, align(32))]
 #[derive(Default)]
 struct Sequence {
@@ -31,7 +31,7 @@ struct Sequence {
 /// A counter's place is its CPU's number times this, by a shift.
 const _: () = assert!(size_of::<Alone<AtomicU64>>() == 1 << 7);
 
-/// What stands before the place where an interrupted sequence goes on, so that nobody else can be sent there.
+/// Signature before the abort address of an interrupted sequence, so that nothing else can be jumped to.
 const SIGNATURE: u32 = 0x5305_3053;
 
 thread_local! {
@@ -39,9 +39,9 @@ thread_local! {
     static OWN: Cell<*mut Area> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// This thread as one that the kernel restarts.
+/// Registration of this thread with the kernel for restartable sequences.
 pub struct Restartable {
-    /// Not sent to another thread: it is of this one.
+    /// Area of this thread, so that this is not sent to another one.
     area: *mut Area,
 }
 

@@ -91,7 +91,7 @@ use super::bandwidth::{self, ALIGNMENT_BYTES, CHUNK_BYTES, Reach};
 /// Elements that a turn of a kernel's loop takes of each array.
 const TURN: usize = CHUNK_BYTES / size_of::<f64>();
 
-/// What is done with each element of a destination `d` and sources `x` and `y`, with a scalar `q`.
+/// Operation on each element of a destination `d` and sources `x` and `y`, with a scalar `q`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamOperation {
     /// d = x.
@@ -148,17 +148,17 @@ impl StreamOperation {
 
 /// Does one operation in one way.
 pub struct Kernel {
-    /// How it is asked for, and recorded.
+    /// Name by which it is asked for, and recorded.
     pub name: &'static str,
     pub operation: StreamOperation,
-    /// Whether this CPU has the instructions.
+    /// Tells whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     /// d, x, y, bytes of each (whole chunks, not zero), passes (not zero), q; gives the sum of all d, of `Sum` alone.
     run: unsafe fn(*mut f64, *const f64, *const f64, usize, u64, f64) -> f64,
 }
 
 impl Kernel {
-    /// Whether its stores are those that compilers make of an assignment: neither past the caches nor by a library.
+    /// Tells whether its stores are those that compilers make of an assignment: neither past the caches nor by a library.
     pub fn has_plain_stores(&self) -> bool {
         !self.name.starts_with("nt-") && self.name != LIBC[0].name
     }
@@ -268,8 +268,8 @@ pub fn numbers(memory: &mut [u8]) -> &mut [f64] {
     unsafe { memory.align_to_mut().1 }
 }
 
-/// Where the arrays of `elements` numbers each begin in a buffer, in elements: one behind the other, and each some
-/// hundred bytes further in its page than the one before, so that no load waits for a store to another array (4 KiB aliasing).
+/// Returns where the arrays of `elements` numbers begin in a buffer, in elements: one behind the other, and each some hundred
+/// bytes further in its page than the one before, so that no load waits for a store to another array (4 KiB aliasing).
 pub fn starts<const N: usize>(elements: usize) -> [usize; N] {
     let page = 4096 / size_of::<f64>();
     let step =

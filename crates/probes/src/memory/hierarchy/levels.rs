@@ -10,22 +10,22 @@ pub const LATENCY: &str = "memory.latency";
 #[derive(Debug, Clone)]
 pub struct MeasuredLevel {
     pub name: Name,
-    /// Between which sizes the curve proves that it ends, bytes; nothing for memory.
+    /// Bounds of the size at which it ends, proven by the curve, bytes; nothing for memory.
     pub bracket: Bracket,
-    /// What the host reports of it, bytes.
+    /// Size reported by the host, bytes.
     pub reported_bytes: Option<u64>,
     /// The measurement that stands for it: in the middle of its plateau; of memory the largest that has an interval.
     pub case: Measured,
-    /// That measurement's case.
+    /// Id of that measurement's case.
     pub at: String,
-    /// How it is known to be memory.
+    /// Evidence that it is memory.
     pub evidence: Option<&'static str>,
-    /// Why its name is not certain, or why it has none.
+    /// Reason why its name is not certain, or why it has none.
     pub doubt: Option<Message>,
 }
 
 impl MeasuredLevel {
-    /// What it holds, to reason with: as reported where the curve does not contradict it, else what is proven to fit.
+    /// Returns the size to reason with: as reported where the curve does not contradict it, else what is proven to fit.
     pub fn size(&self) -> Option<f64> {
         let is_memory = self.name == Name::Memory;
         self.bracket.size(self.reported_bytes.map(|bytes| bytes as f64)).filter(|_| !is_memory)
@@ -120,15 +120,15 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
     found
 }
 
-/// Whether the last point, which is on no plateau, lies in memory: where a neighbour leaves two states of the last cache, the
-/// curve has no flat end, and a buffer beyond the cache that takes longer than any cache is memory all the same.
+/// Tells whether the last point, which is on no plateau, lies in memory: where a neighbour leaves two states of the last
+/// cache, the curve has no flat end, and a buffer beyond the cache that takes longer than any cache is memory all the same.
 fn is_memory_on_a_ramp(last: &CurveCase, plateaus: &[Plateau], reported: &ReportedCaches) -> bool {
     let is_beyond = reported.enough() > 0.0 && last.size >= reported.enough();
     let is_flat = plateaus.iter().any(|plateau| plateau.last_size >= last.size);
     is_beyond && !is_flat && last.measured.estimate.best_round >= SLOWER_THAN_CACHES_NS
 }
 
-/// Why the curve does not show the level of this name.
+/// Reason why the curve does not show the level of this name.
 pub fn absent(key: &str, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Reason {
     let mut curve = cases.iter().filter(|case| case.probe == LATENCY).peekable();
     let why = curve.peek().and_then(|case| case.outcome.reason());
@@ -153,7 +153,7 @@ pub fn absent(key: &str, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Reaso
     })
 }
 
-/// Why a name is not certain, or why there is none.
+/// Reason why a name is not certain, or why there is none.
 fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<Message> {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let last = reported.caches.iter().rev().find_map(|(_, bytes)| *bytes);
@@ -176,7 +176,7 @@ fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64)
     }
 }
 
-/// What the points of the curve prove about where a level of this latency ends; those without an interval prove nothing.
+/// Returns the bounds that the curve's points prove for the end of a level of this latency; points without an interval prove nothing.
 fn bracket(curve: &[CurveCase], latency: f64, next: Option<f64>) -> Bracket {
     let proving = |point: &CurveCase| {
         let estimate = &point.measured.estimate;
@@ -217,11 +217,11 @@ fn representative<'a, 'b>(
 const NAMES: [&str; 3] = ["l1d", "l2", "l3"];
 /// Memory counts as reached when the curve goes this far beyond the largest cache that the host tells of.
 const BEYOND_CACHES: f64 = 2.0;
-/// How a plateau that takes as long as [`SLOWER_THAN_CACHES_NS`] is known to be memory.
+/// Evidence that a plateau that takes as long as [`SLOWER_THAN_CACHES_NS`] is memory.
 const NO_CACHE_IS_AS_SLOW: &str = "no cache is as slow";
 /// No memory of a server or desktop answers as soon, ns: a plateau below is a cache, however small those that the host tells of.
 const FASTER_THAN_MEMORY_NS: f64 = 40.0;
-/// Where the host tells of no cache at all, so many plateaus are three caches and memory: no processor has more.
+/// Number of plateaus that are three caches and memory where the host tells of no cache at all: no processor has more.
 const MOST_PLATEAUS: usize = NAMES.len() + 1;
 /// A told size and a plateau's end may differ by this factor and be of one cache; see [`Bracket`].
 const TOLERANCE: f64 = 1.5;
@@ -239,7 +239,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Its value on the axis `level`.
+    /// Returns its value on the axis `level`.
     pub fn key(self) -> String {
         match self {
             Name::Cache(name) => name.into(),
@@ -256,12 +256,12 @@ pub struct ReportedCaches {
     pub caches: Vec<(u8, Option<f64>)>,
     /// A hypervisor tells it, which may tell what it likes; else the hardware itself.
     is_claim: bool,
-    /// What a run found that the last one does not hold, where that is less.
+    /// Size that a run found too large for the last cache, where that is less.
     found_bytes: Option<f64>,
 }
 
 impl ReportedCaches {
-    /// As `host` tells it.
+    /// Returns the caches as `host` reports them.
     pub fn of(host: &HostFacts) -> ReportedCaches {
         let reported = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
         let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
@@ -293,7 +293,7 @@ fn called(level: u8) -> Option<&'static str> {
     NAMES.get(usize::from(level).checked_sub(1)?).copied()
 }
 
-/// What the plateau at the end of the curve is.
+/// Kind of the plateau at the end of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Last {
     /// Memory, and how that is known.
@@ -302,7 +302,7 @@ pub enum Last {
     Unknown,
 }
 
-/// Whether the last plateau is memory; `largest` is the last size of the curve.
+/// Tells whether the last plateau is memory; `largest` is the last size of the curve.
 pub fn last(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> Last {
     let Some(last) = plateaus.last() else { return Last::Unknown };
     if last.capacity.is_some() {
@@ -355,14 +355,14 @@ pub fn names(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> V
     names
 }
 
-/// Whether a level of so many bytes can have begun the plateau.
+/// Tells whether a level of so many bytes can have begun the plateau.
 fn begins_within(plateau: &Plateau, bytes: f64) -> bool {
     plateau.first_size <= TOLERANCE * bytes
 }
 
-/// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that
-/// ends nearest to its size, in order. Of a cache that neighbours use up a part answers as fast as ever, and behind it loads find
-/// now the cache and now memory: what is nearer to memory than to the plateau before it is no cache.
+/// Assigns plateaus to the reported caches: all by their order where there are as many; else each takes the plateau that ends
+/// nearest to its size, in order. A cache that neighbours partly use answers as fast as ever, and behind it loads find now the
+/// cache and now memory: what is nearer to memory than to the plateau before it is no cache.
 fn caches_of(
     plateaus: &[Plateau],
     reported: &ReportedCaches,
@@ -407,10 +407,10 @@ fn caches_of(
 
 /// The third cache is the last that has a row.
 pub const LAST: &str = "l3";
-/// What is less than this many times the second cache still hits that one.
+/// Multiple of the second cache below which a size still hits that one.
 const BEYOND_SECOND: f64 = 1.5;
 
-/// Where the last cache is looked at: the point of the curve, and the largest size that it is seen to hold, bytes.
+/// Point of the curve at which the last cache is looked at, and the largest size that it is seen to hold, bytes.
 pub struct SharedCache {
     pub size: f64,
     /// The largest size that is not memory for the most part; none where all beyond the second cache are as slow as memory.
@@ -438,7 +438,7 @@ impl SharedCache {
         Some(SharedCache { size: point.size, holds: Some(holds) })
     }
 
-    /// Why the value is none of a plateau.
+    /// Reason why the value is none of a plateau.
     pub fn words(&self) -> Message {
         let at = size_text(self.size as u64);
         match self.holds {

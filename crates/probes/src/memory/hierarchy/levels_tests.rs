@@ -20,8 +20,8 @@ fn assert_levels(found: &[(String, Bracket)], expected: &[(&str, u64)]) {
     }
 }
 
-/// What ten quick and two standard runs in a row gave on a guest of a shared server: L1d 48 KiB, L2 2 MiB, and of the L3 of
-/// 260 MiB that the kernel reports hardly anything. Columns: run, size, interval's low end, median, high end, best round.
+/// Results of ten quick and two standard runs in a row on a guest of a shared server: L1d 48 KiB, L2 2 MiB, and of the L3 of 260 MiB that
+/// the kernel reports hardly anything. Columns: run, size, interval's low end, median, high end, best round.
 const EMERALD_RAPIDS_GUEST: &str = include_str!("emerald_rapids_guest.txt");
 
 fn recorded(line: &str) -> (String, CaseRecord) {
@@ -239,7 +239,7 @@ fn three_caches_and_memory_have_their_names_on_hardware_and_in_guests() {
     }
 }
 
-/// As where the small sizes had no time.
+/// Curve of a run whose small sizes had no time.
 #[test]
 fn a_curve_that_begins_at_large_sizes_has_no_small_cache() {
     let largest = 640.0 * MIB;

@@ -32,7 +32,7 @@ pub struct StreamsFarEnd<'a> {
 }
 
 impl StreamsFarEnd<'_> {
-    /// One that carries streams so.
+    /// Returns a far end that carries streams so.
     pub fn new<'a>(serving: &Serving, terms: &'a StreamOptions) -> Result<StreamsFarEnd<'a>> {
         // Of where it receives; else whoever asks for a block of any size has none of it here.
         let block = if terms.direction.sends() {
@@ -44,12 +44,12 @@ impl StreamsFarEnd<'_> {
         Ok(StreamsFarEnd { terms, block })
     }
 
-    /// What it sends; one byte where it sends nothing.
+    /// Returns the message that it sends; one byte where it sends nothing.
     pub fn message(&self, serving: &mut Serving) -> Result<Buffer> {
         serving.buffer(if self.terms.direction.receives() { self.terms.message } else { 1 }, Pages::Base)
     }
 
-    /// Who sends the message, where one is sent.
+    /// Returns the sender of the message, where one is sent.
     pub fn sender<'m>(&self, message: &'m Buffer) -> Result<Option<Sender<'m>>> {
         let sends = self.terms.direction.receives();
         Ok(if sends { Some(Sender::new(self.terms.method, message.bytes())?) } else { None })
@@ -102,7 +102,7 @@ impl StreamsFarEnd<'_> {
     }
 }
 
-/// Nothing where a stream is wanted and there is none.
+/// Returns `None` where a stream is wanted and there is none.
 fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
     match stream {
         Some(None) => None,
@@ -111,7 +111,7 @@ fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
     }
 }
 
-/// Before the data stands how the far end carries it: the size of its buffer, and the name of its congestion control.
+/// Bytes before the data that tell how the far end carries it: the size of its buffer, and the name of its congestion control.
 const BEGIN_BYTES: usize = 8 + NAME_BYTES;
 
 fn begin(mut stream: &TcpStream, sends: bool) -> io::Result<()> {
@@ -129,7 +129,7 @@ fn begin(mut stream: &TcpStream, sends: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// What a far end tells when a stream begins: the size of its buffer, bytes, and its congestion control.
+/// Reads the far end's report when a stream begins: the size of its buffer, bytes, and its congestion control.
 pub fn begun(mut stream: &TcpStream) -> io::Result<(u64, String)> {
     let (mut buffer, mut congestion) = ([0; 8], [0; NAME_BYTES]);
     for part in [&mut buffer[..], &mut congestion] {
@@ -138,28 +138,28 @@ pub fn begun(mut stream: &TcpStream) -> io::Result<(u64, String)> {
     Ok((u64::from_le_bytes(buffer), name_of(&congestion)))
 }
 
-/// What the far end tells when its client has had enough.
+/// Report of the far end when its client has had enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarReport {
-    /// What carrying the streams took.
+    /// Account of carrying the streams.
     pub account: Account,
-    /// What its buffer has room for at the end, bytes: the one to send from, where it sent.
+    /// Size of its buffer at the end, bytes: the send buffer, where it sent.
     pub buffer: u64,
-    /// Whether the kernel told of MSG_ZEROCOPY that it copied after all; none where it told nothing.
+    /// True where the kernel told of MSG_ZEROCOPY that it copied after all; `None` where it told nothing.
     pub copied: Option<bool>,
-    /// Its connection as the kernel has it, where it sent.
+    /// Connection as the kernel has it, where it sent.
     pub sent: Option<TcpInfo>,
 }
 
 impl FarReport {
-    /// As bytes for the client.
+    /// Converts to bytes for the client.
     pub fn to_bytes(self) -> Vec<u8> {
         let flags = [self.copied.map_or(2, u8::from), self.sent.is_some().into()];
         let info = self.sent.unwrap_or_default().to_bytes();
         [&self.account.to_bytes()[..], &self.buffer.to_le_bytes(), &flags, &info].concat()
     }
 
-    /// What comes over the connection that is kept for this.
+    /// Reads the report from the connection that is kept for this.
     pub fn receive(mut stream: TcpStream) -> io::Result<FarReport> {
         let (mut account, mut buffer, mut flags) = ([0; busy::WIRE_BYTES], [0; 8], [0; 2]);
         let mut info = [0; tcp_info::TCP_INFO_BYTES];

@@ -21,7 +21,7 @@ use crate::workloads::network::tcp_info::{self, Tally, TcpInfo};
 const SILENCE: Duration = Duration::from_secs(4);
 /// Streams that may share a CPU at most: each has a process at its far end.
 pub const PER_CPU: usize = 32;
-/// How long is waited for a receiver that has nothing new to tell.
+/// Pause before a receiver that has nothing new to tell is asked again.
 const MOMENT: Duration = Duration::from_millis(2);
 
 /// A stream of this process.
@@ -40,7 +40,7 @@ pub struct Flows<'scope> {
     flows: Vec<Arc<TcpFlow>>,
     accounts: Vec<TcpStream>,
     threads: Vec<ScopedJoinHandle<'scope, Result<()>>>,
-    /// What the far ends' buffers had room for, bytes, and their congestion control.
+    /// Buffer sizes of the far ends, bytes, and their congestion control.
     begun: Vec<(u64, String)>,
     pace: LinkPace,
 }
@@ -49,9 +49,9 @@ pub struct Flows<'scope> {
 pub struct Ended {
     /// Bytes that this side received, and those that the far side says it received.
     pub bytes: [u64; 2],
-    /// What the kernel here tells of each connection that sent from here.
+    /// Kernel's account of each connection that sent from here.
     pub sent: Vec<TcpInfo>,
-    /// Whether MSG_ZEROCOPY copied after all.
+    /// True where MSG_ZEROCOPY copied after all.
     pub copied: Option<bool>,
     pub reports: Vec<FarReport>,
 }
@@ -174,12 +174,12 @@ impl<'scope> Flows<'scope> {
         Ok(Flows { flows, accounts, threads, begun, pace })
     }
 
-    /// What the far end of the first stream told of its own end: bytes of its buffer, and its congestion control.
+    /// Returns what the far end of the first stream reported of its own end: bytes of its buffer, and its congestion control.
     pub fn begun(&self) -> Option<&(u64, String)> {
         self.begun.first()
     }
 
-    /// What the buffer of this end of a stream has room for, bytes: of the first to send from, or of the first.
+    /// Returns the buffer size of this end of a stream: of the first to send from, or of the first.
     pub fn own_buffer(&self) -> io::Result<Option<(bool, u64)>> {
         let flow = self.flows.iter().find(|flow| flow.sends).or(self.flows.first());
         let size = |flow: &Arc<TcpFlow>| match flow.sends {
@@ -195,7 +195,7 @@ impl<'scope> Flows<'scope> {
         sends.map(|flow| socket::congestion_control(&flow.stream)).transpose()
     }
 
-    /// How far the receivers are: those here, and those at the far ends.
+    /// Returns the progress of the receivers: those here, and those at the far ends.
     fn progress(&self) -> Result<Vec<Tally>> {
         let of = |flow: &Arc<TcpFlow>| match locked(&flow.error).take() {
             Some(error) => Err(broken(error)),
@@ -281,7 +281,7 @@ impl Drop for Flows<'_> {
     }
 }
 
-/// What a stream that broke off says of its far end.
+/// Explains the error of a stream that broke off.
 fn broken(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RoundError::failed(
@@ -292,7 +292,7 @@ fn broken(error: io::Error) -> RoundError {
     }
 }
 
-/// Where the receivers of streams were that have got to their rates, and how long a sample of these has to be.
+/// Progress of the receivers once streams have got to their rates, and how long a sample of these has to be.
 #[derive(Debug)]
 pub struct Look {
     before: Vec<Tally>,
@@ -325,7 +325,7 @@ impl Receiver {
         Ok(Receiver { stream, block: block_of(block)?, read: 0 })
     }
 
-    /// What its buffer has room for now, bytes.
+    /// Returns the size of its receive buffer now, bytes.
     pub fn receive_buffer(&self) -> io::Result<u64> {
         socket::receive_buffer(&self.stream)
     }
@@ -340,7 +340,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Where its stream is now: bytes that have come, read or not, and when.
+    /// Returns its stream's position now: bytes that have come, read or not, and when.
     pub fn place(&self, clock: &Clock) -> io::Result<(u64, Ticks)> {
         let at = clock.end();
         Ok((tcp_info::arrived(&self.stream, self.read)?, at))

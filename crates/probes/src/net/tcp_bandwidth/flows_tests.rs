@@ -10,7 +10,7 @@ use crate::workloads::network::local;
 use crate::workloads::network::socket::NAME_BYTES;
 use crate::workloads::network::tcp_info::TcpInfo;
 
-/// What a far end does with a stream of its client's.
+/// Behaviour of a far end on a stream of its client's.
 type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;
 
 /// The rates of a stream that goes to a far end which does this.

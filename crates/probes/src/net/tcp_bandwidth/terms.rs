@@ -10,7 +10,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use crate::workloads;
 use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 
-/// How streams are to be carried.
+/// Options of streams.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub direction: Direction,
@@ -26,7 +26,7 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
-    /// Those of a point of net.tcp_bandwidth, whose values `value` tells.
+    /// Reads the options of a point of net.tcp_bandwidth, whose values `value` tells.
     pub fn of(value: impl Fn(&str) -> Result<String>) -> Result<StreamOptions> {
         Ok(StreamOptions {
             direction: parsed(value("direction")?)?,
@@ -38,7 +38,7 @@ impl StreamOptions {
         })
     }
 
-    /// Those of a bulk flow that is nothing special.
+    /// Returns the options of a plain bulk flow.
     pub fn plain(direction: Direction) -> StreamOptions {
         let (window, congestion) = (Window::default(), Congestion::default());
         StreamOptions { direction, message: 64 << 10, method: SendMethod::Write, window, congestion, block: 64 << 10 }
@@ -95,7 +95,7 @@ pub const DIRECTION: Axis = Axis::choice(
 pub enum Direction {
     Receive,
     Send,
-    /// Each over a connection of its own, at once.
+    /// Sends and receives at once, each over a connection of its own.
     Both,
 }
 
@@ -113,7 +113,7 @@ impl FromStr for Direction {
 }
 
 impl Direction {
-    /// Whether the case receives.
+    /// Tells whether the case receives.
     pub fn receives(self) -> bool {
         self != Direction::Send
     }
@@ -166,7 +166,7 @@ impl Congestion {
     }
 }
 
-/// By name, of send and receive buffer: from the standard profile on, and in the thorough one.
+/// Sizes of send and receive buffer, by name: from the standard profile on, and in the thorough one.
 const SIZES: &[(&str, usize)] = &[
     ("64k", 64 << 10),
     ("128k", 128 << 10),
@@ -196,7 +196,7 @@ pub const BLOCK: Axis = Axis::size(
     Points::Listed { quick: &["65536"], standard: &["16384", "262144"], thorough: &["4096", "1048576"] },
 );
 
-/// What both ends ask for, bytes; nothing where the kernel tunes.
+/// Buffer size that both ends ask for, bytes; `None` where the kernel tunes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window(Option<usize>);
 
@@ -213,12 +213,12 @@ impl FromStr for Window {
 }
 
 impl Window {
-    /// What to ask for, where something is.
+    /// Returns the size to ask for, where there is one.
     pub fn bytes(self) -> Option<usize> {
         self.0
     }
 
-    /// Skipped where a smaller window of the axis gives the same buffers.
+    /// Checks the window; Skipped where a smaller window of the axis gives the same buffers.
     pub fn check(self, sends: u64, receives: u64) -> Result<()> {
         let Some(wanted) = self.0 else { return Ok(()) };
         let larger = sends.max(receives);
@@ -279,7 +279,7 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// What sends `message` so.
+    /// Returns a sender of `message` by this method.
     pub fn new(method: SendMethod, message: &[u8]) -> io::Result<Sender<'_>> {
         let file = match method {
             SendMethod::Write | SendMethod::ZeroCopy => None,

@@ -36,12 +36,12 @@ fn serve(serving: &mut Serving) -> Result<()> {
     }
 }
 
-/// What a client tells, unless it says its nonce again, or something else.
+/// Reads a client's message, unless it sends its nonce again, or something else.
 fn read_message(admitted: &Admitted, message: &[u8]) -> io::Result<Option<Message>> {
     Ok(if admitted.is_knock(message)? { None } else { Message::read(message) })
 }
 
-/// Who is not there any more is told nothing: that is no error of this end.
+/// Sends a message; a client that is gone is no error of this end.
 fn send_message(socket: &UdpSocket, message: Message) -> io::Result<()> {
     match socket.send(&message.bytes()).call("sendto") {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
@@ -116,18 +116,18 @@ fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: DatagramPlan) -> i
 
 /// A sample is what comes in this time: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
 const SAMPLE_NS: f64 = 50e6;
-/// It ends with a datagram that was waited for, as long as one comes in so many times that time: what had been kept is read faster
-/// than it came.
+/// Longest sample, in multiples of the usual one, while none of its datagrams was waited for: queued datagrams are read faster
+/// than they came.
 const MOST_SAMPLES: f64 = 2.0;
-/// What is told may be lost: it is told again after this time, so often at most.
+/// Time after which a report, which may be lost, is sent again, and how often at most.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 const MOST_REPORTS: u32 = 25;
-/// What is sent before a flow without pause: it fills the queues on the way, and uses up what a rate limit has saved for a burst.
-/// At a rate that takes as long as the flow.
+/// Time of sending before a flow without pause, ns: it fills the queues on the way, and uses up what a rate limit has saved for a
+/// burst. At a rate that takes as long as the flow.
 const FILLING_NS: u64 = 15_000_000;
-/// How long a flow lasts at least: some hundred times the burst that rate limits allow.
+/// Least duration of a flow, ns: some hundred times the burst that rate limits allow.
 const FLOW_NS: u64 = 60_000_000;
-/// On a slow link it lasts until it has so many datagrams, or ten times as long and three.
+/// Least number of datagrams of a flow on a slow link, and of one that has lasted ten times as long.
 const MANY: u64 = 16;
 const FEW: u64 = 3;
 /// Flows of which less than two datagrams came, before that is an error.
@@ -205,7 +205,7 @@ pub fn send(case: &mut Case, flow: DatagramPlan) -> Result<()> {
     note_path(case, &socket, flow, u32::MAX)
 }
 
-/// Whether a flow has lasted long enough.
+/// Tells whether a flow has lasted long enough.
 fn is_over(passed_ns: u64, count: u64) -> bool {
     passed_ns >= FLOW_NS && (count >= MANY || (passed_ns >= 10 * FLOW_NS && count >= FEW))
 }
@@ -227,7 +227,7 @@ fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -
     Err(nothing_came(ErrorKind::TimedOut.into()))
 }
 
-/// What the far end tells of a flow.
+/// Asks the far end for its account of a flow.
 fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; NUMBERS]> {
     for _ in 0..MOST_REPORTS {
         socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(authenticated::unanswered)?;
@@ -259,7 +259,7 @@ fn note_path(case: &mut Case, socket: &UdpSocket, flow: DatagramPlan, known: u32
     Ok(())
 }
 
-/// What says that no datagram came.
+/// Error of a case that received no datagram.
 fn nothing_came(error: io::Error) -> RoundError {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => RoundError::failed(
@@ -273,7 +273,7 @@ fn nothing_came(error: io::Error) -> RoundError {
     }
 }
 
-/// What says that the kernel has no such offload.
+/// Error of a kernel without such an offload.
 fn uncut(error: io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel neither cuts nor joins datagrams"), &error)
 }
@@ -286,7 +286,7 @@ pub const NUMBERS: usize = WORDS - 2;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Message {
     Begin,
-    /// It is to send no more, and to tell what became of this flow.
+    /// Request to send no more, and to report this flow.
     Ask(u64),
     Account(u64, [u64; NUMBERS]),
 }
@@ -309,7 +309,7 @@ impl Message {
         bytes
     }
 
-    /// What a datagram says; none where it is no message.
+    /// Parses a datagram; `None` where it is no message.
     pub fn read(bytes: &[u8]) -> Option<Message> {
         let bytes: &[u8; MESSAGE_BYTES] = bytes.try_into().ok()?;
         let word = |index: usize| bytes.as_chunks().0.get(index).map_or(0, |&word| u64::from_le_bytes(word));
@@ -343,7 +343,7 @@ pub fn received_of(numbers: [u64; NUMBERS]) -> Received {
     Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted }
 }
 
-/// What a sender told, with the largest packet that it knows of on the way.
+/// Returns a sender's account, with the largest packet that it knows of on the way.
 pub fn sent_of(numbers: [u64; NUMBERS]) -> (Sent, u32) {
     let [datagrams, passed_ns, blocked_ns, cpu_ns, path_mtu, ..] = numbers;
     (Sent { datagrams, passed_ns, blocked_ns, cpu_ns }, u32::try_from(path_mtu).unwrap_or(0))

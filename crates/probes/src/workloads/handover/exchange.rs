@@ -93,7 +93,7 @@ impl<T: ExchangeStep> Exchange<T> {
         self.peer.pid()
     }
 
-    /// Called after the measuring: an error unless the other has had a turn for each of ours. What was timed were else no
+    /// Checks, after the measuring, that the other has had a turn for each of ours; else the timed turns were no
     /// hand-overs.
     pub fn check(&self) -> io::Result<()> {
         self.theirs.expect(self.own + self.ahead)
@@ -148,7 +148,7 @@ pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Exc
     by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?, || Ok(()))
 }
 
-/// Both ends of a new named pipe, that which is read first.
+/// Opens both ends of a new named pipe, the one to read from first.
 fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
         .call("mknodat")?;
@@ -160,7 +160,7 @@ fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// What a pair of sockets keeps together.
+/// Kind of a pair of sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// Bytes in their order.
@@ -237,7 +237,7 @@ pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>
     )
 }
 
-/// What the kernel is told of a queue: flags, messages that it holds, bytes of one, and the messages in it now.
+/// Attributes of a queue for the kernel: flags, messages that it holds, bytes of one, and the messages in it now.
 #[repr(C)]
 struct Attributes {
     flags: libc::c_long,

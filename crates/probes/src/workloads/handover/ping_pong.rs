@@ -14,7 +14,7 @@ use crate::workloads::process::{self, Peer};
 use crate::workloads::waits::{Alone, Shared};
 use crate::workloads::{checked, clock};
 
-/// How long the other may take to count a turn that it has had: it may have lost its CPU meanwhile.
+/// Longest wait for the other to count a turn that it has had: it may have lost its CPU meanwhile.
 const PATIENCE_NS: u64 = 2_000_000_000;
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
@@ -99,7 +99,7 @@ impl SignalPair {
         wait()
     }
 
-    /// Called after the measuring: an error unless each process has handled a signal for every turn.
+    /// Checks, after the measuring, that each process has handled a signal for every turn.
     pub fn check(&self) -> io::Result<()> {
         let (due, handled) = (self.own, self.handler.handled() - self.before);
         if handled != due {
@@ -165,7 +165,7 @@ pub(super) mod tests {
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 
-    /// How long the other parties of this process hesitate before each turn, ns; children that it forks have a copy.
+    /// Delay of the other parties of this process before each turn, ns; children that it forks have a copy.
     static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 
     pub(in crate::workloads) fn delay_turns(by: Duration) {

@@ -24,22 +24,22 @@ use crate::workloads::waits::{Alone, Shared, count_to, sleep_past};
 const SLOTS: usize = 4096;
 /// The work of a request: dependent additions, some 0.1 ms.
 const ADDITIONS: u64 = 300_000;
-/// How long results are not looked for where there are none.
+/// Pause before results are looked for again where there are none.
 const NAP: Duration = Duration::from_millis(2);
-/// Where no request is begun in so long, someone is dead.
+/// Time without a new request after which a process counts as dead.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
 /// A request, from the moment at which it is due; all are ns of CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 struct Slot {
     due: AtomicU64,
-    /// When its messenger was about to wake a worker.
+    /// Time when its messenger was about to wake a worker.
     posted: AtomicU64,
-    /// When a worker began; 0 before.
+    /// Time when a worker began; 0 before.
     begun: AtomicU64,
 }
 
-/// What a messenger, its workers and the one who looks at the times share.
+/// Queue shared by a messenger, its workers and the process that reads the times.
 #[derive(Debug)]
 struct Queue {
     /// 0 while workers show what they can do, 1 from the first request on.
@@ -57,12 +57,12 @@ struct Queue {
     slots: [Slot; SLOTS],
 }
 
-/// How long after it was due a request was begun, and how long after its worker was woken, ns.
+/// Delay of a request's beginning: since it was due, and since its worker was woken, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begun {
-    /// From the moment at which it was due.
+    /// Time since it was due.
     pub since_due: u64,
-    /// From the moment at which its messenger was about to wake a worker.
+    /// Time since its messenger was about to wake a worker.
     pub since_posted: u64,
 }
 
@@ -108,7 +108,7 @@ impl RequestQueues {
         (after - before) as f64 * 1e9 / (end - begin).max(1) as f64
     }
 
-    /// From now on so many requests are due a second, at equal distances: of each messenger its part.
+    /// Makes `rate` requests due a second from now on, at equal distances: of each messenger its part.
     pub fn open(&self, rate: f64) -> io::Result<()> {
         let period = (1e9 * self.queues.len() as f64 / rate.max(1.0)) as u64;
         // What the workers do last of the first phase is over by then.
@@ -215,7 +215,7 @@ struct FutexWords {
     called: Alone<AtomicU32>,
     /// Answers so far: the caller waits on it where both share a CPU.
     answered: Alone<AtomicU32>,
-    /// When the last answer was given.
+    /// Time of the last answer.
     at: AtomicU64,
 }
 
@@ -227,7 +227,7 @@ pub struct Sleeper {
     bell: Bell,
     calls: u32,
     clock: Clock,
-    /// Whether it needs the caller's CPU to run.
+    /// True where it needs the caller's CPU to run.
     is_here: bool,
 }
 

@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Called after the measuring: an error unless the child has accepted and closed every connection.
+    /// Checks, after the measuring, that the child has accepted and closed every connection.
     pub fn check(&self) -> io::Result<()> {
         self.closed.expect(self.asked)
     }
@@ -171,7 +171,7 @@ pub const CAPACITY: usize = 256 << 10;
 /// Bytes copied before the other is told of them, at most: both work at once where they have two CPUs.
 const PIECE: usize = 64 << 10;
 
-/// What both processes share.
+/// Memory shared by both processes.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 struct SharedMemory {
@@ -287,7 +287,7 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, P
         written.wrapping_sub(self.read.0.load(Ordering::Acquire)) as usize
     }
 
-    /// Where the writer goes on, and how many of `length` bytes it may write there; waits until there is room for them.
+    /// Returns where the writer goes on, and how many of `length` bytes it may write there; waits until there is room for them.
     #[inline(always)]
     pub(crate) fn room(&self, length: usize) -> io::Result<(usize, usize)> {
         let at = self.written.0.load(Ordering::Relaxed) as usize % CAPACITY;
@@ -307,7 +307,7 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, P
         wake_marked(&self.reader_sleeps.0)
     }
 
-    /// Where the reader goes on, and how many bytes of `most` it may read there; waits until there are any.
+    /// Returns where the reader goes on, and how many bytes of `most` it may read there; waits until there are any.
     #[inline(always)]
     pub(crate) fn content(&self, most: usize) -> io::Result<(usize, usize)> {
         if self.filled() == 0 {

@@ -95,7 +95,7 @@ pub struct Guarded {
     /// The object's id.
     pub id: i32,
     object: Object,
-    /// There until this is dropped.
+    /// Child that guards the object until this is dropped.
     guard: Option<ChildId>,
     holder: u32,
     alive: OwnedFd,

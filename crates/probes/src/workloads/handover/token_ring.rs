@@ -15,7 +15,7 @@ use crate::workloads::call::{Call, fault};
 use crate::workloads::process::Peer;
 use crate::workloads::storage::files;
 
-/// How often, and how far apart, is looked why a tour failed: a thread that ends the ring is about to end itself.
+/// Number of looks for the cause of a failed tour, and their distance: a thread that ends the ring is about to end itself.
 const LOOKS: u32 = 100;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
@@ -44,9 +44,9 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Ring {
-    /// A ring of `members`, the caller among them as number 0; the others are bound to the CPUs that `cpus` gives for their
-    /// number. `make` runs in each of them and returns its work. Of processes it refuses when this process has several
-    /// threads.
+    /// Makes a ring of `members`, the caller among them as number 0; the others are bound to the CPUs that `cpus` gives for
+    /// their number. `make` runs in each of them and returns its work. It refuses to fork processes when this one has
+    /// several threads.
     pub fn new<W: FnMut()>(
         member: Member,
         members: usize,
@@ -100,7 +100,7 @@ impl Ring {
 }
 
 impl Ring {
-    /// Why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
+    /// Finds why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
     #[cold]
     fn cause(&self, error: io::Error) -> io::Error {
         let is_echo =
@@ -142,7 +142,7 @@ fn hand_on(from: &OwnedFd, to: &OwnedFd, mut work: impl FnMut()) -> io::Result<(
     }
 }
 
-/// As many pipes as a ring has, with this process at both ends of each: a token goes through them without a switch.
+/// Pipes of a ring, with this process at both ends of each: a token goes through them without a switch.
 #[derive(Debug)]
 pub struct Pipes(Vec<(OwnedFd, OwnedFd)>);
 
@@ -171,7 +171,7 @@ pub enum MessageChannel {
     Pipe,
 }
 
-/// How many there are, and what they send.
+/// Numbers of processes, and their messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Crowd {
     /// Groups, which do not know of each other.
@@ -195,12 +195,12 @@ impl Crowd {
 #[derive(Debug)]
 pub struct Gathered {
     _members: Vec<Peer>,
-    /// One for each sender: were it one for all, a quick sender could take the place of a slow one, even of another group.
+    /// Pipes, one for each sender: were it one for all, a quick sender could take the place of a slow one, even of another group.
     starts: Vec<OwnedFd>,
     finished: OwnedFd,
 }
 
-/// Both ends of a channel: that of the receiver first.
+/// Returns both ends of a channel: that of the receiver first.
 fn ends(channel: MessageChannel) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(match channel {
         MessageChannel::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?,
@@ -230,7 +230,7 @@ impl Gathered {
         Ok(Gathered { _members: members, starts, finished })
     }
 
-    /// One burst: all senders begin, and all messages have been read when it comes back.
+    /// Runs one burst: all senders begin, and all messages have been read when it comes back.
     pub fn burst(&self) -> io::Result<()> {
         self.starts.iter().try_for_each(|start| write_whole(start, &[0]))?;
         read_whole(&self.finished, &mut vec![0; 2 * self.starts.len()])

@@ -1,11 +1,11 @@
-//! What aarch64 does by instructions of its own: system calls and coroutines.
+//! Instructions that only aarch64 has: system calls and coroutines.
 
 use hostmark_engine::prelude::ReasonCode;
 use hostmark_engine::prelude::say;
 
 use crate::workloads::call::fault;
 
-/// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: x0.
+/// System call by the instruction: its result, or a negative error number. The kernel's writes are declared: x0.
 macro_rules! system_call {
     ($number:expr) => {{
         let result: i64;

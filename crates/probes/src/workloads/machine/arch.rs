@@ -73,7 +73,7 @@ mod tests {
 
     use crate::workloads::storage::files;
 
-    /// Where in its code the thread that runs `wait` waits: what the kernel tells of its call.
+    /// Returns where in its code the thread that runs `wait` waits: what the kernel tells of its call.
     fn waits_at(release: &files::OwnedFd, wait: impl FnOnce() + Send) -> String {
         std::thread::scope(|scope| {
             let (sender, thread) = mpsc::channel();

@@ -24,11 +24,11 @@ static PACKET: [u8; 64] = [0; 64];
 /// Additions of [`Work::Add`].
 const ADDITIONS: u32 = 1000;
 
-/// What a program does each time.
+/// Work of a program in each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Nothing,
-    /// As many additions as [`ADDITIONS`] says, each of a register to the sum of those before.
+    /// Does [`ADDITIONS`] additions, each of a register to the sum of those before.
     Add,
     Time,
     /// Looks an entry up in an array, and adds to it.
@@ -97,7 +97,7 @@ impl Work {
     }
 }
 
-/// What of bpf_attr has a program loaded.
+/// Part of bpf_attr that loads a program.
 #[repr(C)]
 #[derive(Default)]
 struct Load {
@@ -112,7 +112,7 @@ struct Load {
     flags: u32,
 }
 
-/// What of it has a program run.
+/// Part of bpf_attr that runs a program.
 #[repr(C)]
 #[derive(Default)]
 struct TestRun {
@@ -127,7 +127,7 @@ struct TestRun {
     took_ns: u32,
 }
 
-/// What of it makes a map, of which so much is enough.
+/// Part of bpf_attr that makes a map.
 #[repr(C)]
 #[derive(Default)]
 struct Map {
@@ -137,7 +137,7 @@ struct Map {
     entries: u32,
 }
 
-/// What of it names an entry of a map.
+/// Part of bpf_attr that names an entry of a map.
 #[repr(C)]
 #[derive(Default)]
 struct Entry {
@@ -236,7 +236,7 @@ impl Program {
         Ok(())
     }
 
-    /// How often it has counted that it ran; none where it counts nothing.
+    /// Reads how often the program has counted that it ran; `None` where it counts nothing.
     fn counted(&self) -> io::Result<Option<u64>> {
         let Some(map) = &self.map else { return Ok(None) };
         let (key, mut counted) = (0_u32, 0_u64);

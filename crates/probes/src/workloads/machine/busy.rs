@@ -44,14 +44,14 @@ impl Busy {
     }
 }
 
-/// What a stretch of work took, by the account of the process that did it.
+/// Account of a stretch of work, by the process that did it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Account {
-    /// Its time on a CPU, ns.
+    /// Time on a CPU, ns.
     spent: u64,
     /// The time that passed, by its own clock, ns.
     passed: u64,
-    /// How often it left the CPU.
+    /// Times that it left the CPU.
     pub switches: Switches,
 }
 
@@ -59,7 +59,7 @@ pub struct Account {
 pub const WIRE_BYTES: usize = 4 * size_of::<u64>();
 
 impl Account {
-    /// That of `work`.
+    /// Runs `work` and accounts for it.
     pub fn of<E: From<io::Error>>(work: impl FnOnce() -> Result<(), E>) -> Result<Account, E> {
         let (begun_at, begun) = (clock::monotonic_ns(), Usage::so_far()?);
         work()?;
@@ -74,7 +74,7 @@ impl Account {
         average(self.spent, self.passed)
     }
 
-    /// Its time on a CPU, ns.
+    /// Returns its time on a CPU, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.spent
     }
@@ -84,7 +84,7 @@ impl Account {
         self.passed
     }
 
-    /// As bytes for another process.
+    /// Converts to bytes for another process.
     pub fn to_bytes(&self) -> [u8; WIRE_BYTES] {
         let mut wire = [0; WIRE_BYTES];
         let numbers = [self.spent, self.passed, self.switches.voluntary, self.switches.involuntary];
@@ -92,7 +92,7 @@ impl Account {
         wire
     }
 
-    /// What another process told.
+    /// Parses the account of another process.
     pub fn from_bytes(wire: &[u8; WIRE_BYTES]) -> Account {
         let number = |index: usize| wire.as_chunks().0.get(index).map_or(0, |&bytes| u64::from_le_bytes(bytes));
         let switches = Switches { voluntary: number(2), involuntary: number(3) };
@@ -105,10 +105,10 @@ fn average(spent_ns: u64, passed_ns: u64) -> Option<f64> {
     (passed_ns > 0).then(|| spent_ns as f64 / passed_ns as f64)
 }
 
-/// What was stolen from CPUs since boot.
+/// Steal time of CPUs since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stolen {
-    /// Summed over the CPUs, ns.
+    /// Time summed over the CPUs, ns.
     pub ns: u64,
 }
 
@@ -116,13 +116,13 @@ impl Stolen {
     /// The kernel tells it in these steps (USER_HZ), ns.
     pub const STEP_NS: u64 = 10_000_000;
 
-    /// What was stolen so far from these CPUs; from all together where none is named.
+    /// Reads the steal time so far of these CPUs; of all together where none is named.
     pub fn read(cpus: &[usize]) -> io::Result<Stolen> {
         let stat = std::fs::read_to_string("/proc/stat").call("read /proc/stat")?;
         Stolen::of(&stat, cpus).ok_or_else(|| fault(ReasonCode::Kernel, say!("/proc/stat has no such column")))
     }
 
-    /// From lines of `cpu3 user nice system idle iowait irq softirq steal …`; the first is `cpu` for all.
+    /// Parses lines of `cpu3 user nice system idle iowait irq softirq steal …`; the first is `cpu` for all.
     fn of(stat: &str, cpus: &[usize]) -> Option<Stolen> {
         let of_row = |name: &str| -> Option<u64> {
             let row = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
@@ -136,17 +136,17 @@ impl Stolen {
     }
 }
 
-/// What the kernel counts of a process' first thread.
+/// Context switches of a process' first thread, by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Switches {
-    /// It slept, and was woken later.
+    /// Switches when it slept, and was woken later.
     pub voluntary: u64,
     /// Another one took its place.
     pub involuntary: u64,
 }
 
 impl Switches {
-    /// Those of a process so far; none is this process. An error where the kernel does not tell.
+    /// Reads those of a process so far; `None` is this process. An error where the kernel does not tell.
     pub fn of(pid: Option<u32>) -> io::Result<Switches> {
         let path = pid.map_or_else(|| "/proc/self/status".to_owned(), |pid| format!("/proc/{pid}/status"));
         Switches::parse(&fs::read_to_string(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -163,7 +163,7 @@ impl Switches {
         })
     }
 
-    /// What was counted since `before`.
+    /// Returns the switches since `before`.
     #[must_use]
     pub fn since(self, before: Switches) -> Switches {
         Switches {

@@ -71,7 +71,7 @@ pub mod by_libc {
     }
 
     std::thread_local! {
-        /// Where the coroutine finds both contexts: makecontext passes on ints alone.
+        /// Contexts for the coroutine: makecontext passes on ints alone.
         static CURRENT: std::cell::Cell<*mut Contexts> = const { std::cell::Cell::new(std::ptr::null_mut()) };
     }
 
@@ -150,7 +150,7 @@ impl ThisThread {
     }
 
     /// Sends a signal to the thread by tgkill(2): when that is the calling one, its handler has run when the call returns.
-    /// Of signal 0 nothing is sent; only whether it might be is looked at.
+    /// Signal 0 is not sent; the kernel only checks whether it might be.
     ///
     /// # Safety
     ///

@@ -10,7 +10,7 @@ use rustix::ioctl::{self, Updater, opcode};
 
 use crate::workloads::call::{Call, named};
 
-/// Its device, which root alone opens.
+/// Device of the module, which root alone opens.
 const DEVICE: &str = "/dev/hostmark";
 /// The version of the requests below (kmod/hostmark_kernel.h).
 const VERSION: u32 = 1;
@@ -19,7 +19,7 @@ const IRQ_OFF: u32 = 1;
 /// The request's number.
 const RUN: ioctl::Opcode = opcode::read_write::<ModuleRequest>(b'h', 0xb1);
 
-/// What is done inside the kernel.
+/// Operation inside the kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum KernelOperation<'a> {
     /// An indirect call of an empty function.
@@ -36,11 +36,11 @@ pub enum KernelOperation<'a> {
     RandomWrite { bytes: u64, seed: u64 },
 }
 
-/// Whether the CPU that does it takes interrupts meanwhile.
+/// Interrupts of the CPU during the operation: on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupts {
     On,
-    /// None, for 10 ms at most.
+    /// Interrupts off, for 10 ms at most.
     Off,
 }
 
@@ -58,7 +58,7 @@ impl Interrupts {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batch {
-    /// How long it took by CLOCK_MONOTONIC_RAW, ns.
+    /// Duration by CLOCK_MONOTONIC_RAW, ns.
     pub ns: u64,
     /// The same in ticks of the CPU's counter.
     pub cycles: u64,
@@ -97,7 +97,7 @@ impl KernelOperation<'_> {
     }
 }
 
-/// The module's open device. What it has allocated for requests is given back when this is dropped.
+/// Open device of the module. Memory that it has allocated for requests is given back when this is dropped.
 #[derive(Debug)]
 pub struct KernelModule {
     device: OwnedFd,

@@ -108,7 +108,7 @@ fn next_due(last: u64, now: u64, period: u64) -> u64 {
     last + period * (now.saturating_sub(last) / period.max(1) + 1)
 }
 
-/// While it lives, the kernel puts off the end of the calling thread's waits by no more than 1 ns, so as to end several at once.
+/// Guard under which the kernel puts off the end of the calling thread's waits by no more than 1 ns, so as to end several at once.
 #[derive(Debug)]
 pub struct WithoutSlack(());
 
@@ -211,7 +211,7 @@ impl ClockSource {
         smallest_step(&readings)
     }
 
-    /// Whether this process may read it: reading a forbidden counter would end it.
+    /// Tells whether this process may read it: reading a forbidden counter would end it.
     pub fn is_readable(self) -> bool {
         self != ClockSource::Counter || !crate::workloads::process::counter_forbidden()
     }

@@ -1,8 +1,8 @@
-//! What x86_64 does by instructions of its own: system calls, coroutines, cpuid, ports.
+//! Instructions that only x86_64 has: system calls, coroutines, cpuid, ports.
 
 use std::arch::asm;
 
-/// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: rax, rcx and
+/// System call by the instruction: its result, or a negative error number. The kernel's writes are declared: rax, rcx and
 /// r11.
 macro_rules! system_call {
     ($number:expr $(, $a:expr $(, $b:expr $(, $c:expr $(, $d:expr, $e:expr, $f:expr)?)?)?)?) => {{

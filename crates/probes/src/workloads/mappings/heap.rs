@@ -47,7 +47,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// As many blocks as are kept; `party` tells whose.
+    /// Makes a heap with as many blocks as are kept; `party` tells whose.
     pub fn new(party: usize) -> io::Result<Heap> {
         let mut heap = Heap { blocks: (0..KEPT).map(|_| None).collect(), state: party as u64 };
         for place in 0..KEPT {

@@ -15,7 +15,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use crate::workloads::call::named;
 use crate::workloads::memory::Pages;
 
-/// What writes to a file's mapping become.
+/// Effect of writes to a file's mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     Shared,
@@ -32,7 +32,7 @@ pub struct Mapping {
     length: usize,
 }
 
-/// Of the kernel's interface; not every C library names them.
+/// Constants of the kernel's interface; not every C library names them.
 const MADV_COLD: libc::c_int = 20;
 const MADV_PAGEOUT: libc::c_int = 21;
 const MADV_COLLAPSE: libc::c_int = 25;
@@ -84,7 +84,7 @@ impl Mapping {
         unsafe { self.mapping.as_ptr().add(self.offset) }
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }
@@ -112,7 +112,7 @@ impl Mapping {
         self.advise(libc::MADV_FREE)
     }
 
-    /// Whether the kernel is to give it huge pages from now on.
+    /// Sets whether the kernel is to give it huge pages from now on.
     pub fn want_huge_pages(&self, wanted: bool) -> io::Result<()> {
         self.advise(if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })
     }
@@ -132,7 +132,7 @@ impl Mapping {
         self.advise(MADV_COLD)
     }
 
-    /// How many of its pages memory holds, whether or not this process maps them: mincore(2).
+    /// Counts its pages that are in memory, whether or not this process maps them: mincore(2).
     pub fn pages_in_memory(&self) -> io::Result<usize> {
         Ok(self.in_memory(0, self.length)?.into_iter().filter(|&is_held| is_held).count())
     }
@@ -148,7 +148,7 @@ impl Mapping {
         }
     }
 
-    /// Each multiple of `stride` below `until`, as far as the mapping goes.
+    /// Accesses each multiple of `stride` below `until`, as far as the mapping goes.
     #[inline(always)]
     fn each(&self, stride: usize, until: usize, access: impl Fn(&AtomicU8)) {
         let mut offset = 0;
@@ -241,7 +241,7 @@ const ENTRY_BYTES: usize = 8;
 /// Set where the process maps no page but a place in swap, whatever the swap cache holds.
 const IS_SWAPPED: u64 = 1 << 62;
 
-/// Which pages of a mapping are swapped out: the page table leads to swap, and no longer to memory.
+/// Tells for each page of a mapping whether it is swapped out: the page table leads to swap, and no longer to memory.
 pub fn swapped(mapping: &Mapping) -> io::Result<Vec<bool>> {
     let page = Pages::Base.bytes();
     let mut entries = vec![0_u8; mapping.length().div_ceil(page) * ENTRY_BYTES];
@@ -264,7 +264,7 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// So many addresses whose pages are base pages.
+    /// Reserves `length` bytes of addresses whose pages are base pages.
     pub fn base(length: usize) -> io::Result<Sparse> {
         let sparse = Sparse::reserve(length, Pages::Base.bytes())?;
         // SAFETY: the range is this mapping's own, and the advice changes no contents.
@@ -272,8 +272,8 @@ impl Sparse {
         Ok(sparse)
     }
 
-    /// So many addresses with a huge page at each of these `places`, multiples of its size; none where the kernel gives no huge page
-    /// for memory that is shared.
+    /// Reserves `length` bytes of addresses with a huge page at each of these `places`, multiples of its size; `None` where the
+    /// kernel gives no huge page for memory that is shared.
     pub fn huge(length: usize, places: impl Iterator<Item = usize>) -> io::Result<Option<Sparse>> {
         let page = Pages::Pmd.bytes();
         let sparse = Sparse::reserve(length, page)?;
@@ -352,7 +352,7 @@ const DEVICES: &str = "/sys/bus/virtio/devices";
 const BALLOON: u32 = 5;
 const REPORTING: usize = 5;
 
-/// Whether a balloon device takes reports of free pages.
+/// Tells whether a balloon device takes reports of free pages.
 pub fn reports_free_pages() -> bool {
     is_reporting(Path::new(DEVICES))
 }

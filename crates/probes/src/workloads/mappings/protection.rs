@@ -140,7 +140,7 @@ impl Drop for Protected {
     }
 }
 
-/// Of linux/userfaultfd.h: the version of the interface, what is asked, and the requests' numbers, which have their sizes in them.
+/// Constants of linux/userfaultfd.h: the version of the interface, the features, and the requests' numbers, which have their sizes in them.
 const API: u64 = 0xaa;
 const USER_MODE_ONLY: usize = 1;
 const REGISTER_MISSING: u64 = 1 << 0;
@@ -149,10 +149,10 @@ const UFFDIO_API: u32 = 0xc018_aa3f;
 const UFFDIO_REGISTER: u32 = 0xc020_aa00;
 const UFFDIO_COPY: u32 = 0xc028_aa03;
 const UFFDIO_ZEROPAGE: u32 = 0xc020_aa04;
-/// What is read of each fault, as 64-bit words: the event (a byte), flags, the address, and more.
+/// Length of a fault's message, as 64-bit words: the event (a byte), flags, the address, and more.
 const MESSAGE_WORDS: usize = 4;
 
-/// What a faulting page becomes.
+/// New content of a faulting page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Becomes {
     /// A copy of a page of the server's.
@@ -168,8 +168,8 @@ pub struct ServedMemory {
     page_bytes: usize,
 }
 
-/// Who serves them, in a thread of its own. When it is gone, however it went, further faults are the kernel's own, so that nobody
-/// waits for ever.
+/// Server of the faults, in a thread of its own. When it is gone, however it went, further faults are the kernel's own, so that
+/// nobody waits for ever.
 #[derive(Debug)]
 pub struct FaultServer {
     descriptor: OwnedFd,
@@ -178,7 +178,7 @@ pub struct FaultServer {
 }
 
 impl ServedMemory {
-    /// So many pages, and who serves their faults. An error where the kernel has no such descriptors or refuses them.
+    /// Returns memory of `pages` pages, and the server of their faults. An error where the kernel has no such descriptors or refuses them.
     pub fn new(pages: usize) -> io::Result<(ServedMemory, FaultServer)> {
         let descriptor = descriptor()?;
         let page = Pages::Base.bytes();

@@ -19,11 +19,11 @@ pub const HEADER_BYTES: usize = 16;
 const MOST_SEGMENTS: usize = 64;
 /// Bytes of a message that is cut at most: all of a packet, without the headers of either family.
 const LONGEST_MESSAGE: usize = 65_535 - 48;
-/// What a paced sender is behind is given up from here on, so that no burst is longer.
+/// Longest delay that a paced sender catches up on: the rest is given up, so that no burst is longer.
 const MOST_BEHIND_NS: f64 = 1e6;
 /// Datagrams that are due in less than this leave together: to sleep takes longer than to send.
 const LEAST_SLEPT_NS: f64 = 100e3;
-/// It looks so often whether the flow is over.
+/// Longest sleep before it checks whether the flow is over.
 const MOST_SLEPT_NS: f64 = 10e6;
 // Of linux/udp.h: not every library has them.
 const UDP_SEGMENT: libc::c_int = 103;
@@ -33,9 +33,9 @@ const UDP_GRO: libc::c_int = 104;
 pub struct DatagramPlan {
     /// Bytes of each.
     pub datagram: usize,
-    /// So many bits of them a second; none: without pause.
+    /// Bits of them a second; `None`: without pause.
     pub bits_a_second: Option<f64>,
-    /// Whether the kernel cuts them from longer messages, and joins them for the receiver.
+    /// True where the kernel cuts them from longer messages, and joins them for the receiver.
     pub is_cut: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Sent {
     pub datagrams: u64,
     /// The time that passed, ns.
     pub passed_ns: u64,
-    /// Of that, what passed while the kernel took none, ns.
+    /// Time while the kernel took none, ns.
     pub blocked_ns: u64,
     /// The process' time on a CPU, ns.
     pub cpu_ns: u64,
@@ -56,7 +56,7 @@ pub struct Sender<'a> {
     socket: &'a UdpSocket,
     message: Vec<u8>,
     datagram: usize,
-    /// Between two datagrams; none where nothing is waited for.
+    /// Time between two datagrams, ns; `None` where nothing is waited for.
     period_ns: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// How long the kernel did not take it, ns.
+    /// Sends the message; returns how long the kernel did not take it, ns.
     #[inline]
     fn send_message(&self) -> io::Result<u64> {
         match by_function(|| rustix::net::send(self.socket, &self.message, SendFlags::DONTWAIT)) {
@@ -129,10 +129,10 @@ pub const FLOW_SHIFT: u32 = 40;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Arrivals {
-    /// Which of several flows: the latest of which anything came.
+    /// Number of the flow: the latest of which anything came.
     pub flow: u64,
     pub received: u64,
-    /// Those that came after one with a higher number.
+    /// Datagrams that came after one with a higher number.
     pub reordered: u64,
     /// The interarrival jitter of RFC 3550, section 6.4.1, ns.
     pub jitter_ns: f64,
@@ -168,14 +168,14 @@ impl Arrivals {
         self.received += 1;
     }
 
-    /// Who came last was waited for: it was read when it came, and those before it had not been kept for long.
+    /// Notes that the last datagram was waited for: it was read when it came, and those before it had not been kept for long.
     #[inline]
     fn was_waited_for(&mut self) {
         let this = (self.received, self.last_ns);
         self.waited_for = Some([self.waited_for.map_or(this, |[first, _]| first), this]);
     }
 
-    /// Whether the last one was waited for.
+    /// Tells whether the last one was waited for.
     pub fn is_last_waited_for(&self) -> bool {
         self.waited_for.is_some_and(|[_, (received, _)]| received == self.received)
     }
@@ -185,8 +185,8 @@ impl Arrivals {
         self.last_ns - self.first_ns
     }
 
-    /// How many came in which time, ns, between two moments at which the receiver waited: what was kept for a receiver that had no
-    /// CPU is read faster than it came. None where it waited for little of the time.
+    /// Returns how many came in which time, ns, between two moments at which the receiver waited: what was kept for a receiver
+    /// that had no CPU is read faster than it came. `None` where it waited for little of the time.
     pub fn steady(&self) -> Option<(u64, u64)> {
         let [(first, from_ns), (last, until_ns)] = self.waited_for?;
         let (count, ns) = (last - first, until_ns - from_ns);
@@ -206,9 +206,9 @@ pub struct Receiver<'a> {
     block: Vec<u8>,
     datagram: usize,
     is_joined: bool,
-    /// Whether it notes which datagrams it waited for.
+    /// True where it notes which datagrams it waited for.
     notes_waits: bool,
-    /// Where in the block a message is that is none of the flow.
+    /// Part of the block that holds a message outside the flow.
     message: Range<usize>,
 }
 
@@ -236,8 +236,8 @@ impl<'a> Receiver<'a> {
         Receiver { notes_waits: true, ..self }
     }
 
-    /// Waits for what comes next, and tells how many datagrams of the flow it was; they go to `arrivals`. What is none of the
-    /// flow is [`Receiver::message`].
+    /// Waits for the next message, and returns how many datagrams of the flow it was; they go to `arrivals`. A message
+    /// outside the flow is [`Receiver::message`].
     #[inline]
     pub fn receive(&mut self, arrivals: &mut Arrivals, flags: RecvFlags) -> io::Result<u64> {
         self.message = 0..0;
@@ -311,7 +311,7 @@ pub fn dropped(socket: &UdpSocket) -> u64 {
     socket::memory(socket, DROPS).unwrap_or(0)
 }
 
-/// What a message begins with that is none of a flow.
+/// First word of a message that is outside a flow.
 pub const NO_NUMBER: u64 = u64::MAX;
 
 /// Bytes of the largest packet that goes to where a socket is connected, as far as is known.

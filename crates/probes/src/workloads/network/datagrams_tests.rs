@@ -7,7 +7,7 @@ use crate::workloads::{network::local, process};
 
 const FLOW: DatagramPlan = DatagramPlan { datagram: 1000, bits_a_second: None, is_cut: false };
 
-/// Who sends and who receives, over loopback.
+/// Makes a sender and a receiver, over loopback.
 fn pair() -> (UdpSocket, UdpSocket) {
     let (receives, address) = local::udp_socket(&[IpAddr::V4(Ipv4Addr::LOCALHOST)]).unwrap();
     let sends = local::udp_connected(address).unwrap();
@@ -16,7 +16,7 @@ fn pair() -> (UdpSocket, UdpSocket) {
     (sends, receives)
 }
 
-/// What comes of numbers that come in this order, each 10 ns after the one before.
+/// Returns the account of numbers that come in this order, each 10 ns after the one before.
 fn arrivals(numbers: &[u64]) -> Arrivals {
     let mut arrivals = Arrivals::default();
     for (index, &number) in (0..).zip(numbers) {

@@ -12,12 +12,12 @@ use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault, named, returned};
 
-/// What an interface does for TCP.
+/// Offload of an interface for TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
-    /// It takes packets of many segments, and splits them or hands them on whole.
+    /// Sends packets of many segments: it splits them or hands them on whole.
     Tso,
-    /// What it receives is joined to larger packets (GRO).
+    /// Joins what it receives to larger packets (GRO).
     Gro,
 }
 
@@ -31,11 +31,11 @@ impl Feature {
     }
 }
 
-/// How large the packets are that TCP gives an interface.
+/// Size of the packets that TCP gives an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packets {
     Single,
-    /// Of so many bytes of IPv4 at most: over 64 KiB it is BIG TCP.
+    /// Packets of so many bytes of IPv4 at most: over 64 KiB it is BIG TCP.
     Large(u32),
 }
 
@@ -52,7 +52,7 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 
-/// What an ioctl on interfaces is given.
+/// Returns the argument of an ioctl on interfaces.
 fn request(name: &CStr) -> libc::ifreq {
     // SAFETY: integers, arrays of integers and pointers, for which all bits 0 are a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -117,7 +117,7 @@ fn ask(name: &CStr, command: u32, value: u32) -> io::Result<u32> {
     Ok(asked.value)
 }
 
-/// Whether an interface does this.
+/// Tells whether an interface has this offload on.
 pub fn has(name: &CStr, feature: Feature) -> io::Result<bool> {
     Ok(ask(name, feature.commands()[0], 0)? != 0)
 }
@@ -174,7 +174,7 @@ pub(super) fn limits(name: &CStr) -> io::Result<Vec<u32>> {
     Ok(all.iter().map(|one| limit(name, *one)).collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// One of the limits of an interface's packets; none where the kernel does not know it.
+/// Returns one of the limits of an interface's packets; `None` where the kernel does not know it.
 fn limit(name: &CStr, wanted: u16) -> io::Result<Option<u32>> {
     let mut message = NetlinkMessage::new(libc::RTM_GETLINK, 0);
     message.attribute(IFLA_IFNAME, name.to_bytes_with_nul());
@@ -211,7 +211,7 @@ pub fn make_pair(near: &CStr, far: &CStr, other: &impl AsFd) -> io::Result<()> {
 
 const IFINFO_BYTES: usize = 16;
 const HEADERS_BYTES: usize = 16 + IFINFO_BYTES;
-/// More than a kernel says of an interface.
+/// Room for more than a kernel says of an interface.
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// A question to the kernel about interfaces, by rtnetlink(7).
@@ -220,7 +220,7 @@ struct NetlinkMessage {
 }
 
 impl NetlinkMessage {
-    /// One that the kernel answers, if only by saying that it is done.
+    /// Starts a message that the kernel answers, if only by saying that it is done.
     fn new(kind: u16, flags: libc::c_int) -> NetlinkMessage {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut bytes = vec![0; 4];

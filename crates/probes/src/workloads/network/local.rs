@@ -27,7 +27,7 @@ pub fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// What can be made at the first of these addresses at which it can be made; else why it cannot at the first.
+/// Makes something at the first of these addresses at which it can be made; else returns why it cannot at the first.
 fn at_first<T>(addresses: &[IpAddr], make: impl Fn(IpAddr) -> io::Result<T>) -> io::Result<T> {
     let mut first = None;
     for &address in addresses {
@@ -75,7 +75,7 @@ pub fn udp_connected(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Both ends of a connection over loopback, and what accepted it.
+/// Makes both ends of a connection over loopback, and the listener that accepted it.
 pub fn tcp_pair() -> io::Result<(TcpListener, TcpStream, TcpStream)> {
     let (listener, address) = tcp_listener(&LOOPBACK)?;
     let near = socket(family(address.ip()), SocketType::STREAM)?;
@@ -118,7 +118,7 @@ const SELECTABLE: usize = 1024;
 /// Words of a set of descriptors.
 const SET_WORDS: usize = SELECTABLE / 64;
 
-/// Many descriptors of one open file or socket, to be asked about at once.
+/// Set of many descriptors of one open file or socket, to be asked about at once.
 #[derive(Debug)]
 pub struct Descriptors {
     copies: Vec<OwnedFd>,
@@ -183,7 +183,7 @@ pub struct Select {
 }
 
 impl Select {
-    /// How many are ready to be read.
+    /// Returns how many are ready to be read.
     #[inline(always)]
     pub fn ask(&self) -> io::Result<usize> {
         // The kernel writes its answer over the question.
@@ -207,7 +207,7 @@ impl Poll {
         Poll { entries: files.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
     }
 
-    /// How many are ready to be read.
+    /// Returns how many are ready to be read.
     #[inline(always)]
     pub fn ask(&mut self) -> io::Result<usize> {
         let mut timeout = AT_ONCE;
@@ -226,7 +226,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// How many are ready to be read.
+    /// Returns how many are ready to be read.
     #[inline(always)]
     pub fn ask(&mut self) -> io::Result<usize> {
         let arguments = [self.set.as_raw_fd() as usize, self.events.as_mut_ptr() as usize, self.events.len(), 0, 0, 0];

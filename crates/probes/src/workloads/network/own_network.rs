@@ -22,7 +22,7 @@ use crate::workloads::network::socket;
 use crate::workloads::network::tcp_info::TcpInfo;
 use crate::workloads::process::Peer;
 
-/// What carries the connection.
+/// Device that carries the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// The loopback interface: what is sent comes back, and is never joined.
@@ -31,17 +31,17 @@ pub enum Device {
     Veth,
 }
 
-/// How the connection's packets are made.
+/// Settings for the connection's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     pub device: Device,
     /// Bytes of a packet on the wire at most.
     pub mtu: u32,
-    /// Whether the interface takes packets of many segments whole.
+    /// True where the interface takes packets of many segments whole.
     pub tso: bool,
-    /// How large TCP makes them, where that is not the system's.
+    /// Size of TCP's packets, where that is not the system's.
     pub packets: Option<Packets>,
-    /// Whether what is received is joined again.
+    /// True where received packets are joined again.
     pub gro: bool,
 }
 
@@ -67,9 +67,9 @@ const RECEIVES: &CStr = c"receives";
 /// Kept for documentation (RFC 5737): no real network has it.
 const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-/// In every kernel, for everybody.
+/// Congestion control that is in every kernel, for everybody.
 pub const CONGESTION: &str = "reno";
-/// How long the child may take to make all this.
+/// Longest wait for the child to make all this.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl OwnConnection {
@@ -107,7 +107,7 @@ impl OwnConnection {
         &self.stream
     }
 
-    /// What passed so far; none where /proc does not tell.
+    /// Counts the packets so far; `None` where /proc does not tell.
     pub fn passed(&self) -> io::Result<Option<Passed>> {
         // Over lo acknowledgements come by too.
         let acknowledged = match self.device {
@@ -127,7 +127,7 @@ impl OwnConnection {
 }
 
 impl Passed {
-    /// What passed after an earlier state.
+    /// Returns what passed after an earlier state.
     pub fn since(self, earlier: Passed) -> Passed {
         Passed {
             packets: self.packets.saturating_sub(earlier.packets),
@@ -150,7 +150,7 @@ fn counter(protocols: &str, protocol: &str, name: &str) -> Option<u64> {
     names.split_whitespace().zip(numbers.split_whitespace()).find(|(known, _)| *known == name)?.1.parse().ok()
 }
 
-/// Both ends of a connection in networks of this process' own: who sends, and who receives.
+/// Makes both ends of a connection in networks of this process' own: the sender, and the receiver.
 fn set_up(wanted: Wanted) -> io::Result<(TcpStream, TcpStream)> {
     namespaces::unshare_network()?;
     if wanted.device == Device::Lo {
@@ -189,7 +189,7 @@ fn listen(address: Ipv4Addr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// What holds of both ends of a wire.
+/// Applies the settings of both ends of a wire.
 fn prepare(name: &CStr, wanted: Wanted) -> io::Result<()> {
     link::set_mtu(name, wanted.mtu)?;
     link::set(name, Feature::Tso, wanted.tso)?;

@@ -76,10 +76,10 @@ pub fn receive_buffer(stream: &TcpStream) -> io::Result<u64> {
     Ok(sockopt::socket_recv_buffer_size(stream).call("getsockopt")? as u64 / 2)
 }
 
-/// Of asm-generic/socket.h, which both of our architectures have.
+/// Constant of asm-generic/socket.h, which both of our architectures have.
 const SO_MEMINFO: libc::c_int = 55;
 
-/// One of the numbers of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); none where the kernel does not tell.
+/// Returns a number of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); `None` where the kernel does not tell.
 pub fn memory(socket: &impl AsFd, place: usize) -> Option<u64> {
     let mut info = [0_u32; 16];
     let mut size = size_of_val(&info) as libc::socklen_t;
@@ -91,8 +91,8 @@ pub fn memory(socket: &impl AsFd, place: usize) -> Option<u64> {
     info.get(place).filter(|_| result == 0 && size as usize > place * size_of::<u32>()).map(|&number| number.into())
 }
 
-/// Whether all that has come of a stream is in order, as far as the kernel tells: memory that its buffer takes while nothing can be
-/// read is of packets behind one that was lost. None while something can be read: what lies behind it is unknown.
+/// Tells whether all that has come of a stream is in order, as far as the kernel tells: memory that its buffer takes while nothing
+/// can be read is of packets behind one that was lost. `None` while something can be read: what lies behind it is unknown.
 pub fn is_in_order(stream: &TcpStream) -> io::Result<Option<bool>> {
     /// SK_MEMINFO_RMEM_ALLOC.
     const RECEIVED: usize = 0;
@@ -120,7 +120,7 @@ pub fn congestion_control(stream: &impl AsFd) -> io::Result<String> {
 /// TCP_CA_NAME_MAX of linux/tcp.h: bytes of an algorithm's name, with a 0 at its end.
 pub const NAME_BYTES: usize = 16;
 
-/// What stands before the first 0, or all.
+/// Returns the text before the first 0, or all.
 pub fn name_of(name: &[u8]) -> String {
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..end]).into_owned()
@@ -199,9 +199,9 @@ pub struct ZeroCopySender<'a> {
     stream: BorrowedFd<'a>,
     /// Sends that the kernel has not yet told to be done.
     under_way: u32,
-    /// Whether the kernel told of a send that it copied after all.
+    /// True where the kernel reported for a send that it copied after all.
     pub copied: bool,
-    /// Whether the kernel told of any send.
+    /// True where the kernel reported on any send.
     pub is_reported: bool,
 }
 

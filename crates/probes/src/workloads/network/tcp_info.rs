@@ -17,7 +17,7 @@ pub struct TcpInfo {
     pub segment_bytes: Option<u64>,
     /// Segments that were sent again.
     pub retransmits: Option<u64>,
-    /// What may be under way before it is acknowledged, bytes.
+    /// Congestion window: bytes under way before an acknowledgement.
     pub window_bytes: Option<u64>,
     /// The round trip, smoothed, ns.
     pub rtt_ns: Option<u64>,
@@ -27,11 +27,11 @@ pub struct TcpInfo {
     pub pacing_rate: Option<u64>,
     /// The rate at which data last arrived, bytes a second.
     pub delivery_rate: Option<u64>,
-    /// How long there was something to send, ns.
+    /// Time in which there was something to send, ns.
     pub busy_ns: Option<u64>,
-    /// How long of that the receiver's window had no room, ns.
+    /// Time of that in which the receiver's window had no room, ns.
     pub receiver_limited_ns: Option<u64>,
-    /// How long of that the send buffer was too small, ns.
+    /// Time of that in which the send buffer was too small, ns.
     pub buffer_limited_ns: Option<u64>,
     pub segments_out: Option<u64>,
     /// Bytes of data that have come, whether somebody has read them or not.
@@ -46,7 +46,7 @@ const ABSENT: u64 = u64::MAX;
 const ROOM: usize = 512;
 
 impl TcpInfo {
-    /// That of a connection now.
+    /// Reads the state of a connection now.
     pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
         let mut wire = [0_u8; ROOM];
         let mut size = size_of_val(&wire) as libc::socklen_t;
@@ -59,7 +59,7 @@ impl TcpInfo {
         Ok(TcpInfo::read(&wire[..ROOM.min(size as usize)]))
     }
 
-    /// What stands in a struct tcp_info, by the places that linux/tcp.h gives.
+    /// Parses a struct tcp_info, by the places that linux/tcp.h gives.
     fn read(wire: &[u8]) -> TcpInfo {
         let word = |at: usize| wire.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         let long = |at: usize| wire.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
@@ -101,7 +101,7 @@ impl TcpInfo {
         ]
     }
 
-    /// As bytes for another process.
+    /// Converts to bytes for another process.
     pub fn to_bytes(&self) -> [u8; TCP_INFO_BYTES] {
         let mut wire = [0; TCP_INFO_BYTES];
         let numbers = self.numbers().map(|number| number.unwrap_or(ABSENT));
@@ -109,7 +109,7 @@ impl TcpInfo {
         wire
     }
 
-    /// What another process told.
+    /// Parses the bytes of another process.
     pub fn from_bytes(wire: &[u8; TCP_INFO_BYTES]) -> TcpInfo {
         let mut numbers =
             wire.as_chunks().0.iter().map(|&bytes| Some(u64::from_le_bytes(bytes)).filter(|&number| number != ABSENT));
@@ -137,14 +137,14 @@ pub struct Tally {
     /// Bytes so far, as the kernel counts them, also those that nobody has read yet: a receiver that had to wait for its CPU finds a
     /// full buffer, and reads it faster than any wire.
     pub bytes: u64,
-    /// By the receiver's clock, ns: of use beside its own readings alone.
+    /// Time of the receiver's clock, ns: of use beside its own readings alone.
     pub at_ns: u64,
 }
 
 const TALLY_BYTES: usize = 16;
 /// A receiver looks no more often, and tells no more often: whoever reads it shares a CPU with one of the ends.
 const EVERY_NS: u64 = 5_000_000;
-/// What came behind a lost packet is counted when that comes too, unless it takes so long: after a slow start that went too far, a
+/// Longest wait for a lost packet, ns, so that those behind it are counted when it comes: after a slow start that went too far, a
 /// queue of 50 ms is out of order for over half a second.
 const LATEST_NS: u64 = 2_000_000_000;
 /// A receiver that has never read all by then is slower than what comes.
@@ -165,7 +165,7 @@ impl Tally {
         wire
     }
 
-    /// What the receiver tells next.
+    /// Reads the receiver's next tally.
     pub fn receive_from(mut stream: &TcpStream) -> io::Result<Tally> {
         let (mut bytes, mut at_ns) = ([0; 8], [0; 8]);
         stream.read_exact(&mut bytes).call("recvfrom")?;
@@ -194,7 +194,7 @@ pub fn receive(
     }
 }
 
-/// How long after it is due a count is put off while packets behind a lost one may be missing in it, ns.
+/// Returns how long after it is due a count is put off while packets behind a lost one may be missing in it, ns.
 pub fn unsure_ns(stream: &TcpStream) -> io::Result<u64> {
     Ok(match socket::is_in_order(stream)? {
         Some(true) => 0,

@@ -28,11 +28,11 @@ const COMPLETION_BUFFER: u32 = 1 << 0;
 const COMPLETION_MORE: u32 = 1 << 1;
 const COMPLETION_BUFFER_SHIFT: u32 = 16;
 
-/// What a message has, bytes: a cache line.
+/// Size of a message, bytes: a cache line.
 pub const MESSAGE_BYTES: usize = 64;
 const RECEIVED: i32 = MESSAGE_BYTES as i32;
 const READABLE: i32 = libc::POLLIN as i32;
-/// Nothing waits: what is asked for is there, or else something is wrong.
+/// Flags of a send that never waits: there is room for the message, or else something is wrong.
 const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 const RECEIVE_FLAGS: i32 = libc::MSG_DONTWAIT;
 /// The name of the operation that does nothing behind requests that stay.
@@ -49,13 +49,13 @@ pub enum Step {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// By a call for each message, or one to ask for all.
+    /// Uses a call for each message, or one to ask for all.
     Call,
-    /// By an entry of a ring for each.
+    /// Uses an entry of a ring for each.
     Ring,
-    /// By the same, with sockets that were registered once.
+    /// Uses entries of a ring, with sockets that were registered once.
     Registered,
-    /// By one entry a socket that was made once, and completes for each message.
+    /// Uses one entry a socket that was made once, and completes for each message.
     Multishot,
 }
 
@@ -329,7 +329,7 @@ struct ProvidedEntry {
 /// A ring of buffers of which the kernel takes the next for each message, given back when it was looked at.
 struct Provided {
     ring: Buffer,
-    /// What it has room for, a power of two, less one.
+    /// Capacity, a power of two, less one.
     mask: u16,
     given: u16,
     first: u64,
@@ -406,7 +406,7 @@ mod tests {
     const STEPS: [Step; 3] = [Step::Send, Step::Poll, Step::Receive];
     const WAYS: [By; 4] = [By::Call, By::Ring, By::Registered, By::Multishot];
 
-    /// None, and a word, where kernels, containers and emulators have no such thing, or not so much memory that may be locked.
+    /// Returns `None`, and says so, where kernels, containers and emulators have no such thing, or too little lockable memory.
     fn of(pairs: u32, step: Step, by: By, poller: Option<usize>) -> Option<Messages> {
         match Messages::new(pairs, (step, by), poller) {
             Ok(messages) => Some(messages),

@@ -30,25 +30,25 @@ const AHEAD_BLOCKS: u64 = 8;
 pub struct Pipeline {
     _peers: Vec<Peer>,
     slots: Shared<[Slot; MOST_STAGES]>,
-    /// Which processes this one starts: who is behind begins when told by the one before it.
+    /// Processes that this one starts: one behind another begins when told by that one.
     started: Vec<usize>,
     accounts: Vec<TransferAccount>,
     transfers: u64,
-    /// What decides how much of a connection is under way, where there is one.
+    /// Congestion control of the connection, where there is one.
     pub congestion_control: Option<String>,
-    /// What a pipe between two processes holds, where there is one.
+    /// Capacity of a pipe between two processes, where there is one.
     pub pipe_bytes: Option<usize>,
 }
 
-/// What a pipeline moves, and by whom.
+/// Plan of a pipeline: the path, the amount, and the processes.
 #[derive(Debug)]
 pub struct PipelinePlan<'a> {
     pub path: &'a Path,
-    /// What a path that begins at a file reads: `amount` bytes at least.
+    /// File that a path reads which begins at one: `amount` bytes at least.
     pub file: Option<&'a OwnedFd>,
     /// Bytes of a transfer.
     pub amount: u64,
-    /// Where each process may run.
+    /// CPUs of each process.
     pub cpus: &'a [usize],
 }
 
@@ -81,7 +81,7 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Both ends of a place between two processes, or what the last one writes to: to write first, to read next.
+    /// Makes both ends of a place between two processes, or the sink of the last one: to write first, to read next.
     fn connect(&mut self, place: Endpoint) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         match place {
             Endpoint::Null => Ok((Some(files::open(std::path::Path::new("/dev/null"), true)?), None)),
@@ -99,8 +99,8 @@ impl Pipeline {
         }
     }
 
-    /// One transfer, ns: from the first process' begin to the moment at which the last one has the last byte. The first
-    /// transfer is of no process' account: their memory is touched and the connection finds its window meanwhile.
+    /// Does one transfer; returns its time, ns: from the first process' begin to the moment at which the last one has the last byte. The
+    /// first transfer is of no process' account: their memory is touched and the connection finds its window meanwhile.
     pub fn transfer(&mut self) -> io::Result<u64> {
         for &nth in self.started.iter().rev() {
             give(&self.slots[nth].turn.0)?;
@@ -122,13 +122,13 @@ impl Pipeline {
         Ok(passed)
     }
 
-    /// What the processes told of all transfers but the first, in their order.
+    /// Returns the processes' accounts of all transfers but the first, in their order.
     pub fn accounts(&self) -> &[TransferAccount] {
         &self.accounts
     }
 }
 
-/// What process `nth` does until it is ended: a transfer for each token.
+/// Runs process `nth` until it is ended: a transfer for each token.
 fn work(
     plan: &PipelinePlan,
     nth: usize,
@@ -169,22 +169,22 @@ fn work(
     }
 }
 
-/// Of these bytes one block is timed by the process' CPU clock: a call of the kernel that a block of 64 KiB would feel.
+/// Bytes of which one block is timed by the process' CPU clock: a call of the kernel that a block of 64 KiB would feel.
 const SAMPLED_EVERY_BYTES: usize = 1 << 20;
 
-/// One or several transfers of one process, ns where nothing else is said.
+/// Account of one or several transfers of one process, ns where nothing else is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferAccount {
-    /// From the first process' begin to the last one's end.
+    /// Time from the first process' begin to the last one's end.
     pub passed: u64,
     /// CPU time in user code, as the kernel tells it by its ticks.
     pub user: u64,
     pub cpu: u64,
-    /// In the call that reads without running.
+    /// Time in the call that reads without running.
     pub read_wait: u64,
-    /// In the call that writes without running.
+    /// Time in the call that writes without running.
     pub write_wait: u64,
-    /// It could have run and had no CPU.
+    /// Time in which it could have run and had no CPU.
     pub run_delay: u64,
     /// Times that it left its CPU.
     pub switches: u64,
@@ -210,7 +210,7 @@ impl TransferAccount {
         TransferAccount { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed }
     }
 
-    /// What of it lies in a transfer of so many ns, of a process that began `early` ns before it: it waited to read until then.
+    /// Returns the part that lies in a transfer of so many ns, of a process that began `early` ns before it: it waited to read until then.
     #[must_use]
     fn within(self, passed: u64, early: u64) -> TransferAccount {
         let read_wait = self.read_wait.saturating_sub(early).min(passed);
@@ -225,14 +225,14 @@ impl TransferAccount {
     }
 }
 
-/// Where a process and who starts its transfers meet.
+/// Shared memory of a process and the one that starts its transfers.
 #[derive(Debug, Default)]
 struct Slot {
     /// A token: the next transfer may begin.
     turn: Alone<AtomicU32>,
     /// A token: it is done, and told.
     done: Alone<AtomicU32>,
-    /// When it began and ended, ns of the monotonic clock.
+    /// Begin and end, ns of the monotonic clock.
     begun: AtomicU64,
     ended: AtomicU64,
     numbers: [AtomicU64; NUMBERS],
@@ -245,7 +245,7 @@ impl Slot {
         }
     }
 
-    /// What was told of the last transfer.
+    /// Returns the account of the last transfer.
     fn load(&self) -> TransferAccount {
         TransferAccount::of(std::array::from_fn(|index| self.numbers[index].load(Ordering::Relaxed)))
     }
@@ -348,7 +348,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// What reading the CPU clock twice tells at least where nothing lies between, ns.
+/// Returns the least difference of two readings of the CPU clock with nothing in between, ns.
 fn clock_cost() -> io::Result<u64> {
     let mut least = u64::MAX;
     let mut last = usage::cpu_ns_of_process()?;

@@ -1,4 +1,4 @@
-//! What bytes go through from their source to their sink, as a case's axis names it.
+//! Path of the bytes from their source to their sink, as a case's axis names it.
 
 use std::str::FromStr;
 use std::{fmt, io};
@@ -13,7 +13,7 @@ use crate::workloads::call::Call;
 use crate::workloads::network::socket::{ZeroCopySender, pipe_of};
 use crate::workloads::storage::files;
 
-/// Something that a process reads from or writes to.
+/// Source or sink of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
     Zero,
@@ -44,7 +44,7 @@ impl Endpoint {
     }
 }
 
-/// How a process moves bytes from one place to the next.
+/// Method by which a process moves bytes from one place to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// read(2) into a block and write(2) of it.
@@ -71,14 +71,14 @@ impl Method {
     }
 }
 
-/// When two processes of one CPU take turns.
+/// Turns of two processes on one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// As the scheduler and what lies between them have it.
+    /// Turns as the scheduler and the queue between them have it.
     Free,
     /// The sender leaves the CPU after each block: the receiver takes it at once.
     Close,
-    /// Both leave it after each block, and several lie between them at any time.
+    /// Turns in which both leave it after each block, and several lie between them at any time.
     Behind,
 }
 
@@ -99,9 +99,9 @@ impl fmt::Display for Stage {
 /// All processes in the order of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// One to [`MOST_STAGES`].
+    /// Stages, one to [`MOST_STAGES`].
     pub stages: Vec<Stage>,
-    /// When two of them take turns.
+    /// Turns of two of them.
     pub pace: Pace,
 }
 
@@ -162,7 +162,7 @@ impl FromStr for Path {
 }
 
 impl Path {
-    /// Whether it begins at a source, ends at a sink, has only ways between that there are, and not too many processes.
+    /// Tells whether it begins at a source, ends at a sink, has only ways between that there are, and not too many processes.
     fn is_possible(&self) -> bool {
         use Endpoint::{ColdFile, File, Memory, Null, Pipe, Socket, Zero};
         let (Some(first), Some(last)) = (self.stages.first(), self.stages.last()) else { return false };
@@ -193,7 +193,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// What netcat-openbsd reads at once at most: its `BUFSIZE`.
+/// Largest read of netcat-openbsd: its `BUFSIZE`.
 const NC_BYTES: usize = 16 << 10;
 
 /// The two descriptors of a process, none where its own memory is the place, and its block.
@@ -202,13 +202,13 @@ pub struct Mover<'a> {
     from: Option<&'a OwnedFd>,
     to: Option<&'a OwnedFd>,
     block: &'a mut [u8],
-    /// Between two places of which neither is a pipe.
+    /// Pipe between two places of which neither is a pipe.
     own_pipe: Option<(OwnedFd, OwnedFd)>,
     zero_copy: Option<ZeroCopySender<'a>>,
 }
 
 impl<'a> Mover<'a> {
-    /// Nothing is moved yet; an error where the kernel has no such way.
+    /// Prepares the move; an error where the kernel has no such way.
     pub fn new(
         stage: Stage,
         from: Option<&'a OwnedFd>,
@@ -223,7 +223,7 @@ impl<'a> Mover<'a> {
         Ok(Mover { stage, from, to, block, own_pipe, zero_copy })
     }
 
-    /// What is done before a transfer: a file is read from its start, and one that is to be cold is dropped from the cache.
+    /// Prepares a transfer: a file is read from its start, and one that is to be cold is dropped from the cache.
     pub fn begin(&self) -> io::Result<()> {
         if let (Endpoint::File | Endpoint::ColdFile, Some(file)) = (self.stage.from, self.from) {
             rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0)).call("lseek")?;
@@ -286,8 +286,8 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// What nc waits for: all four descriptors that it has where it sends, the network's twice; where it receives, its input has
-    /// ended.
+    /// Waits as nc does: for all four descriptors that it has where it sends, the network's twice; where it receives, its input
+    /// has ended.
     fn poll(&self, from_for: PollFlags, to_for: PollFlags) -> io::Result<()> {
         let (Some(from), Some(to)) = (self.from, self.to) else { return Ok(()) };
         let all = [(from, from_for), (to, to_for), (to, PollFlags::IN), (from, PollFlags::empty())];
@@ -296,7 +296,7 @@ impl<'a> Mover<'a> {
         by_function(|| rustix::event::poll(polled, None)).call("poll").map(drop)
     }
 
-    /// Of a block what its queue takes without waiting, none when it is full.
+    /// Writes as much of a block as its queue takes without waiting, none when it is full.
     pub fn write_some(&mut self, bytes: usize) -> io::Result<usize> {
         let Some(to) = self.to else { return Ok(0) };
         match rustix::net::send(to, &self.block[..bytes], rustix::net::SendFlags::DONTWAIT).call("sendto") {
@@ -325,7 +325,7 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// Until `came` bytes have gone.
+/// Repeats `part` until `came` bytes have gone.
 #[inline]
 fn all(came: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut left = came;

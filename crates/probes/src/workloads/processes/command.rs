@@ -22,9 +22,9 @@ use crate::workloads::process::{self, die_with_parent};
 use crate::workloads::storage::files;
 use crate::workloads::{affinity, descendants};
 
-/// How much of the end of a program's output is looked at for its last line, bytes.
+/// Part of the end of a program's output that is searched for its last line, bytes.
 const LAST_BYTES: u64 = 4096;
-/// How much of the end of a program's output is searched for its value, bytes.
+/// Part of the end of a program's output that is searched for its value, bytes.
 const MOST_READ: u64 = 1 << 20;
 /// Longest last line that is told, characters.
 const LONGEST_LINE: usize = 200;
@@ -36,11 +36,11 @@ pub struct Command {
     cpus: Vec<usize>,
     home: Option<OwnedFd>,
     output: File,
-    /// Where in `output` what the last execution wrote begins.
+    /// Offset in `output` where the last execution's part begins.
     begun: u64,
 }
 
-/// What a program used that has ended well.
+/// Resources used by a program that has ended well.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Used {
     /// CPU time in user space, of it and of all descendants that were waited for, ns.
@@ -118,7 +118,7 @@ impl Command {
         Some(line.chars().take(LONGEST_LINE).collect())
     }
 
-    /// What its last execution wrote, to either output: of more than a MiB the end.
+    /// Returns what its last execution wrote, to either output: of more than a MiB the end.
     pub fn written(&mut self) -> io::Result<String> {
         self.end(MOST_READ)
     }
@@ -133,7 +133,7 @@ impl Command {
     }
 }
 
-/// What a child used that has ended, or how it ended when that was not with status 0; nothing while it goes on.
+/// Returns the resources of a child that has ended, or how it ended when that was not with status 0; `None` while it goes on.
 fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, Reason>>> {
     let mut status: libc::c_int = 0;
     // SAFETY: a structure of integers, for which zero is a value.
@@ -172,17 +172,17 @@ fn ns(time: libc::timeval) -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3
 }
 
-/// Of KiB, as Linux counts it.
+/// Converts KiB, as Linux counts it.
 fn bytes(kib: libc::c_long) -> u64 {
     u64::try_from(kib).unwrap_or(0) * 1024
 }
 
-/// How long who has been killed may take to end: the kernel finishes what it does for it first, as a write to a slow disk.
+/// Longest wait for a killed process to end: the kernel finishes what it does for it first, as a write to a slow disk.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What tells the keeper that the worker has ended. All signals are blocked, so that nobody else can end it by one.
+/// Signal by which the keeper learns that the worker has ended. All signals are blocked, so that nobody else can end it by one.
 const WORKER_ENDED: Signal = Signal::TERM;
 
-/// What a keeper knows that those it starts need.
+/// State of a keeper that its children need.
 pub(crate) struct Keeper {
     pub(crate) id: u32,
     /// The worker's number, and its process group.
@@ -192,7 +192,7 @@ pub(crate) struct Keeper {
     pub(crate) blocked: libc::sigset_t,
 }
 
-/// What it tells the worker.
+/// Report of a keeper to the worker.
 #[derive(Serialize, Deserialize)]
 struct KeeperReport<T> {
     done: Result<T, Reason>,
@@ -200,7 +200,7 @@ struct KeeperReport<T> {
 }
 
 /// Does `work` in a keeper: a forked process that adopts all that `work` starts, ends it when `work` has ended or the worker
-/// is dead, and then ends too. What ends a run (the kill of its group, a signal from the terminal, a `killall` by the
+/// is dead, and then ends too. An end of the run (the kill of its group, a signal from the terminal, a `killall` by the
 /// program's name) leaves it there. Where the keeper itself was killed, the worker does what it would have done, and where
 /// both were, the run does. An error also where something is left that cannot be ended.
 pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) -> io::Result<T>) -> io::Result<T> {

@@ -14,21 +14,21 @@ use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
 use crate::workloads::{clock, process, usage};
 
-/// What one that has a share of its CPU does again and again: short beside what a scheduler takes a CPU away for.
+/// Period of one that has a share of its CPU: short beside what a scheduler takes a CPU away for.
 const PERIOD_NS: u64 = 10_000_000;
 /// Additions between two looks at the clock, or at whether it is still to be busy: some 10 µs.
 const ADDITIONS: u64 = 30_000;
 
-/// Whether one has begun is looked at so often, for a second in all.
+/// Number of checks whether one has begun, for a second in all.
 const MOST_LOOKS: usize = 1000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// How the scheduler treats it.
+/// Treatment by the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// As this process, with so much more of a nice value: further from the CPU.
+    /// Priority of this process, with so much added to the nice value: further from the CPU.
     Nice(i32),
-    /// Only where nobody else wants the CPU (SCHED_IDLE): whoever wakes up there runs at once.
+    /// Priority below all others on the CPU (SCHED_IDLE): any process that wakes up there runs at once.
     Idle,
 }
 
@@ -63,7 +63,7 @@ impl Hog {
         Ok(Hog { peer, words })
     }
 
-    /// One on each of these CPUs, all of them busy by now.
+    /// Starts one on each of these CPUs, all of them busy by now.
     pub fn on_each(cpus: &[Cpu], priority: Priority, percent: u64) -> io::Result<Vec<Hog>> {
         let hogs = cpus.iter().map(|&cpu| Hog::spawn(cpu, priority, percent)).collect::<io::Result<Vec<Hog>>>()?;
         hogs.iter().try_for_each(|hog| hog.set(true))?;
@@ -78,7 +78,7 @@ impl Hog {
         Ok(hogs)
     }
 
-    /// Whether it is to be busy from now on.
+    /// Sets whether it is to be busy from now on.
     pub fn set(&self, is_on: bool) -> io::Result<()> {
         match is_on {
             true => count_to(&self.words.is_on.0, 1),
@@ -140,8 +140,8 @@ impl HogWords {
     }
 }
 
-/// Never calls the kernel while it is busy: a call every 10 µs makes a wake-up on its CPU take longer, a median by a 14th and the 90th
-/// percentile by a third.
+/// Runs without calls to the kernel while it is busy: a call every 10 µs makes a wake-up on its CPU take longer, a median by a 14th
+/// and the 90th percentile by a third.
 fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
     let mut shortest_ns = u64::MAX;
     loop {

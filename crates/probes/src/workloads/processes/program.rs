@@ -16,7 +16,7 @@ use crate::workloads::child::ChildId;
 use crate::workloads::machine::arch;
 use crate::workloads::memory::{Buffer, Pages};
 
-/// With a status from this on a child says that its exec failed: the rest is the error's number.
+/// First status by which a child says that its exec failed: the rest is the error's number.
 const EXEC_FAILED: i32 = 0x80;
 /// The same of an error whose number has no room there.
 const EXEC_FAILED_SOMEHOW: i32 = 0xff;
@@ -188,7 +188,7 @@ fn ended_well(status: ExitStatus) -> io::Result<()> {
     }
 }
 
-/// What the status of a child tells that should have executed a program.
+/// Returns the error of a child that should have executed a program, from its status.
 #[cold]
 fn ended_badly(code: i32) -> io::Error {
     match code {
@@ -240,7 +240,7 @@ pub fn smallest_elf() -> Vec<u8> {
     file
 }
 
-/// What a forked process takes at least, for its page tables, its stacks and what it writes to: about, bytes.
+/// Least memory of a forked process, for its page tables, its stacks and what it writes to: about, bytes.
 pub const LEAST_BYTES: u64 = 256 << 10;
 
 /// Forks by clone(2) with nothing shared; the child ends at once with status 0; the parent waits for it.
@@ -301,7 +301,7 @@ pub fn create_and_join() -> io::Result<()> {
     done("pthread_join", unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) })
 }
 
-/// What such a call returns, which does not set errno.
+/// Checks the result of such a call, which does not set errno.
 fn done(call: &'static str, error: libc::c_int) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(named(call, io::Error::from_raw_os_error(error))) }
 }
@@ -343,8 +343,8 @@ mod tests {
         }
     }
 
-    /// Whether a program other than the kernel executes this test: it names the test as the program, and the kernel the
-    /// emulator.
+    /// Tells whether a program other than the kernel executes this test: it names the test as the program, and the
+    /// kernel the emulator.
     fn is_emulated() -> bool {
         let executed = std::fs::read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok();
         executed.is_some() && executed != std::env::current_exe().ok()

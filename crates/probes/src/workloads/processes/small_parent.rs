@@ -1,4 +1,4 @@
-//! This process made as cheap to fork as a small program: what its children never need is not copied for them.
+//! Fork cost of this process, made as small as a small program's: memory that its children never need is not copied for them.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -10,7 +10,7 @@ use crate::workloads::call::returned;
 #[derive(Debug, Default)]
 struct Object {
     segments: Vec<Range<usize>>,
-    /// Of constants that hold addresses: the loader has written all of these pages, and nobody writes them again.
+    /// Pages of constants that hold addresses: the loader has written all of these, and nobody writes them again.
     relocated: Range<usize>,
 }
 
@@ -77,8 +77,8 @@ pub fn share_relocated() -> io::Result<()> {
     returned("mremap", if moved == libc::MAP_FAILED { -1 } else { 0 }).map(drop)
 }
 
-/// While it lives, children have this program and its C library, as those of a C program; other libraries are not mapped for them. They may
-/// do system calls and nothing else: what would run at an orderly end is not there.
+/// Memory left out of children while this lives: they have this program and its C library, as those of a C program; other libraries are not
+/// mapped for them. They may do system calls and nothing else: code for an orderly end is not there.
 #[derive(Debug)]
 pub struct LeftOut(Vec<Range<usize>>);
 
@@ -122,7 +122,7 @@ mod tests {
     use crate::workloads::process::in_a_child;
     use crate::workloads::processes::program;
 
-    /// What is this process's alone of the mapping that begins with the program's constants; none where another one does.
+    /// Returns the private bytes of the mapping that begins with the program's constants; `None` where another one does.
     fn own_bytes() -> Option<String> {
         let constants = objects().into_iter().find(Object::of_this_program)?.relocated;
         let info = std::fs::read_to_string("/proc/self/smaps").ok()?;

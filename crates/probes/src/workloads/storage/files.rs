@@ -81,7 +81,7 @@ pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
     if moved == block.len() { Ok(()) } else { Err(cut_short(file, offset, block, moved)) }
 }
 
-/// Why a write took only `moved` bytes: a full disk and the limit of file sizes are told by the write behind it.
+/// Explains why a write took only `moved` bytes: a full disk and the limit of file sizes are told by the write behind it.
 #[cold]
 fn cut_short(file: &OwnedFd, offset: u64, block: &[u8], moved: usize) -> io::Error {
     match rustix::io::pwrite(file, &block[moved..], offset + moved as u64) {
@@ -202,7 +202,7 @@ impl Content {
         Ok(Content(Pcg64Mcg::from_seed(seed)))
     }
 
-    /// So many bytes at random.
+    /// Returns `count` random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.fill(&mut bytes);

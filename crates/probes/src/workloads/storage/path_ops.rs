@@ -82,7 +82,7 @@ impl KernelPath {
 
 /// 64-bit words of a status by statx(2).
 const STATX_WORDS: usize = 32;
-/// For openat2(2): no way out of the directory where the walk begins.
+/// Flag of openat2(2): no way out of the directory where the walk begins.
 pub const BENEATH: u64 = libc::RESOLVE_BENEATH;
 
 #[inline(always)]
@@ -99,7 +99,7 @@ struct Attributes {
     others: [u32; 6],
 }
 
-/// Whether the file is to be reached without the page cache where the device is memory. It does nothing elsewhere.
+/// Flag of files to reach without the page cache where the device is memory. It does nothing elsewhere.
 const FS_XFLAG_DAX: u32 = 0x8000;
 /// _IOR('X', 31, struct fsxattr) and _IOW('X', 32, struct fsxattr), where requests have the layout of asm-generic/ioctl.h.
 const FS_IOC_FSGETXATTR: u32 = 0x801c_581f;
@@ -149,7 +149,7 @@ impl FileNames {
         FileNames::named(directory, (0..count).map(|number| number.to_string()))
     }
 
-    /// These names for files in a directory that is there.
+    /// Returns these names for files in a directory that is there.
     pub fn named(directory: &Path, names: impl IntoIterator<Item = String>) -> io::Result<FileNames> {
         let directory =
             rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
@@ -218,7 +218,7 @@ impl FileNames {
     }
 }
 
-/// Why a file was written in part: a disk that is full and a limit of file sizes take what still fits, and refuse the rest.
+/// Explains why a file was written in part: a disk that is full and a limit of file sizes take what still fits, and refuse the rest.
 #[cold]
 fn refusal(file: usize, rest: &[u8]) -> io::Error {
     // SAFETY: the kernel reads at most as many bytes of `rest` as it has.
@@ -227,7 +227,7 @@ fn refusal(file: usize, rest: &[u8]) -> io::Error {
     written.err().unwrap_or_else(|| io::Error::other(say!("a file was written in part")))
 }
 
-/// What glibc reads at a time, bytes, as 64-bit words: the kernel aligns entries so.
+/// Size of glibc's reads, as 64-bit words: the kernel aligns entries so.
 const WORDS: usize = (32 << 10) / 8;
 /// An entry as linux/dirent.h has it: inode (8 bytes), place of the next (8), length (2), type (1), and the name, which ends in 0.
 const LENGTH_AT: usize = 16;

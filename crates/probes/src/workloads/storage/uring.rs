@@ -16,7 +16,7 @@ use crate::workloads::storage::uring_queues::{Poller, Rings, Submission};
 const OP_READ: u8 = 22;
 const OP_WRITE: u8 = 23;
 
-/// Which way bytes go.
+/// Direction of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
     Read,
@@ -135,7 +135,7 @@ const OP_READ_FIXED: u8 = 4;
 const OP_WRITE_FIXED: u8 = 5;
 const ENTRY_FIXED_FILE: u8 = 1 << 0;
 
-/// How blocks are asked for.
+/// Method of asking for blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// pread64(2) or pwrite64(2), a call for each.
@@ -240,7 +240,7 @@ impl Drop for FileBatches {
 
 /// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
 const POLLS_MS: u32 = 200;
-/// After so many looks for a completion the CPU is offered to others: the kernel's thread may need this one.
+/// Number of looks for a completion after which the CPU is offered to others: the kernel's thread may need this one.
 const PATIENCE: u32 = 1 << 14;
 
 /// A ring on which batches of operations that do nothing are submitted and completed.
@@ -271,19 +271,19 @@ pub(crate) struct Batches {
     is_polled: bool,
     /// Operations so far: the name of the next.
     done: u32,
-    /// Whether the kernel may still be at work on a batch: it was handed over, and not all of it was seen to end.
+    /// True where the kernel may still be at work on a batch: it was handed over, and not all of it was seen to end.
     pub is_under_way: bool,
 }
 
 impl Batches {
-    /// As [`Nops::new`].
+    /// Makes rings like [`Nops::new`].
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Batches> {
         let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
         let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
         Ok(Batches::on(rings, batch, cpu.is_some()))
     }
 
-    /// On a ring that has room for them.
+    /// Makes the batches on a ring that has room for them.
     pub fn on(rings: Rings, batch: u32, is_polled: bool) -> Batches {
         Batches { rings, batch, is_polled, done: 0, is_under_way: false }
     }

@@ -71,7 +71,7 @@ pub(crate) struct Submission {
     pub address: u64,
     pub length: u32,
     pub operation_flags: u32,
-    /// What the completion names it by.
+    /// Name that the completion repeats.
     pub name: u64,
     pub rest: [u64; 3],
 }
@@ -80,7 +80,7 @@ pub(crate) struct Submission {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completion {
     pub name: u64,
-    /// What the operation came to; negative is an error.
+    /// Result of the operation; negative is an error.
     pub result: i32,
     pub flags: u32,
 }
@@ -132,13 +132,13 @@ impl Drop for Mapping {
 /// A thread of the kernel that looks for submissions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Poller {
-    /// Its CPU. Left to itself it would be bound to those of the thread that makes the ring (Linux 6.2 and later).
+    /// CPU of the thread. Left to itself it would be bound to those of the thread that makes the ring (Linux 6.2 and later).
     pub cpu: u32,
-    /// It sleeps when it has found none for so long, ms.
+    /// Time without submissions after which it sleeps, ms.
     pub idle_ms: u32,
 }
 
-/// Both rings, which have one mapping (Linux 5.4 and later), and the entries of the first.
+/// Rings of submissions and completions, which have one mapping (Linux 5.4 and later), and the entries of the first.
 #[derive(Debug)]
 pub(crate) struct Rings {
     // Dropped in this order: first the memory, then the descriptor.
@@ -278,7 +278,7 @@ impl Rings {
         }
     }
 
-    /// Where a thread of the kernel takes submissions: wakes it if it has gone to sleep.
+    /// Wakes the kernel thread that takes submissions, if it has gone to sleep.
     #[inline(always)]
     pub fn wake(&self, submitted: u32) -> io::Result<()> {
         // The new tail must be seen before the flag is read.

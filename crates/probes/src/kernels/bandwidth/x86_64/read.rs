@@ -186,7 +186,7 @@ pub(super) unsafe fn avx512_descending(start: *const u8, bytes: usize, passes: u
     checksum
 }
 
-/// How far ahead the non-temporal read prefetches, in bytes: nearer and it waits, farther and lines are dropped again.
+/// Distance of the non-temporal read's prefetches, in bytes: nearer and it waits, farther and lines are dropped again.
 macro_rules! nt_ahead {
     () => {
         "512"

@@ -1,4 +1,4 @@
-//! There is no such guest of Arm cores.
+//! Absence of such a guest of Arm cores.
 
 use std::io;
 

@@ -13,19 +13,19 @@ mod arch;
 
 pub use arch::TinyGuest;
 
-/// How often the cause occurs in one pass of the guest's loop: often enough that the way out at its end hardly counts.
+/// Number of exits in one pass of the guest's loop: often enough that the way out at its end hardly counts.
 pub const TIMES: u64 = 200;
 
-/// Why a guest leaves its CPU.
+/// Reason why a guest leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCause {
-    /// It asks for the CPU's identity.
+    /// Asks for the CPU's identity.
     Cpuid,
-    /// It reads a model-specific register that KVM keeps for it.
+    /// Reads a model-specific register that KVM keeps for it.
     Msr,
     Hypercall,
     Port,
-    /// It writes to an address behind which there is no memory.
+    /// Writes to an address behind which there is no memory.
     Mmio,
     Halt,
 }
@@ -43,16 +43,16 @@ impl ExitCause {
         })
     }
 
-    /// Whether it is for the process that runs the guest; KVM deals with the others inside the kernel.
+    /// Tells whether it is for the process that runs the guest; KVM deals with the others inside the kernel.
     pub fn is_for_user_space(self) -> bool {
         matches!(self, ExitCause::Port | ExitCause::Mmio | ExitCause::Halt)
     }
 }
 
-/// What a guest does in one pass.
+/// Work of a guest in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// Its loop with the cause in it, [`TIMES`] times.
+    /// Loop with the cause in it, [`TIMES`] times.
     Loaded,
     /// The same loop without it.
     Empty,

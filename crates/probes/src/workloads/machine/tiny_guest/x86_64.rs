@@ -21,10 +21,10 @@ use crate::workloads::call::{Call, fault, named};
 
 /// The guest's memory begins at its address 0. First page: nothing.
 const MEMORY_BYTES: usize = 0x6000;
-/// Its page tables, a page a level: the first 4 MiB are mapped onto themselves by two large pages.
+/// Addresses of the page tables, a page a level: the first 4 MiB are mapped onto themselves by two large pages.
 const TABLES: [usize; 3] = [0x1000, 0x2000, 0x3000];
 const CODE: usize = 0x4000;
-/// Where the address lies to which each pass jumps.
+/// Address that holds the target of each pass' jump.
 const PASS: usize = 0x5000;
 /// An address that is mapped, with no memory behind it.
 const MMIO: u64 = 0x20_0000;
@@ -233,21 +233,21 @@ impl TinyGuest {
         }
     }
 
-    /// Whether KVM itself runs in a guest here.
+    /// Tells whether KVM itself runs in a guest here.
     pub fn is_nested(&self) -> bool {
         // The flag that hypervisors set.
         std::arch::x86_64::__cpuid(1).ecx >> 31 == 1
     }
 }
 
-/// Whether the CPU knows the one way to call the hypervisor or the other.
+/// Tells whether the CPU calls the hypervisor by AMD's instruction.
 fn is_amd() -> bool {
     let vendor = std::arch::x86_64::__cpuid(0).ebx.to_le_bytes();
     vendor == *b"Auth" || vendor == *b"Hygo"
 }
 
-/// Where the CPU does not execute the instruction by itself, KVM would write it anew and try again, for ever where the CPU still
-/// does not: it is to refuse it, which ends the guest.
+/// Stops KVM from rewriting hypercalls: where the CPU does not execute the instruction by itself, it would write it anew and try
+/// again, for ever where the CPU still does not: it is to refuse it, which ends the guest.
 fn leave_hypercalls_alone(machine: &VmFd) -> io::Result<()> {
     if machine.check_extension_raw(KVM_CAP_DISABLE_QUIRKS2.into()) & KVM_X86_QUIRK_FIX_HYPERCALL_INSN as i32 == 0 {
         return Ok(());
