@@ -4,7 +4,7 @@
 //! nothing is known to have disturbed repeats where the median does not, and does not wander off as samples become more, as the
 //! best of them does. What the core does by itself takes the same number of its cycles at whatever clock it has, and that clock
 //! steps with the load of the whole package: such values are counted in cycles, and converted at the median clock of the case's
-//! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the evidence). Cycles
+//! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the reasons). Cycles
 //! are the quotient of two such quantiles, of the samples and of the clock beside them, and never a quantile of quotients: what is
 //! wrong with the clock of one sample would make that the best of all (docs/decisions/0062-what-is-core-bound.md).
 
