@@ -2,7 +2,6 @@
 
 use super::mutated::Mutator;
 
-/// Pieces of JSON.
 const PIECES: &[&str] =
     &["{", "}", "[", "]", "\"", ",", ":", "null", "true", "1e999", "\\u0000", "\\ud800", "\n", "\u{0}", "[[[[[[[["];
 

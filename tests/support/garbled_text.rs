@@ -2,7 +2,6 @@
 
 use super::mutated::Mutator;
 
-/// Real outputs, by format.
 pub const OUTPUTS: &[(&str, &str)] = &[
     ("stream", include_str!("../../crates/present/tests/fixtures/import/stream.txt")),
     ("fio", include_str!("../../crates/present/tests/fixtures/import/fio.json")),

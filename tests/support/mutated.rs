@@ -44,7 +44,6 @@ const TEXTS: &[&str] = &[
     "0-999999999",
     "NaN",
 ];
-/// Draws changes.
 pub struct Mutator(u64);
 
 /// How many are tried: so many, or as many as `HOSTMARK_FUZZ` asks for.
@@ -125,7 +124,6 @@ impl Mutator {
     }
 }
 
-/// Nodes of a document.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(values) => values.iter().map(count).sum(),

@@ -38,7 +38,6 @@ pub struct Options<'a> {
 enum Answer {
     LetIn,
     Refused,
-    /// It could not listen.
     Ended,
 }
 

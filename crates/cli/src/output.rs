@@ -19,7 +19,7 @@ const WIDTHS: (usize, usize) = (60, 200);
 /// Columns of what is no terminal.
 const NO_TERMINAL: usize = 100;
 
-/// When to colour.
+/// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Color {
     /// On a terminal; NO_COLOR and CLICOLOR_FORCE have a say

@@ -45,7 +45,6 @@ impl Agent {
         agent
     }
 
-    /// It may have ended.
     fn send(&mut self, text: &str) {
         let _ = self.input.as_mut().unwrap().write_all(text.as_bytes());
     }

@@ -237,7 +237,6 @@ const AT_ONCE: usize = 8;
 /// Addresses that a worker may have here, KiB: what asks for memory without asking first is refused it.
 const ADDRESSES_KIB: u64 = 2 << 20;
 
-/// A worker with a job.
 struct Asked {
     what: String,
     child: Child,

@@ -84,7 +84,6 @@ fn host(cpus: usize, smt: bool, memory_bytes: u64) -> HostFacts {
     host
 }
 
-/// A guest of two CPUs.
 fn guest() -> HostFacts {
     host(2, false, 24 * GIB)
 }

@@ -10,7 +10,6 @@ use crate::processes::{SOON, processes, within};
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files, in_process};
 
-/// A run of one probe.
 fn a_run(home: &Home) -> Run {
     let (code, out, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));

@@ -151,7 +151,6 @@ impl UnderWay {
         assert_eq!(self.kept(".partial.jsonl"), None);
     }
 
-    /// The run that was shown.
     fn shown(&self) -> Run {
         load_run(&fs::read_to_string(self.link.path("out")).unwrap()).unwrap()
     }

@@ -70,7 +70,6 @@ fn program() -> String {
     std::env::var(OTHER).unwrap_or_else(|_| PROGRAM.to_owned())
 }
 
-/// How much is to be tried.
 struct Extent {
     is_whole: bool,
     /// Whether nothing was asked for.

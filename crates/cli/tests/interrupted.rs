@@ -122,9 +122,7 @@ fn after_a_kill_only_the_journal_is_left() {
 /// What a process cost that was hit by a signal.
 #[derive(Debug, PartialEq)]
 enum Cost {
-    /// A case, and why.
     Case(String),
-    /// A round of one, and why.
     Round(String),
 }
 

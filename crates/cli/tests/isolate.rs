@@ -27,7 +27,6 @@ const LACKS_FILTERS: &str = "a filter of system calls cannot be had here";
 
 /// How a run is asked to stop.
 type Send<'a> = &'a dyn Fn(&UnderWay);
-/// Who of a run is killed.
 type Who<'a> = &'a dyn Fn(&UnderWay) -> Vec<Pid>;
 
 /// Whether runs within this layer are possible here, by what another program says.

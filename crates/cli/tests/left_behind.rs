@@ -37,7 +37,6 @@ enum Trace {
     File,
     /// A file in its directory in memory.
     Memory,
-    /// So many processes.
     Crowd(usize),
 }
 
@@ -458,7 +457,6 @@ impl Apart {
     }
 }
 
-/// Why cases have no value.
 fn reasons(run: &Run) -> Vec<String> {
     run.cases.iter().filter_map(|case| Some(case.outcome.reason()?.text.clone())).collect()
 }

@@ -22,7 +22,6 @@ const OF_128_MIB: Limit = [
     ("/sys/fs/cgroup/memory", &[("memory.limit_in_bytes", "134217728")]),
     ("/sys/fs/cgroup", &[("memory.max", "134217728")]),
 ];
-/// A twentieth of a CPU.
 const OF_LITTLE_CPU: Limit =
     [("/sys/fs/cgroup/cpu", &[("cpu.cfs_quota_us", "5000")]), ("/sys/fs/cgroup", &[("cpu.max", "5000 100000")])];
 

@@ -26,14 +26,11 @@ use crate::whole_runs::stopped;
 /// The most CPU time and memory that any file may cost: what is over them has no end that a person would wait for.
 const LIMIT: (Duration, u64) = (Duration::from_secs(5), 1 << 20);
 
-/// What is changed.
 #[derive(Default)]
 struct Seeds {
     runs: Vec<String>,
     journals: Vec<String>,
-    /// With the tool.
     outputs: Vec<(String, String)>,
-    /// Of one fleet.
     hosts: Vec<Value>,
 }
 

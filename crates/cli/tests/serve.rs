@@ -185,7 +185,6 @@ fn half_open_connections_keep_nobody_from_measuring() {
     assert!(kib < MOST_KIB && server.status("Threads") == 1, "{kib}");
 }
 
-/// Shown by --nocapture.
 pub fn show(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

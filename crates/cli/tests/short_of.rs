@@ -27,20 +27,17 @@ const MEMORY: &[&str] =
 const NET: &[&str] =
     &["net.tcp_connect@copies=1", "net.udp@cpus=same_cpu", "syscall.readiness@call=poll,descriptors=100"];
 
-/// What a host is short of.
 #[derive(Default)]
 struct Lack {
     /// What is run, beside what needs nothing.
     filters: &'static [&'static str],
     /// What is told of it, in the reason of one case at least. Empty where nothing is refused by it.
     message: &'static str,
-    /// What prlimit limits.
     limit: &'static str,
     /// What a shell does first, in a mount namespace of its own.
     first: &'static str,
     /// Network interfaces, too: none is up.
     is_alone: bool,
-    /// How the program ends.
     code: u8,
     /// A control group: controller, limit of version 1 and 2, value.
     group: Option<[&'static str; 4]>,

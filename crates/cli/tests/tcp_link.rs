@@ -73,7 +73,6 @@ impl Round {
         Round { far, worker }
     }
 
-    /// Waits for its end.
     fn events(self) -> Vec<Event> {
         let output = self.worker.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

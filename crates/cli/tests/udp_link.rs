@@ -28,7 +28,6 @@ const MOST_SWITCHES: u64 = 20;
 const DATAGRAM: f64 = 1472.0;
 const FRAME: f64 = DATAGRAM + 8.0 + 20.0 + 14.0;
 
-/// What a round came to.
 #[derive(Debug)]
 struct Round(Vec<Event>);
 

@@ -399,7 +399,6 @@ fn a_loop_of_a_cpu_and_one_of_which_that_is_not_sure_are_no_finding() {
     assert_eq!(found(&synthetic::empty()), None);
 }
 
-/// Makes a rival be there.
 fn plant(rival: &str, host: &mut HostFacts) {
     match rival {
         "yields" => host.process.policy = Some("SCHED_IDLE".into()),

@@ -300,7 +300,6 @@ fn a_field_lets_a_strange_word_through_only_where_that_was_decided() {
     assert_eq!(stays, decided);
 }
 
-/// Where texts stand.
 fn every_text(at: &str, value: &Value, places: &mut Vec<String>) {
     match value {
         Value::String(_) => places.push(at.to_owned()),

@@ -5,7 +5,7 @@
 use hostmark_texts::placeholders;
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// What is wrong with a call, and where.
+/// Message about a faulty call, and its place.
 type Fault = (String, Span);
 
 /// A `Message` of `hostmark-model`: `say!("{file} is empty")`, `say!("{file} has {size:.1} MB", size = bytes / 1e6)`. A placeholder is a
@@ -65,7 +65,7 @@ fn argument(name: &str, format: &str, value: TokenStream) -> TokenStream {
     [group(Delimiter::Parenthesis, parts), Punct::new(',', Spacing::Alone).into()].into_iter().collect()
 }
 
-/// What stands behind the template: `, name = value` each.
+/// Arguments behind the template: `, name = value` each.
 fn arguments(mut input: impl Iterator<Item = TokenTree>) -> Result<Vec<(String, TokenStream, Span)>, Fault> {
     let is_mark = |token: &TokenTree, mark: char| matches!(token, TokenTree::Punct(punct) if punct.as_char() == mark);
     let mut found = Vec::new();

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-/// What is the same in both languages has so many words at most: a name, a size.
+/// Most words of a text that is the same in both languages: a name, a size.
 const NAME_WORDS: usize = 2;
 
 /// A text in English and in Chinese. It displays as the constant expression that makes it a `Text` of `hostmark-model`.
@@ -24,7 +24,7 @@ impl fmt::Display for Pair {
 }
 
 impl Pair {
-    /// What stands for the Chinese.
+    /// Cell for the Chinese.
     fn chinese(&self) -> &str {
         if self.zh.is_empty() { &self.en } else { &self.zh }
     }
@@ -142,7 +142,7 @@ pub fn translated<const CELLS: usize>(path: &Path, body: &str) -> impl Iterator<
     rows(path, body).into_iter().filter(|row| !row[CELLS - 1].is_empty())
 }
 
-/// What stands between two backquotes that have no other between them.
+/// Text between two backquotes that have no other between them.
 fn unquoted(cell: &str) -> &str {
     let inside = cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
     inside.filter(|inside| !inside.contains('`')).unwrap_or(cell)
@@ -214,7 +214,7 @@ impl Page {
     }
 }
 
-/// Whether a section has these headings; the Chinese one says nothing of a section that is not translated.
+/// Tells whether a section has these headings; the Chinese one says nothing of a section that is not translated.
 fn is_headed((heading, body): &(Pair, Pair), en: &str, zh: &str) -> bool {
     heading.en == en && (heading.zh == zh || body.zh.is_empty())
 }

@@ -5,9 +5,7 @@ use nix::libc::{self, c_long};
 /// A system call, and how it fails here.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
-    /// Its number.
     pub number: c_long,
-    /// Its name.
     pub name: &'static str,
     /// What it answers when it fails: lack of a resource where that is possible.
     pub error: i32,

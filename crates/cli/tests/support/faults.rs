@@ -12,7 +12,6 @@ pub enum Came {
     Done,
     /// It says that it cannot be measured here.
     Skipped,
-    /// It says what went wrong.
     Failed,
     /// It had no say: the loader or the language's start failed, memory ran out, or it waited for ever.
     Died,
@@ -54,7 +53,6 @@ pub struct Report {
     excused: BTreeMap<Excuse, usize>,
     /// Reasons without the call's name: how often, and where first.
     unnamed: BTreeMap<(&'static str, String), (usize, String)>,
-    /// What must not be.
     pub harm: Vec<String>,
 }
 
@@ -116,7 +114,6 @@ impl Report {
         self.harm.push(harm);
     }
 
-    /// The counts as a table.
     pub fn text(&self) -> String {
         let calls: BTreeSet<&str> = self.came.keys().map(|(call, _)| *call).collect();
         let count = |name: Option<&str>, came: Came| -> usize {

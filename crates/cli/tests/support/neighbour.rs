@@ -2,7 +2,6 @@
 
 use std::process::{Child, Command, Stdio};
 
-/// It, while this lives.
 pub struct Neighbour(Child);
 
 impl Neighbour {
@@ -13,7 +12,6 @@ impl Neighbour {
         command.spawn().ok().map(Neighbour)
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -26,7 +24,6 @@ impl Drop for Neighbour {
     }
 }
 
-/// A CPU that may be used.
 pub fn one_cpu() -> Option<usize> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
     (0..1024).find(|cpu| set.is_set(*cpu))

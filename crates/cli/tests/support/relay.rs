@@ -31,7 +31,6 @@ pub struct Link {
 /// What carries one connection.
 pub struct Relay(Arc<Shared>);
 
-/// How it is carried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Gate {
     Open,
@@ -64,7 +63,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    /// One to this home.
     pub fn to(far: Home) -> Link {
         let spot = tempfile::tempdir().unwrap();
         std::fs::write(spot.path().join("ssh"), SSH).unwrap();
@@ -164,7 +162,6 @@ impl Relay {
         *locked(&self.0.harm) = Some(harm(said));
     }
 
-    /// Kills the program there.
     pub fn kill(&self) {
         if let Some(program) = &mut *locked(&self.0.program) {
             program.kill().unwrap();

@@ -79,7 +79,6 @@ impl Server {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Files that it has open.
     pub fn files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }

@@ -132,13 +132,11 @@ impl Slurm {
         Command::new(words[0]).args(&words[1..]).env(name, value).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// The states of all nodes.
     pub fn states(&self) -> Vec<String> {
         let log_tail = self.client(&["sinfo", "-h", "-N", "-o", "%t"]);
         String::from_utf8_lossy(&log_tail.stdout).split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The jobs that are there.
     pub fn jobs(&self) -> String {
         String::from_utf8_lossy(&self.client(&["squeue", "-h"]).stdout).trim().to_owned()
     }

@@ -39,7 +39,6 @@ pub struct Fault {
     pub error: i32,
 }
 
-/// What a tree did.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Every call, by the part that made it, and whether the first process did.
@@ -131,7 +130,6 @@ struct Tracer<'a> {
     begun: BTreeSet<i32>,
     /// Processes that execute another program.
     foreign: BTreeSet<i32>,
-    /// The program.
     program: Option<PathBuf>,
     /// How many calls of the fault's kind there were.
     counted: usize,

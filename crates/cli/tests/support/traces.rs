@@ -10,7 +10,6 @@ use tempfile::TempDir;
 
 /// Where POSIX queues have their names, if that can be looked at.
 pub enum Queues {
-    /// Mounted by the system.
     Mounted(PathBuf),
     /// Mounted for the test; unmounted when dropped.
     Own(TempDir),

@@ -119,7 +119,6 @@ pub const DOCUMENT: &str = "docs/modules.md";
 const BEGIN: &str = "<!-- made by HOSTMARK_BLESS=1 cargo test -p hostmark --test fast tidy:: -->\n";
 const END: &str = "<!-- end of what is made -->\n";
 
-/// Who imports whom.
 type Arrows<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// The document as manifests and code have it now; an error where there is no place for the picture.

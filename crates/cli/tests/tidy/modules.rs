@@ -15,7 +15,6 @@ type Imports = BTreeMap<(String, String), String>;
 /// Circles at most that are named of one folder: each that is mended shows the next.
 const MOST_CIRCLES: usize = 5;
 
-/// The crates' folders.
 pub fn crates(tree: &Tree) -> BTreeSet<&str> {
     tree.sources()
         .filter_map(|file| file.path.strip_prefix("crates/")?.split_once("/src/"))
@@ -70,7 +69,6 @@ fn shown(imports: &Imports, circle: &[&str]) -> String {
     format!("{} ({})", round.join(" → "), steps.collect::<Vec<_>>().join("; "))
 }
 
-/// The modules of a crate.
 pub struct Modules {
     all: BTreeMap<Place, Module>,
     /// Which module names something of which, and what shows it.

@@ -68,18 +68,15 @@ impl Tree {
         })
     }
 
-    /// A made-up tree.
     pub fn of(files: &[(&str, &str)]) -> Tree {
         let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.to_owned());
         Tree(files.iter().map(file).collect())
     }
 
-    /// Every file.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.0.iter()
     }
 
-    /// Every Rust file.
     pub fn sources(&self) -> impl Iterator<Item = &File> {
         self.with_ending(".rs")
     }

@@ -215,10 +215,8 @@ pub fn hybrid() -> Tree {
 /// A server as its makers describe it.
 pub struct Server {
     pub packages: usize,
-    /// Of a package.
     pub cores: usize,
     pub nodes: usize,
-    /// Of a core.
     pub threads: usize,
     /// That share a last-level cache; none where the second level is the last.
     pub cores_of_l3: Option<usize>,
@@ -319,7 +317,6 @@ impl Tree {
         self
     }
 
-    /// A named pipe.
     pub fn pipe(&self, path: &str) -> std::path::PathBuf {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         mknodat(CWD, self.place(path), FileType::Fifo, Mode::RWXU, 0).unwrap();

@@ -381,7 +381,6 @@ fn what_is_harmless_calls_none() {
     assert_eq!(after(arm), Vec::<String>::new());
 }
 
-/// The worst that there is.
 pub fn everything() -> Disturbed {
     Disturbed {
         busy: Some(BusyTask {

@@ -52,7 +52,6 @@ pub fn program() -> Option<PathBuf> {
     std::env::var_os(NAMED).map(PathBuf::from)
 }
 
-/// An agent in a guest.
 pub fn agent(booted: &Booted, programs: &Programs) -> AgentLink {
     let (errors, ending) = (Errors::Captured, Ending::Killed);
     let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };

@@ -275,7 +275,6 @@ const READ_ONLY: &str = r#"mount --rbind / "$0" && mount --bind "$1" "$0/dev/shm
 /// A root directory that has nothing in it but what the test put there, and /tmp, which is seen outside.
 const BARE: &str = r#"mount --bind "$1" "$0/tmp" && mount --rbind /proc "$0/proc" && root=$0 && shift &&
     exec chroot "$root" "$@""#;
-/// The same without /proc.
 const BARE_WITHOUT_PROC: &str = r#"mount --bind "$1" "$0/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
 
 /// The same with /proc, where /tmp has little room.

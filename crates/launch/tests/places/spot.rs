@@ -60,7 +60,6 @@ impl Spot {
         }))
     }
 
-    /// A program of this text.
     pub fn program(&self, text: &str) -> PathBuf {
         let file = self.outside.path().join("program");
         // By another process: what this one has open for writing, a child of another thread has open for a moment as well,

@@ -94,7 +94,6 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// Moves the pointer.
     pub fn point(&mut self, x: f64, y: f64) {
         self.call("Input.dispatchMouseEvent", json!({"type": "mouseMoved", "x": x, "y": y}));
     }

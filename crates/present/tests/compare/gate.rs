@@ -182,7 +182,6 @@ fn of_core(id: &str, cycles: f64, ghz: f64, shared: f64) -> CaseRecord {
     })
 }
 
-/// Twenty such cases.
 fn cores(name: &str, cycles: f64, ghz: f64, shared: f64) -> Run {
     run(name, (0..20).map(|n| of_core(&format!("ipc.x@n={n}"), cycles + n as f64, ghz, shared)).collect())
 }

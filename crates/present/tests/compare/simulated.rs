@@ -31,7 +31,6 @@ impl Random {
     }
 }
 
-/// Samples of a round.
 pub const SAMPLES: usize = 40;
 
 /// A case with these round medians.
@@ -76,7 +75,6 @@ pub fn probes() -> Vec<ProbeInfo> {
     ]
 }
 
-/// A run of these cases.
 pub fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
     let mut run = Run { id: id.into(), name: id.into(), probes: probes(), cases, ..empty() };
     run.host.hostname = "db-17".into();
@@ -85,14 +83,11 @@ pub fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
     run
 }
 
-/// How values scatter.
 #[derive(Clone, Copy)]
 pub struct Scatter {
-    /// Rounds of a case.
     pub rounds: usize,
     /// Deviation between rounds, on the logarithms.
     pub round: f64,
-    /// Deviation between runs.
     pub run: f64,
     /// How rounds scatter about their run.
     pub shape: Shape,
@@ -102,7 +97,6 @@ pub struct Scatter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Normal,
-    /// A tail to one side.
     Skewed,
     /// A third of the rounds three deviations off.
     Bimodal,

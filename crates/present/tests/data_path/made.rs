@@ -5,7 +5,6 @@ use hostmark_model::{Also, AxisKind, CaseRecord, Lang, Outcome, Run, Unit};
 
 use crate::synthetic;
 
-/// What a process took.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy {
     pub user: f64,

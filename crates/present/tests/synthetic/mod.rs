@@ -33,7 +33,6 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
     }
 }
 
-/// Samples of a round.
 const SAMPLES: usize = 40;
 
 /// Five rounds of a time whose medians lie up to this spread apart, and an estimate that they give.
@@ -462,7 +461,6 @@ pub fn empty() -> Run {
     }
 }
 
-/// The plausible run.
 pub fn plausible() -> Run {
     let (probes, mut cases) = (probes(), cases());
     let is_rate = |id: &str| probes.iter().any(|probe| probe.id == id && probe.better == Better::Higher);

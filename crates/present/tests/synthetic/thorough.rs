@@ -145,7 +145,6 @@ pub fn with_charts(mut run: Run, cpus: usize) -> Run {
     run
 }
 
-/// The run.
 pub fn thorough() -> Run {
     sampled(SAMPLES)
 }

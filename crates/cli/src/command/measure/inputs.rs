@@ -49,7 +49,7 @@ pub struct InputArguments {
     pub counters: bool,
 }
 
-/// What of a command is its value.
+/// Part of a command's output that is its value.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampledArguments {
     /// Bytes that the command moves, e.g. 10G: its value is the rate

@@ -16,7 +16,7 @@ use crate::command::far::target::Target;
 use crate::command::measure::inputs::{CommandWords, ProfileName, command, seed};
 use crate::language::said;
 
-/// What carries a guest's instructions out.
+/// Executor of a guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccelName {
     /// On the CPU, through /dev/kvm
