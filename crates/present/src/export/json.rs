@@ -79,8 +79,9 @@ impl Formatter for Layout {
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, is_first: bool) -> Result<()> {
+        let comma: &[u8] = if self.last == Last::Block { b"," } else { b", " };
         (self.last, self.is_in_list) = (Last::Plain, true);
-        if is_first { Ok(()) } else { to.write_all(b",") }
+        if is_first { Ok(()) } else { to.write_all(comma) }
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> Result<()> {
@@ -116,7 +117,7 @@ mod tests {
     fn only_lists_of_plain_values_are_joined() {
         let value = serde_json::json!({"a": [1, 2.5, "x]", "y["], "b": [[1], []], "c": [{"d": [true]}], "e": []});
         let text = written(&value).unwrap();
-        assert!(text.contains("\"a\": [1,2.5,\"x]\",\"y[\"],\n  \"b\": [\n    [1],\n    []\n  ],\n"), "{text}");
+        assert!(text.contains("\"a\": [1, 2.5, \"x]\", \"y[\"],\n  \"b\": [\n    [1],\n    []\n  ],\n"), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }
