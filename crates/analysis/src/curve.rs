@@ -5,7 +5,6 @@ use hostmark_model::{CaseRecord, Estimate, Params, Run};
 /// A measured point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint<'a> {
-    /// Position on the axis.
     pub at: u64,
     /// The case that measured it.
     pub case: &'a CaseRecord,

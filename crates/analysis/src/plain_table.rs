@@ -25,7 +25,6 @@ pub struct RowsRemark {
 }
 
 impl RowsRemark {
-    /// Text below the table.
     pub fn text(&self) -> Message {
         let rows = Message::joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
         let rows = match self.rows.len().saturating_sub(MOST_NAMED) {

@@ -342,7 +342,6 @@ pub fn load(path: &Path) -> Result<Run> {
         .map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))
 }
 
-/// Magic number of gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// All of a file that is to hold a run, unpacked where it is packed; none where that is more than a run has.

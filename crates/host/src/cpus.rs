@@ -125,7 +125,6 @@ fn read_speeds(root: &Root, cpus: &mut [CpuFact]) {
     }
 }
 
-/// Lines of one processor.
 pub(crate) type Stanza = BTreeMap<String, String>;
 
 /// The file; the whole of it is read only when someone asks (the kernel writes 1.5 KB for each x86 CPU).

@@ -19,12 +19,12 @@ pub(super) const LONGEST_LINE: usize = 64 << 10;
 /// Most lines: a whole result file has some thousand.
 pub(super) const MOST_LINES: u64 = 200_000;
 
-/// Calls `each` with every line, from 1, without the space at its end; returns the number of lines. `what` is what the file
-/// should be, for errors.
+/// Calls `each` with every line, from 1, without the space at its end, and then with the last number and no line; returns the number
+/// of lines. `what` is what the file should be, for errors.
 pub(super) fn each_line(
     input: &mut dyn BufRead,
     what: &str,
-    mut each: impl FnMut(u64, &str) -> Result<(), ImportError>,
+    mut each: impl FnMut(u64, Option<&str>) -> Result<(), String>,
 ) -> Result<u64, ImportError> {
     past_mark(input)?;
     let mut line = Vec::new();
@@ -37,7 +37,10 @@ pub(super) fn each_line(
         let mut limited = Read::take(&mut *input, LONGEST_LINE as u64 + 1);
         match limited.read_until(b'\n', &mut line) {
             Err(failure) => return Err(error(format!("it cannot be read ({failure}); try again"))),
-            Ok(0) => return Ok(count),
+            Ok(0) => {
+                each(count, None).map_err(|what| ImportError { line: count, what })?;
+                return Ok(count);
+            }
             Ok(length) if length > LONGEST_LINE => {
                 return Err(error(format!("it is longer than {LONGEST_LINE} bytes; give {what}")));
             }
@@ -46,7 +49,7 @@ pub(super) fn each_line(
             }
             Ok(_) => count = at,
         }
-        each(at, String::from_utf8_lossy(&line).trim_end())?;
+        each(at, Some(String::from_utf8_lossy(&line).trim_end())).map_err(error)?;
     }
 }
 
@@ -86,6 +89,20 @@ pub(super) fn amount(word: &str, what: &str) -> Result<f64, String> {
         let (word, what) = (shortened(word), shortened(what));
         format!("'{word}' is no amount, where {what} should be; correct the line or remove it")
     })
+}
+
+/// `16k` as bytes; a k is 1024.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" | "b" => 0,
+        "k" | "kb" | "ki" | "kib" => 10,
+        "m" | "mb" | "mi" | "mib" => 20,
+        "g" | "gb" | "gi" | "gib" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// Larger than anything that is measured in a base unit.
@@ -182,12 +199,26 @@ struct Counted<'a> {
 }
 
 impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        let more = buffer[..read].iter().filter(|byte| **byte == b'\n').count();
-        self.lines.set(self.lines.get() + more as u64);
+        self.lines.set(self.lines.get() + line_ends(&buffer[..read]));
         Ok(read)
     }
+}
+
+impl BufRead for Counted<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.lines.set(self.lines.get() + self.input.fill_buf().map_or(0, |given| line_ends(&given[..length])));
+        self.input.consume(length);
+    }
+}
+
+fn line_ends(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// A number that is not negative and not absurd.
@@ -342,21 +373,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameMap<T> {
     }
 }
 
-/// For a field that may be null or absent.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: de::Deserialize<'de> + Default,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
-}
-
 /// Deepest nesting: these tools write six levels.
 const DEEPEST: usize = 64;
 /// Longest name of an element, bytes.
 const LONGEST_NAME: usize = 100;
 /// Longest part between two tags and longest text of an element, bytes: images stand in some.
-const LONGEST_ELEMENT_TEXT: usize = 4 << 20;
+const LONGEST_PART: u64 = 4 << 20;
 /// Longest text of a problem, characters: it may quote the file.
 const LONGEST_PROBLEM: usize = 300;
 
@@ -368,16 +390,20 @@ pub(super) fn each_element(
     mut each: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<u64, ImportError> {
     past_mark(input)?;
-    let mut reader = Reader::from_reader(Bounded { input, lines: 0, left: LONGEST_ELEMENT_TEXT });
+    let lines = Cell::new(0);
+    let mut reader = Reader::from_reader(Counted { input, lines: &lines }.take(LONGEST_PART));
     // An element without contents ends as all do.
     reader.config_mut().expand_empty_elements = true;
     let (mut buffer, mut path, mut texts) = (Vec::new(), String::new(), Vec::<String>::new());
     loop {
         buffer.clear();
-        reader.get_mut().left = LONGEST_ELEMENT_TEXT;
+        reader.get_mut().set_limit(LONGEST_PART);
         let event = reader.read_event_into(&mut buffer);
-        let line = reader.get_ref().lines + 1;
+        let line = lines.get() + 1;
         let error = |what: String| ImportError { line, what };
+        if reader.get_ref().limit() == 0 {
+            return Err(error(format!("I/O error: a part is longer than {LONGEST_PART} bytes; give {what}")));
+        }
         let problem = |problem: quick_xml::Error| {
             let text: String = problem.to_string().chars().take(LONGEST_PROBLEM).collect();
             error(format!("{text}; give {what}"))
@@ -425,46 +451,9 @@ fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), &
 fn add(texts: &mut [String], more: &str) -> Result<bool, String> {
     if let Some(text) = texts.last_mut() {
         text.push_str(more);
-        if text.len() > LONGEST_ELEMENT_TEXT {
-            return Err(format!(
-                "the text of an element is longer than {LONGEST_ELEMENT_TEXT} bytes; give another file"
-            ));
+        if text.len() as u64 > LONGEST_PART {
+            return Err(format!("the text of an element is longer than {LONGEST_PART} bytes; give another file"));
         }
     }
     Ok(false)
-}
-
-/// Counts lines, and gives `left` bytes.
-struct Bounded<'a> {
-    input: &'a mut dyn BufRead,
-    lines: u64,
-    left: usize,
-}
-
-impl Read for Bounded<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let given = self.fill_buf()?;
-        let length = given.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&given[..length]);
-        self.consume(length);
-        Ok(length)
-    }
-}
-
-impl BufRead for Bounded<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.left == 0 {
-            return Err(io::Error::other(format!("a part is longer than {LONGEST_ELEMENT_TEXT} bytes")));
-        }
-        let given = self.input.fill_buf()?;
-        Ok(&given[..given.len().min(self.left)])
-    }
-
-    fn consume(&mut self, length: usize) {
-        let lines =
-            self.input.fill_buf().map_or(0, |given| given[..length].iter().filter(|byte| **byte == b'\n').count());
-        self.lines += lines as u64;
-        self.left -= length;
-        self.input.consume(length);
-    }
 }

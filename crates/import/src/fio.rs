@@ -3,27 +3,35 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::AxisKind::{Choice, Count, Size};
+use hostmark_model::{Run, Unit};
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, NameMap, Short, each_document, or_default};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value};
+use super::bounded::{Amount, AtMost, NameMap, Short, bytes};
+use super::foreign::{Axis, Foreign, Further, ImportedValue, axis_value, quantity, read_documents};
 use super::{ImportError, ImportFormat};
-use crate::texts::fio as texts;
 
 /// fio's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "fio", description: texts::DESCRIPTION, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "fio",
+    tool: "fio",
+    what: WHAT,
+    nothing: "no job of this file did anything",
+    texts: crate::texts::fio::TEXTS,
+    programs: &[
+        quantity("fio.read", Unit::BytesPerSecond, AXES).with(TRANSFER),
+        quantity("fio.write", Unit::BytesPerSecond, AXES).with(TRANSFER),
+        quantity("fio.trim", Unit::BytesPerSecond, AXES).with(TRANSFER),
+        quantity("fio.mixed", Unit::BytesPerSecond, AXES).with(TRANSFER),
+        quantity("fio.sync", Unit::Nanoseconds, AXES).with(&[P50, P90, P99, P999]),
+    ],
+    read,
+};
 
 const WHAT: &str = "what fio 3 wrote with --output-format=json";
 
-const AXES: &[(&str, AxisKind)] = &[
-    ("job", AxisKind::Choice),
-    ("number", AxisKind::Count),
-    ("pattern", AxisKind::Choice),
-    ("block", AxisKind::Size),
-    ("depth", AxisKind::Count),
-    ("direct", AxisKind::Count),
-];
+const AXES: &[Axis] =
+    &[("job", Choice), ("number", Count), ("pattern", Choice), ("block", Size), ("depth", Count), ("direct", Count)];
 const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, term!("operations"));
 const MEAN: Further = Further("mean", Unit::Nanoseconds, term!("mean"));
 const P50: Further = Further("p50", Unit::Nanoseconds, term!("p50"));
@@ -32,31 +40,7 @@ const P99: Further = Further("p99", Unit::Nanoseconds, term!("p99"));
 const P999: Further = Further("p999", Unit::Nanoseconds, term!("p99.9"));
 const PERCENTILES: [(&str, &str); 4] = [("p50", "50."), ("p90", "90."), ("p99", "99.0"), ("p999", "99.9")];
 
-const fn transfer(id: &'static str, title: Text, what: Text) -> ForeignQuantity {
-    let also = &[OPERATIONS, MEAN, P50, P90, P99, P999];
-    ForeignQuantity { id, title, unit: Unit::BytesPerSecond, axes: AXES, also, what }
-}
-
-static SOURCE: Source = Source {
-    format: "fio",
-    tool: "fio",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[
-        transfer("fio.read", texts::READ_TITLE, texts::READ),
-        transfer("fio.write", texts::WRITE_TITLE, texts::WRITE),
-        transfer("fio.trim", texts::TRIM_TITLE, texts::TRIM),
-        transfer("fio.mixed", texts::MIXED_TITLE, texts::MIXED),
-        ForeignQuantity {
-            id: "fio.sync",
-            title: texts::SYNC_TITLE,
-            unit: Unit::Nanoseconds,
-            axes: AXES,
-            also: &[P50, P90, P99, P999],
-            what: texts::SYNC,
-        },
-    ],
-};
+const TRANSFER: &[Further] = &[OPERATIONS, MEAN, P50, P90, P99, P999];
 
 /// Most jobs of a file: more than anyone runs, and some hundred bytes each.
 const MOST_JOBS: usize = 2000;
@@ -75,12 +59,10 @@ const KEPT: [(&str, &[&str]); 7] = [
 struct FioFile {
     #[serde(rename = "fio version")]
     version: Short,
-    #[serde(default, deserialize_with = "or_default")]
-    timestamp: Amount,
-    #[serde(default, deserialize_with = "or_default")]
-    time: Short,
-    #[serde(rename = "global options", default, deserialize_with = "or_default")]
-    options: NameMap<Short>,
+    timestamp: Option<Amount>,
+    time: Option<Short>,
+    #[serde(rename = "global options")]
+    options: Option<NameMap<Short>>,
     #[serde(alias = "client_stats")]
     jobs: AtMost<Job, MOST_JOBS>,
 }
@@ -88,22 +70,15 @@ struct FioFile {
 #[derive(Deserialize)]
 struct Job {
     jobname: Short,
-    #[serde(default, deserialize_with = "or_default")]
-    error: i64,
-    #[serde(rename = "job options", default, deserialize_with = "or_default")]
-    options: NameMap<Short>,
-    #[serde(default, deserialize_with = "or_default")]
-    hostname: Short,
-    #[serde(default, deserialize_with = "or_default")]
-    read: Transfer,
-    #[serde(default, deserialize_with = "or_default")]
-    write: Transfer,
-    #[serde(default, deserialize_with = "or_default")]
-    trim: Transfer,
-    #[serde(default, deserialize_with = "or_default")]
-    mixed: Transfer,
-    #[serde(default, deserialize_with = "or_default")]
-    sync: Sync,
+    error: Option<i64>,
+    #[serde(rename = "job options")]
+    options: Option<NameMap<Short>>,
+    hostname: Option<Short>,
+    read: Option<Transfer>,
+    write: Option<Transfer>,
+    trim: Option<Transfer>,
+    mixed: Option<Transfer>,
+    sync: Option<Sync>,
 }
 
 #[derive(Deserialize, Default)]
@@ -149,16 +124,11 @@ impl Latency {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut run = Foreign::of(&SOURCE);
     let mut is_read = false;
-    let (line, rest) = each_document(input, WHAT, |file: FioFile| {
-        if std::mem::replace(&mut is_read, true) {
-            return Err("a second result begins here; import each alone".into());
-        }
-        keep(&mut run, file)
-    })?;
-    run.rest = rest;
-    run.finish(line, || format!("no job of this file did anything; give {WHAT}"))
+    read_documents(&FORMAT, input, |run, file: FioFile| match std::mem::replace(&mut is_read, true) {
+        true => Err("a second result begins here; import each alone".into()),
+        false => keep(run, file),
+    })
 }
 
 fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
@@ -167,25 +137,24 @@ fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
         return Err(format!("it is of {version}; files of fio 3 can be imported"));
     }
     run.version.clone_from(version);
-    if file.timestamp.0 > 0.0 {
-        run.begun_at(file.timestamp.0);
-    }
-    run.date = Some(file.time.0).filter(|time| !time.is_empty());
+    run.begun_at(file.timestamp);
+    run.date_is(&file.time.unwrap_or_default().0);
+    let options = file.options.unwrap_or_default().0;
     let mut numbers: HashMap<String, u32> = HashMap::new();
     for job in file.jobs.0 {
         let number = numbers.entry(axis_value(&job.jobname.0)).or_default();
         *number += 1;
-        keep_job(run, &job, *number, &file.options.0)?;
+        keep_job(run, &job, *number, &options)?;
     }
     Ok(())
 }
 
 fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String, Short>) -> Result<(), String> {
     let option = |names: &[&str]| {
-        let of =
-            |options: &BTreeMap<String, Short>| names.iter().find_map(|name| options.get(*name)).map(|o| o.0.clone());
-        of(&job.options.0).or_else(|| of(global))
+        let of = |options: &BTreeMap<String, Short>| names.iter().find_map(|name| Some(options.get(*name)?.0.clone()));
+        job.options.as_ref().and_then(|options| of(&options.0)).or_else(|| of(global))
     };
+    let error = job.error.filter(|error| *error != 0);
     // What fio takes where a job says nothing.
     let pattern = option(&["rw", "readwrite"]).unwrap_or_else(|| "read".into());
     let depth = option(&["iodepth"]).unwrap_or_else(|| "1".into());
@@ -201,17 +170,20 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
             .at("depth", &depth)
             .at("direct", &direct)
             .note("job", &job.jobname.0)
-            .note("host", &job.hostname.0);
+            .note("host", job.hostname.as_ref().map_or("", |host| &host.0));
         for (key, names) in KEPT {
             value = value.note(key, option(names).unwrap_or_default());
         }
-        value.failed = (job.error != 0).then(|| format!("fio ended this job with error {}", job.error));
+        value.failed = error.map(|error| format!("fio ended this job with error {error}"));
         value
     };
     let transfers =
         [("fio.read", &job.read), ("fio.write", &job.write), ("fio.trim", &job.trim), ("fio.mixed", &job.mixed)];
     let mut did = false;
-    for (probe, transfer) in transfers.into_iter().filter(|(_, transfer)| transfer.total_ios.0 > 0.0) {
+    for (probe, transfer) in transfers.into_iter().filter_map(|(probe, transfer)| Some((probe, transfer.as_ref()?))) {
+        if transfer.total_ios.0 == 0.0 {
+            continue;
+        }
         let rate = transfer.bw_bytes.or(transfer.bw.map(|kib| Amount(kib.0 * 1024.0)));
         let rate = rate.ok_or_else(|| format!("the job {} tells no bandwidth; give {WHAT}", job.jobname.0))?;
         let value = case(probe, vec![rate.0])
@@ -220,11 +192,13 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
         run.keep(transfer.clat_ns.add(value))?;
         did = true;
     }
-    if let (true, Some(mean)) = (job.sync.lat_ns.count.0 > 0.0, job.sync.lat_ns.mean) {
-        run.keep(job.sync.lat_ns.add(case("fio.sync", vec![mean.0])))?;
+    if let Some(Sync { lat_ns: latency @ Latency { mean: Some(mean), count, .. } }) = &job.sync
+        && count.0 > 0.0
+    {
+        run.keep(latency.add(case("fio.sync", vec![mean.0])))?;
         did = true;
     }
-    if !did && job.error != 0 {
+    if !did && error.is_some() {
         // It did nothing before it failed: its pattern tells what it was to do.
         let probe = if pattern.contains("write") { "fio.write" } else { "fio.read" };
         run.keep(case(probe, Vec::new()))?;
@@ -246,20 +220,6 @@ fn block(probe: &str, option: &dyn Fn(&[&str]) -> Option<String>) -> String {
         _ => &block_size,
     };
     bytes(one).map_or(one.to_owned(), |bytes| bytes.to_string())
-}
-
-/// `16k` as bytes; fio's k is 1024 unless told otherwise.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" | "b" => 0,
-        "k" | "kb" | "ki" | "kib" => 10,
-        "m" | "mb" | "mi" | "mib" => 20,
-        "g" | "gb" | "gi" | "gib" => 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! The run of another tool while it is built: its programs as probes that describe themselves, its values as cases.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::BufRead;
 
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
     Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, Estimate, Explain, Flag, FlagKind, HostFacts,
-    Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, ReasonCode, Run,
-    SCHEMA, Settings, Text, Tool, Unit,
+    Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Reason, ReasonCode,
+    Run, SCHEMA, Settings, Text, Tool, Unit,
 };
 use hostmark_stats::descriptive as stats;
+use serde::de::DeserializeOwned;
 
-use super::ImportError;
-use super::bounded::{LARGEST, TrailingText};
+use super::bounded::{Amount, LARGEST, TrailingText, each_document, each_element, each_line};
+use super::{ImportError, ImportFormat};
 use crate::texts;
 
 /// Most values of a run. A file has at most some hundred; each costs under a KiB.
@@ -22,46 +24,52 @@ const LONGEST_NOTE: usize = 200;
 const LONGEST_NAME: usize = 60;
 
 /// A quantity of another tool.
+#[derive(Debug)]
 pub(super) struct ForeignQuantity {
-    /// `tool.name`.
+    /// `tool.name`; the texts `name title` and `name` are its own.
     pub id: &'static str,
-    pub title: Text,
-    pub unit: Unit,
-    pub axes: &'static [(&'static str, AxisKind)],
+    /// Its title and section, where no texts have them.
+    titled: Option<[Text; 2]>,
+    unit: Unit,
+    pub axes: &'static [Axis],
     /// Further quantities of the same measurement.
     pub also: &'static [Further],
-    /// What the tool does and what the value is.
-    pub what: Text,
+    better: Better,
 }
 
 impl ForeignQuantity {
-    /// One with a single quantity.
-    pub(super) const fn plain(
-        id: &'static str,
-        title: Text,
-        unit: Unit,
-        axes: &'static [(&'static str, AxisKind)],
-        what: Text,
-    ) -> ForeignQuantity {
-        ForeignQuantity { id, title, unit, axes, also: &[], what }
+    /// Adds further quantities of the same measurement.
+    pub(super) const fn with(self, also: &'static [Further]) -> ForeignQuantity {
+        ForeignQuantity { also, ..self }
+    }
+
+    /// Gives it a title and a section beside the format's texts.
+    pub(super) const fn titled(self, title: Text, section: Text) -> ForeignQuantity {
+        ForeignQuantity { titled: Some([title, section]), ..self }
+    }
+
+    /// Its name, behind that of its tool.
+    pub(super) fn name(&self) -> &'static str {
+        self.id.split_once('.').map_or(self.id, |(_, name)| name)
+    }
+
+    /// Says which direction is good, where the unit does not.
+    pub(super) const fn with_direction(self, better: Better) -> ForeignQuantity {
+        ForeignQuantity { better, ..self }
     }
 }
 
-/// A further quantity: its name, unit and title.
-pub(super) struct Further(pub &'static str, pub Unit, pub Text);
-
-/// A tool, as its importer describes it.
-pub(super) struct Source {
-    /// The format's name.
-    pub format: &'static str,
-    /// The tool's name for people.
-    pub tool: &'static str,
-    pub section: Text,
-    /// How to read its values, of all programs.
-    pub reading: Text,
-    /// In the order of a report.
-    pub programs: &'static [ForeignQuantity],
+/// A quantity with neither further ones nor a direction of its own.
+pub(super) const fn quantity(id: &'static str, unit: Unit, axes: &'static [Axis]) -> ForeignQuantity {
+    ForeignQuantity { id, titled: None, unit, axes, also: &[], better: better(unit) }
 }
+
+/// An axis: its name, and of what kind its values are.
+pub(super) type Axis = (&'static str, AxisKind);
+
+/// A further quantity: its name, unit and title.
+#[derive(Debug)]
+pub(super) struct Further(pub &'static str, pub Unit, pub Text);
 
 /// A value with the case it belongs to, in base units.
 #[derive(Debug, Default)]
@@ -75,6 +83,8 @@ pub(super) struct ImportedValue {
     pub unconfirmed: Option<String>,
     /// Why there is no value, by the tool's own word.
     pub failed: Option<String>,
+    /// Why there is none, where it is not that the tool printed 0.
+    pub absent: Option<Reason>,
 }
 
 impl ImportedValue {
@@ -103,13 +113,16 @@ impl ImportedValue {
 }
 
 pub(super) struct Foreign {
-    source: &'static Source,
+    format: &'static ImportFormat,
     /// The tool's name and version.
     pub version: String,
     pub host: HostFacts,
     /// RFC 3339, where the file tells.
     pub started: String,
     pub date: Option<String>,
+    /// Settings of the tool that the file tells, and what it was compiled for.
+    pub set: BTreeMap<String, String>,
+    pub target: String,
     /// What stands behind the result in the file.
     pub rest: Option<TrailingText>,
     /// What the file has results of that are not read.
@@ -117,26 +130,25 @@ pub(super) struct Foreign {
     cases: Vec<(CaseId, ImportedValue)>,
     known: HashMap<CaseId, usize>,
     values: usize,
-    /// Programs of numbers without a unit of ours of which a direction is known.
-    pub directions: &'static [(&'static str, Better)],
     /// Names of the file by what they become as the value of an axis.
     names: HashMap<String, HashMap<String, usize>>,
 }
 
 impl Foreign {
-    pub(super) fn of(source: &'static Source) -> Foreign {
+    pub(super) fn of(format: &'static ImportFormat) -> Foreign {
         Foreign {
-            source,
-            version: source.tool.to_owned(),
+            format,
+            version: format.tool.to_owned(),
             host: HostFacts::default(),
             started: String::new(),
             date: None,
+            set: BTreeMap::new(),
+            target: String::new(),
             rest: None,
             unread: Vec::new(),
             cases: Vec::new(),
             known: HashMap::new(),
             values: 0,
-            directions: &[],
             names: HashMap::new(),
         }
     }
@@ -158,20 +170,35 @@ impl Foreign {
         }
     }
 
-    /// The run; where nothing was kept, an error at the file's last line with what `nothing` says.
-    pub(super) fn finish(self, line: u64, nothing: impl FnOnce() -> String) -> Result<Run, ImportError> {
-        if self.is_empty() { Err(ImportError { line, what: nothing() }) } else { Ok(self.into_run()) }
+    /// The run; where nothing was kept, an error at the file's last line.
+    pub(super) fn finish(self, line: u64) -> Result<Run, ImportError> {
+        let ImportFormat { what, nothing, .. } = self.format;
+        match self.is_empty() {
+            true => Err(ImportError { line, what: format!("{nothing}; give {what}") }),
+            false => Ok(self.into_run()),
+        }
     }
 
-    /// Takes seconds since 1970 as the start.
-    pub(super) fn begun_at(&mut self, seconds: f64) {
-        let time = Timestamp::from_seconds(seconds as i64);
-        self.started = time.map(|time| time.to_string()).unwrap_or_default();
+    /// Takes seconds since 1970 as the start, unless there are none.
+    pub(super) fn begun_at(&mut self, seconds: Option<Amount>) {
+        if let Some(Amount(seconds)) = seconds.filter(|seconds| seconds.0 > 0.0) {
+            self.started = Timestamp::from_seconds(seconds as i64).map(|time| time.to_string()).unwrap_or_default();
+        }
+    }
+
+    /// Takes a date as the file writes it, unless it is empty.
+    pub(super) fn date_is(&mut self, date: &str) {
+        self.date = Some(date.to_owned()).filter(|date| !date.is_empty());
+    }
+
+    /// Takes the tool's version.
+    pub(super) fn version_is(&mut self, version: &str) {
+        self.version = format!("{} {version}", self.format.tool).trim_end().to_owned();
     }
 
     /// Keeps a value; one more of the same case is a further sample of it. An error is a fragment.
     pub(super) fn keep(&mut self, value: ImportedValue) -> Result<(), String> {
-        let tool = self.source.tool;
+        let tool = self.format.tool;
         self.values += value.samples.len().max(1);
         if self.values > MOST_VALUES {
             return Err(format!("there are more than {MOST_VALUES} values; give one result of {tool}"));
@@ -192,21 +219,19 @@ impl Foreign {
                 kept.samples.extend(value.samples);
                 kept.also.extend(value.also);
                 kept.failed = kept.failed.take().or(value.failed);
+                kept.absent = kept.absent.take().or(value.absent);
             }
         }
         Ok(())
     }
 
-    pub(super) fn into_run(mut self) -> Run {
-        let source = self.source;
+    fn into_run(mut self) -> Run {
+        let format = self.format;
         let ids: HashSet<&str> = self.cases.iter().map(|(id, _)| id.probe.as_str()).collect();
         let programs: Vec<&ForeignQuantity> =
-            source.programs.iter().filter(|program| ids.contains(program.id)).collect();
+            format.programs.iter().filter(|program| ids.contains(program.id)).collect();
         let place = |id: &CaseId| programs.iter().position(|program| program.id == id.probe);
-        let mut probes: Vec<ProbeInfo> = programs.iter().map(|program| info(source, program)).collect();
-        for (id, better) in self.directions {
-            probes.iter_mut().filter(|probe| probe.id == *id).for_each(|probe| probe.better = *better);
-        }
+        let probes = programs.iter().map(|program| info(format, program)).collect();
         // Stable: within a program the file's order remains.
         self.cases.sort_by_key(|(id, _)| place(id));
         Run {
@@ -216,15 +241,15 @@ impl Foreign {
             finished: Some(self.started.clone()),
             started: self.started,
             interrupted: None,
-            imported: Some(Imported { format: source.format.into(), file: String::new(), date: self.date }),
+            imported: Some(Imported { format: format.name.into(), file: String::new(), date: self.date }),
             tool: Tool {
                 version: self.version,
-                target: String::new(),
+                target: self.target,
                 libc: String::new(),
                 is_static: false,
                 digest: None,
             },
-            settings: no_settings(BTreeMap::new()),
+            settings: no_settings(self.set),
             host: self.host,
             disturbances: self.rest.iter().map(TrailingText::passed_over).chain(passed_over(&self.unread)).collect(),
             neighbours: None,
@@ -232,7 +257,7 @@ impl Foreign {
             hottest_celsius: None,
             trust: None,
             probes,
-            cases: self.cases.into_iter().map(|(id, value)| record(source, id, value)).collect(),
+            cases: self.cases.into_iter().map(|(id, value)| record(format, id, value)).collect(),
             lost_rounds: Vec::new(),
             time: None,
             findings: Vec::new(),
@@ -247,6 +272,41 @@ impl Foreign {
     }
 }
 
+/// The run of a text, of which `each` takes every line with its number, and none at the end.
+pub(super) fn read_lines(
+    format: &'static ImportFormat,
+    input: &mut dyn BufRead,
+    mut each: impl FnMut(&mut Foreign, u64, Option<&str>) -> Result<(), String>,
+) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(format);
+    let lines = each_line(input, format.what, |at, line| each(&mut run, at, line))?;
+    run.finish(lines)
+}
+
+/// The run of a file of JSON, of which `each` takes every document.
+pub(super) fn read_documents<T: DeserializeOwned>(
+    format: &'static ImportFormat,
+    input: &mut dyn BufRead,
+    mut each: impl FnMut(&mut Foreign, T) -> Result<(), String>,
+) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(format);
+    let (lines, rest) = each_document(input, format.what, |document| each(&mut run, document))?;
+    run.rest = rest;
+    run.finish(lines)
+}
+
+/// The run of a file of XML, of which `each` takes every element, and none at the end.
+pub(super) fn read_elements(
+    format: &'static ImportFormat,
+    input: &mut dyn BufRead,
+    mut each: impl FnMut(&mut Foreign, Option<(&str, &str)>) -> Result<(), String>,
+) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(format);
+    let lines = each_element(input, format.what, |path, text| each(&mut run, Some((path, text))))?;
+    each(&mut run, None).map_err(|what| ImportError { line: lines, what })?;
+    run.finish(lines)
+}
+
 /// Says which results of the file are not in the run.
 fn passed_over(unread: &[String]) -> Option<Text<String>> {
     let names = (!unread.is_empty()).then(|| unread.join(", "))?;
@@ -254,7 +314,7 @@ fn passed_over(unread: &[String]) -> Option<Text<String>> {
 }
 
 /// The settings of a run that this program was not asked for: they say nothing.
-pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
+fn no_settings(set: BTreeMap<String, String>) -> Settings {
     Settings {
         profile: Profile::Quick,
         seed: 0,
@@ -269,18 +329,18 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
     }
 }
 
-fn record(source: &Source, id: CaseId, value: ImportedValue) -> CaseRecord {
-    let tool = source.tool;
+fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord {
+    let tool = format.tool;
     let failed = value.failed.map(|text| Outcome::Failed { reason: ReasonCode::Imported.because(text) });
     let outcome = failed.unwrap_or_else(|| match estimate(&value.samples) {
         None => {
-            let text = format!("{tool} printed 0, which is no value");
-            Outcome::Skipped { reason: ReasonCode::NoValue.because(text) }
+            let zero = || ReasonCode::NoValue.because(format!("{tool} printed 0, which is no value"));
+            Outcome::Skipped { reason: value.absent.unwrap_or_else(zero) }
         }
         Some(estimate) => {
             let mut also: BTreeMap<String, Vec<f64>> = BTreeMap::new();
             let unit = |name: &str| {
-                let further = source.programs.iter().filter(|program| program.id == id.probe).flat_map(|p| p.also);
+                let further = format.programs.iter().filter(|program| program.id == id.probe).flat_map(|p| p.also);
                 further.into_iter().find(|further| further.0 == name).map(|further| further.1)
             };
             for (name, number) in value.also {
@@ -313,7 +373,7 @@ fn good(values: &[f64]) -> Vec<f64> {
 }
 
 /// The estimate of what a tool printed, without an interval, since it tells no rounds; none of values of 0 or less alone.
-pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
+fn estimate(values: &[f64]) -> Option<Estimate> {
     of(&good(values))
 }
 
@@ -365,18 +425,8 @@ fn shortened_axis_value(name: &str, most: usize) -> String {
     format!("{begin}.{:06x}", digest & 0xff_ffff)
 }
 
-/// What is wrong with a file in which nothing was found, which should be `what`.
-pub(super) fn no_result(what: &str) -> String {
-    format!("the file has no result; give {what}")
-}
-
-/// A number as the shortest text that reads back the same.
-pub(super) fn shortest(number: f64) -> String {
-    number.to_string()
-}
-
 /// Which direction of a unit is good.
-fn better(unit: Unit) -> Better {
+const fn better(unit: Unit) -> Better {
     match unit {
         Unit::Nanoseconds => Better::Lower,
         Unit::BytesPerSecond | Unit::OperationsPerSecond => Better::Higher,
@@ -384,30 +434,36 @@ fn better(unit: Unit) -> Better {
     }
 }
 
-fn info(source: &Source, program: &ForeignQuantity) -> ProbeInfo {
-    let tool = source.tool;
-    let axis = |(name, kind): &(&str, AxisKind)| AxisInfo { name: (*name).into(), kind: *kind, default: String::new() };
+fn info(format: &ImportFormat, program: &ForeignQuantity) -> ProbeInfo {
+    let tool = format.tool;
+    let name = program.name();
+    let text = |heading: &str| {
+        let found = format.texts.iter().find(|(known, _)| *known == heading);
+        found.map(|(_, text)| text.to_owned_text()).unwrap_or_default()
+    };
+    let axis = |(name, kind): &Axis| AxisInfo { name: (*name).into(), kind: *kind, default: String::new() };
     let further = |Further(name, unit, title): &Further| QuantityInfo {
         name: (*name).into(),
         unit: *unit,
         better: better(*unit),
         title: title.to_owned_text(),
     };
+    let (what, why) = match program.titled {
+        Some(_) => (texts::lmbench::what_of!(name), term!("To set an old result beside a new one.").to_owned_text()),
+        None => (text(name), texts::foreign::why!(tool)),
+    };
+    let [title, section] = program
+        .titled
+        .map_or_else(|| [text(&format!("{name} title")), text("section")], |own| own.map(|text| text.to_owned_text()));
     ProbeInfo {
         id: program.id.into(),
-        title: program.title.to_owned_text(),
+        title,
         unit: program.unit,
-        better: better(program.unit),
+        better: program.better,
         also: program.also.iter().map(further).collect(),
         revision: 1,
-        explain: Explain {
-            what: program.what.to_owned_text(),
-            why: texts::foreign::why!(tool),
-            reading: source.reading.to_owned_text(),
-            typical: Text::default(),
-            causes: Text::default(),
-        },
-        section: source.section.to_owned_text(),
+        explain: Explain { what, why, reading: text("reading"), ..Explain::default() },
+        section,
         related: Vec::new(),
         replaces: Vec::new(),
         differs: None,
@@ -431,50 +487,43 @@ const KIB: f64 = 1024.0;
 
 /// Units that are known: what they are of, and what one is in the base unit. KB, MB and GB are not among them: some tools count
 /// 1000, others 1024.
-const UNITS: &[(&str, UnitKind, f64)] = &[
-    ("ns", UnitKind::Time, 1.0),
-    ("nanoseconds", UnitKind::Time, 1.0),
-    ("us", UnitKind::Time, 1e3),
-    ("usec", UnitKind::Time, 1e3),
-    ("microseconds", UnitKind::Time, 1e3),
-    ("ms", UnitKind::Time, 1e6),
-    ("msec", UnitKind::Time, 1e6),
-    ("milliseconds", UnitKind::Time, 1e6),
-    ("s", UnitKind::Time, 1e9),
-    ("sec", UnitKind::Time, 1e9),
-    ("second", UnitKind::Time, 1e9),
-    ("seconds", UnitKind::Time, 1e9),
-    ("minutes", UnitKind::Time, 60e9),
-    ("hours", UnitKind::Time, 3600e9),
-    ("B/s", UnitKind::Rate, 1.0),
-    ("byte/s", UnitKind::Rate, 1.0),
-    ("bytes/s", UnitKind::Rate, 1.0),
-    ("bytes/sec", UnitKind::Rate, 1.0),
-    ("KiB/s", UnitKind::Rate, KIB),
-    ("MiB/s", UnitKind::Rate, KIB * KIB),
-    ("GiB/s", UnitKind::Rate, KIB * KIB * KIB),
-    ("bits/sec", UnitKind::Rate, 0.125),
-    ("kbits/sec", UnitKind::Rate, 125.0),
-    ("mbits/sec", UnitKind::Rate, 125e3),
-    ("gbits/sec", UnitKind::Rate, 125e6),
-    ("iops", UnitKind::Operations, 1.0),
-    ("ops/s", UnitKind::Operations, 1.0),
-    ("ops/sec", UnitKind::Operations, 1.0),
-    ("operations/s", UnitKind::Operations, 1.0),
-    ("operations/sec", UnitKind::Operations, 1.0),
-    ("operations per second", UnitKind::Operations, 1.0),
-    ("req/s", UnitKind::Operations, 1.0),
-    ("requests per second", UnitKind::Operations, 1.0),
-    ("transactions_per_second", UnitKind::Operations, 1.0),
-    ("transactions per second", UnitKind::Operations, 1.0),
-    ("tps", UnitKind::Operations, 1.0),
-    ("qps", UnitKind::Operations, 1.0),
+const UNITS: &[(&[&str], UnitKind, f64)] = &[
+    (&["ns", "nanoseconds"], UnitKind::Time, 1.0),
+    (&["us", "usec", "microseconds"], UnitKind::Time, 1e3),
+    (&["ms", "msec", "milliseconds"], UnitKind::Time, 1e6),
+    (&["s", "sec", "second", "seconds"], UnitKind::Time, 1e9),
+    (&["minutes"], UnitKind::Time, 60e9),
+    (&["hours"], UnitKind::Time, 3600e9),
+    (&["B/s", "byte/s", "bytes/s", "bytes/sec"], UnitKind::Rate, 1.0),
+    (&["KiB/s"], UnitKind::Rate, KIB),
+    (&["MiB/s"], UnitKind::Rate, KIB * KIB),
+    (&["GiB/s"], UnitKind::Rate, KIB * KIB * KIB),
+    (&["bits/sec"], UnitKind::Rate, 0.125),
+    (&["kbits/sec"], UnitKind::Rate, 125.0),
+    (&["mbits/sec"], UnitKind::Rate, 125e3),
+    (&["gbits/sec"], UnitKind::Rate, 125e6),
+    (OPERATIONS, UnitKind::Operations, 1.0),
+];
+const OPERATIONS: &[&str] = &[
+    "iops",
+    "ops/s",
+    "ops/sec",
+    "operations/s",
+    "operations/sec",
+    "operations per second",
+    "req/s",
+    "requests per second",
+    "transactions_per_second",
+    "transactions per second",
+    "tps",
+    "qps",
 ];
 
 /// What a unit is. Words may be in any case; where B is bytes and b bits, it counts.
 pub(super) fn known(unit: &str) -> Option<(UnitKind, f64)> {
     let lower = unit.to_ascii_lowercase();
-    UNITS.iter().find(|(name, ..)| *name == unit || *name == lower).map(|(_, kind, one)| (*kind, *one))
+    let is_it = |name: &&str| *name == unit || *name == lower;
+    UNITS.iter().find(|(names, ..)| names.iter().any(is_it)).map(|(_, kind, one)| (*kind, *one))
 }
 
 #[cfg(test)]

@@ -3,36 +3,34 @@
 use std::collections::HashSet;
 use std::io::BufRead;
 
+use hostmark_model::AxisKind::{Choice, Count};
+use hostmark_model::Run;
+use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, Short, each_document};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
+use super::bounded::{Amount, AtMost, Short};
+use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
-use crate::texts::google_benchmark as texts;
 
 /// google-benchmark's JSON.
-pub(super) const FORMAT: ImportFormat =
-    ImportFormat { name: "google-benchmark", description: texts::DESCRIPTION, read };
-
-static SOURCE: Source = Source {
-    format: "google-benchmark",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "google-benchmark",
     tool: "google-benchmark",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[ForeignQuantity {
-        id: "google_benchmark.time",
-        title: texts::TIME_TITLE,
-        unit: Unit::Nanoseconds,
-        axes: &[("name", AxisKind::Choice), ("threads", AxisKind::Count), ("statistic", AxisKind::Choice)],
-        also: &[
-            Further("cpu", Unit::Nanoseconds, term!("CPU time")),
-            Further("bytes", Unit::BytesPerSecond, term!("bytes")),
-            Further("items", Unit::OperationsPerSecond, term!("items")),
-        ],
-        what: texts::TIME,
-    }],
+    what: "what google-benchmark wrote with --benchmark_out",
+    nothing: "the file has no result",
+    texts: crate::texts::google_benchmark::TEXTS,
+    programs: &[quantity(
+        "google_benchmark.time",
+        Nanoseconds,
+        &[("name", Choice), ("threads", Count), ("statistic", Choice)],
+    )
+    .with(&[
+        Further("cpu", Nanoseconds, term!("CPU time")),
+        Further("bytes", BytesPerSecond, term!("bytes")),
+        Further("items", OperationsPerSecond, term!("items")),
+    ])],
+    read,
 };
 
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -83,20 +81,15 @@ impl GoogleBenchmarkEntry {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let what = "what google-benchmark wrote with --benchmark_out";
-    let mut run = Foreign::of(&SOURCE);
-    let (line, rest) =
-        each_document(input, what, |GoogleBenchmarkFile { context, benchmarks }: GoogleBenchmarkFile| {
-            run.version = format!("google-benchmark {}", context.library_version.0).trim_end().to_owned();
-            run.host.hostname = context.host_name.0;
-            run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
-            run.date = Some(context.date.0).filter(|date| !date.is_empty());
-            let parts = || benchmarks.0.iter().map(GoogleBenchmarkEntry::parts);
-            let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
-            benchmarks.0.iter().try_for_each(|entry| keep_entry(&mut run, entry, &whole))
-        })?;
-    run.rest = rest;
-    run.finish(line, || no_result(what))
+    read_documents(&FORMAT, input, |run, GoogleBenchmarkFile { context, benchmarks }: GoogleBenchmarkFile| {
+        run.version_is(&context.library_version.0);
+        run.host.hostname = context.host_name.0;
+        run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
+        run.date_is(&context.date.0);
+        let parts = || benchmarks.0.iter().map(GoogleBenchmarkEntry::parts);
+        let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
+        benchmarks.0.iter().try_for_each(|entry| keep_entry(run, entry, &whole))
+    })
 }
 
 fn keep_entry(run: &mut Foreign, entry: &GoogleBenchmarkEntry, whole: &HashSet<&str>) -> Result<(), String> {

@@ -2,33 +2,27 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::Choice;
+use hostmark_model::Run;
+use hostmark_model::Unit::Nanoseconds;
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, Short, each_document, or_default};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
+use super::bounded::{Amount, AtMost, Short};
+use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
-use crate::texts::hyperfine as texts;
 
 /// hyperfine's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "hyperfine", description: texts::DESCRIPTION, read };
-
-static SOURCE: Source = Source {
-    format: "hyperfine",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "hyperfine",
     tool: "hyperfine",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[ForeignQuantity {
-        id: "hyperfine.time",
-        title: texts::TIME_TITLE,
-        unit: Unit::Nanoseconds,
-        axes: &[("command", AxisKind::Choice)],
-        also: &[
-            Further("user", Unit::Nanoseconds, term!("user time, mean")),
-            Further("system", Unit::Nanoseconds, term!("system time, mean")),
-        ],
-        what: texts::TIME,
-    }],
+    what: "what hyperfine wrote with --export-json",
+    nothing: "the file has no result",
+    texts: crate::texts::hyperfine::TEXTS,
+    programs: &[quantity("hyperfine.time", Nanoseconds, &[("command", Choice)]).with(&[
+        Further("user", Nanoseconds, term!("user time, mean")),
+        Further("system", Nanoseconds, term!("system time, mean")),
+    ])],
+    read,
 };
 
 const MOST_RUNS: usize = 20_000;
@@ -42,38 +36,32 @@ struct HyperfineFile {
 struct HyperfineCommand {
     command: Short,
     mean: Amount,
-    #[serde(default, deserialize_with = "or_default")]
-    user: Amount,
-    #[serde(default, deserialize_with = "or_default")]
-    system: Amount,
-    #[serde(default, deserialize_with = "or_default")]
-    times: AtMost<Amount, MOST_RUNS>,
+    user: Option<Amount>,
+    system: Option<Amount>,
+    times: Option<AtMost<Amount, MOST_RUNS>>,
     /// None for one that a signal ended.
-    #[serde(default, deserialize_with = "or_default")]
-    exit_codes: AtMost<Option<i64>, MOST_RUNS>,
+    exit_codes: Option<AtMost<Option<i64>, MOST_RUNS>>,
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let what = "what hyperfine wrote with --export-json";
-    let mut run = Foreign::of(&SOURCE);
-    let (line, rest) = each_document(input, what, |file: HyperfineFile| {
-        file.results.0.iter().try_for_each(|command| keep_command(&mut run, command))
-    })?;
-    run.rest = rest;
-    run.finish(line, || no_result(what))
+    read_documents(&FORMAT, input, |run, file: HyperfineFile| {
+        file.results.0.into_iter().try_for_each(|command| keep_command(run, command))
+    })
 }
 
 fn keep_command(
     run: &mut Foreign,
-    HyperfineCommand { command, mean, user, system, times, exit_codes }: &HyperfineCommand,
+    HyperfineCommand { command: Short(command), mean, user, system, times, exit_codes }: HyperfineCommand,
 ) -> Result<(), String> {
-    let times = if times.0.is_empty() { vec![*mean] } else { times.0.clone() };
-    let mut value = ImportedValue::new("hyperfine.time", times.iter().map(|time| time.0 * 1e9).collect())
-        .at("command", run.distinct(&command.0))
-        .and("user", Some(user.0 * 1e9))
-        .and("system", Some(system.0 * 1e9))
-        .note("command", &command.0);
-    let bad = exit_codes.0.iter().filter(|code| **code != Some(0)).count();
-    value.unconfirmed = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", exit_codes.0.len()));
+    let ns = |Amount(seconds): Amount| seconds * 1e9;
+    let times = times.map(|times| times.0).filter(|times| !times.is_empty()).unwrap_or_else(|| vec![mean]);
+    let mut value = ImportedValue::new("hyperfine.time", times.into_iter().map(ns).collect())
+        .at("command", run.distinct(&command))
+        .and("user", user.map(ns))
+        .and("system", system.map(ns))
+        .note("command", command);
+    let codes = exit_codes.unwrap_or_default().0;
+    let bad = codes.iter().filter(|code| **code != Some(0)).count();
+    value.unconfirmed = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", codes.len()));
     run.keep(value)
 }

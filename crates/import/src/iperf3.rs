@@ -3,74 +3,47 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::{Choice, Count, Size};
+use hostmark_model::{Run, Unit};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::bounded::{Amount, AtMost, Short, each_document, or_default};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
+use super::bounded::{Amount, AtMost, Short};
+use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
-use crate::texts::iperf3 as texts;
 
 /// iperf3's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "iperf3", description: texts::DESCRIPTION, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "iperf3",
+    tool: "iperf3",
+    what: WHAT,
+    nothing: "the file ends here without iperf3's end, so it is truncated",
+    texts: crate::texts::iperf3::TEXTS,
+    programs: &[
+        quantity("iperf3.tcp", Unit::BytesPerSecond, AXES).with(&[RETRANSMITS, CPU_HERE, CPU_THERE]),
+        quantity("iperf3.udp", Unit::BytesPerSecond, AXES).with(&[
+            Further("lost", Unit::Ratio, term!("share lost")),
+            Further("jitter", Unit::Nanoseconds, term!("jitter")),
+            CPU_HERE,
+            CPU_THERE,
+        ]),
+        quantity("iperf3.stream", Unit::BytesPerSecond, &[DIRECTION, STREAMS, MESSAGE, TARGET, ("number", Count)])
+            .with(&[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, term!("mean round trip"))]),
+    ],
+    read,
+};
 
 const WHAT: &str = "what iperf3 wrote with --json or --json-stream";
 
-const AXES: &[(&str, AxisKind)] = &[
-    ("direction", AxisKind::Choice),
-    ("streams", AxisKind::Count),
-    ("message", AxisKind::Size),
-    ("target", AxisKind::Choice),
-];
+const DIRECTION: Axis = ("direction", Choice);
+const STREAMS: Axis = ("streams", Count);
+const MESSAGE: Axis = ("message", Size);
+const TARGET: Axis = ("target", Choice);
+const AXES: &[Axis] = &[DIRECTION, STREAMS, MESSAGE, TARGET];
 const CPU_HERE: Further = Further("cpu_here", Unit::Ratio, term!("CPUs used here"));
 const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, term!("CPUs used there"));
 const RETRANSMITS: Further = Further("retransmits", Unit::Count, term!("segments sent again"));
-
-static SOURCE: Source = Source {
-    format: "iperf3",
-    tool: "iperf3",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[
-        ForeignQuantity {
-            id: "iperf3.tcp",
-            title: texts::TCP_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: AXES,
-            also: &[RETRANSMITS, CPU_HERE, CPU_THERE],
-            what: texts::TCP,
-        },
-        ForeignQuantity {
-            id: "iperf3.udp",
-            title: texts::UDP_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: AXES,
-            also: &[
-                Further("lost", Unit::Ratio, term!("share lost")),
-                Further("jitter", Unit::Nanoseconds, term!("jitter")),
-                CPU_HERE,
-                CPU_THERE,
-            ],
-            what: texts::UDP,
-        },
-        ForeignQuantity {
-            id: "iperf3.stream",
-            title: texts::STREAM_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: &[
-                ("direction", AxisKind::Choice),
-                ("streams", AxisKind::Count),
-                ("message", AxisKind::Size),
-                ("target", AxisKind::Choice),
-                ("number", AxisKind::Count),
-            ],
-            also: &[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, term!("mean round trip"))],
-            what: texts::STREAM,
-        },
-    ],
-};
 
 const MOST_STREAMS: usize = 1000;
 /// Longest text of an error that is told, characters.
@@ -82,8 +55,7 @@ const LONGEST_ERROR: usize = 200;
 struct Document {
     event: Option<Short>,
     data: Data,
-    #[serde(deserialize_with = "or_default")]
-    start: ResultSection,
+    start: Option<ResultSection>,
     end: Option<ResultSection>,
     error: Option<Short>,
 }
@@ -207,9 +179,8 @@ struct Cpu {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut run = Foreign::of(&SOURCE);
     let (mut start, mut is_read, mut is_stream) = (ResultSection::default(), false, false);
-    let (line, rest) = each_document(input, WHAT, |document: Document| {
+    read_documents(&FORMAT, input, |run, document: Document| {
         if is_read {
             // Some versions write the whole document again after their stream.
             let is_same = std::mem::take(&mut is_stream) && document.event.is_none();
@@ -219,7 +190,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         let (begin, end) = match document.event {
             None => {
                 no_error(document.error.as_ref())?;
-                (document.start, document.end)
+                (document.start.unwrap_or_default(), document.end)
             }
             Some(event) => match event.0.as_str() {
                 "start" => {
@@ -233,10 +204,8 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
             },
         };
         is_read = true;
-        keep(&mut run, &begin, &end.unwrap_or_default())
-    })?;
-    run.rest = rest;
-    run.finish(line, || format!("the file ends here without iperf3's end, so it is truncated; give {WHAT}"))
+        keep(run, &begin, &end.unwrap_or_default())
+    })
 }
 
 fn no_error(error: Option<&Short>) -> Result<(), String> {
@@ -249,7 +218,7 @@ fn no_error(error: Option<&Short>) -> Result<(), String> {
 fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result<(), String> {
     let asked = start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?;
     // "iperf 3.12"
-    run.version = format!("iperf3 {}", start.version.0.trim_start_matches("iperf").trim()).trim_end().to_owned();
+    run.version_is(start.version.0.trim_start_matches("iperf").trim());
     let system: Vec<&str> = start.system_info.0.split_whitespace().collect();
     if let [system, host, release, .., machine] = system[..] {
         run.host.kernel.system_is(system);
@@ -257,10 +226,8 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
         run.host.kernel.release = release.to_owned();
         run.host.cpu.architecture = machine.to_owned();
     }
-    if start.timestamp.timesecs.0 > 0.0 {
-        run.begun_at(start.timestamp.timesecs.0);
-    }
-    run.date = Some(start.timestamp.time.0.clone()).filter(|time| !time.is_empty());
+    run.begun_at(Some(start.timestamp.timesecs));
+    run.date_is(&start.timestamp.time.0);
     let probe = match asked.protocol.0.as_str() {
         "TCP" => "iperf3.tcp",
         "UDP" => "iperf3.udp",

@@ -23,6 +23,7 @@ mod sockperf;
 mod stream;
 mod stress_ng;
 mod sysbench;
+mod table;
 mod unixbench;
 
 use std::io::BufRead;
@@ -34,7 +35,16 @@ use hostmark_model::{Run, Text};
 pub struct ImportFormat {
     /// What the command line calls it.
     pub name: &'static str,
-    pub description: Text,
+    /// What people call the tool.
+    tool: &'static str,
+    /// What a file should be, for errors.
+    what: &'static str,
+    /// What is wrong with a file in which nothing was found.
+    nothing: &'static str,
+    /// What its values are, by headings: `section` and `reading` of all, `name title` and `name` of each quantity.
+    texts: &'static [(&'static str, Text)],
+    /// In the order of a report.
+    programs: &'static [foreign::ForeignQuantity],
     /// Reads a file. The run has neither id nor name yet, and no start where the file tells none; its values have no
     /// intervals where the tool tells none.
     pub read: fn(&mut dyn BufRead) -> Result<Run, ImportError>,

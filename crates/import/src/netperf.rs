@@ -2,43 +2,34 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::{Choice, Size};
+use hostmark_model::Run;
+use hostmark_model::Unit::{BytesPerSecond, OperationsPerSecond};
 
-use super::bounded::{amount, each_line, shortened};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
+use super::bounded::{amount, shortened};
+use super::foreign::{Axis, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
-use crate::texts::netperf as texts;
 
 /// netperf's text.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "netperf", description: texts::DESCRIPTION, read };
-
-const TEST: (&str, AxisKind) = ("test", AxisKind::Choice);
-const SOCKET: (&str, AxisKind) = ("socket", AxisKind::Size);
-
-static SOURCE: Source = Source {
-    format: "netperf",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "netperf",
     tool: "netperf",
-    section: texts::SECTION,
-    reading: texts::READING,
+    what: WHAT,
+    nothing: "the file has no result",
+    texts: crate::texts::netperf::TEXTS,
     programs: &[
-        ForeignQuantity {
-            id: "netperf.stream",
-            title: texts::STREAM_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: &[TEST, ("message", AxisKind::Size), SOCKET],
-            also: &[Further("sent", Unit::BytesPerSecond, term!("sent"))],
-            what: texts::STREAM,
-        },
-        ForeignQuantity {
-            id: "netperf.transactions",
-            title: texts::TRANSACTIONS_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: &[TEST, ("request", AxisKind::Size), ("response", AxisKind::Size), SOCKET],
-            also: &[],
-            what: texts::TRANSACTIONS,
-        },
+        quantity("netperf.stream", BytesPerSecond, &[TEST, ("message", Size), SOCKET]).with(&[Further(
+            "sent",
+            BytesPerSecond,
+            term!("sent"),
+        )]),
+        quantity("netperf.transactions", OperationsPerSecond, &[TEST, ("request", Size), ("response", Size), SOCKET]),
     ],
+    read,
 };
+
+const TEST: Axis = ("test", Choice);
+const SOCKET: Axis = ("socket", Size);
 
 /// What one is in bytes per second; without a K, M or G in front of bytes it is a power of ten of bits.
 const UNITS: [(&str, f64); 6] = [
@@ -63,33 +54,27 @@ struct NetperfTest {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut run = Foreign::of(&SOURCE);
     let mut now: Option<NetperfTest> = None;
-    let unfinished =
-        |test: &NetperfTest| format!("{} has no result before this line; give {WHAT}", shortened(&test.name));
-    let lines = each_line(input, WHAT, |line, text| {
-        let error = |what| ImportError { line, what };
-        if let Some((name, _)) = text.split_once(" TEST from ") {
-            if let Some(test) = &now {
-                return Err(error(unfinished(test)));
-            }
+    read_lines(&FORMAT, input, |run, _, line| {
+        let heading = line.map(|line| line.split_once(" TEST from "));
+        if let (None | Some(Some(_)), Some(test)) = (heading, &now) {
+            return Err(format!("{} has no result before this line; give {WHAT}", shortened(&test.name)));
+        }
+        let Some(line) = line else { return Ok(()) };
+        if let Some(Some((name, _))) = heading {
             let name = name.rsplit("MIGRATED ").next().unwrap_or(name).trim().to_owned();
             now = Some(NetperfTest { name, ..NetperfTest::default() });
-        } else if let Some(test) = now.as_mut().filter(|_| !text.starts_with("Interim result:")) {
+        } else if let Some(test) = now.as_mut().filter(|_| !line.starts_with("Interim result:")) {
             let unit = |word: &str| UNITS.iter().find(|(unit, _)| word.strip_suffix("ec").unwrap_or(word) == *unit);
-            test.unit = test.unit.or(text.split_whitespace().find_map(unit).map(|(_, bytes)| *bytes));
-            test.is_classic |= text.starts_with("Socket ") && (text.contains("Message") || text.contains("Request"));
-            if let Some(value) = result(test, text).map_err(error)? {
+            test.unit = test.unit.or(line.split_whitespace().find_map(unit).map(|(_, bytes)| *bytes));
+            test.is_classic |= line.starts_with("Socket ") && (line.contains("Message") || line.contains("Request"));
+            if let Some(value) = result(test, line)? {
                 now = None;
-                run.keep(value).map_err(error)?;
+                run.keep(value)?;
             }
         }
         Ok(())
-    })?;
-    match now {
-        Some(test) => Err(ImportError { line: lines, what: unfinished(&test) }),
-        None => run.finish(lines, || no_result(WHAT)),
-    }
+    })
 }
 
 /// What a line of numbers says; none where more is to come, or it says something else.

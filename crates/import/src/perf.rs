@@ -3,18 +3,43 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::{Choice, Count, Size};
+use hostmark_model::Run;
+use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 
-use super::bounded::{amount, each_line, shortened};
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, shortest};
+use super::bounded::{amount, bytes, shortened};
+use super::foreign::{Axis, Foreign, quantity, read_lines};
+use super::table::Fields;
 use super::{ImportError, ImportFormat};
-use crate::texts::perf::programs as texts;
-use Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 
 /// perf bench's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perf-bench",
-    description: term!("the text of perf bench: sched, syscall, mem, futex, epoll"),
+    tool: "perf bench",
+    what: WHAT,
+    nothing: "it has no result",
+    texts: crate::texts::perf::TEXTS,
+    programs: &[
+        quantity("perf.sched_pipe", Nanoseconds, &[PARTIES]),
+        quantity("perf.sched_pipe_total", Nanoseconds, &[]),
+        quantity("perf.sched_messaging", Nanoseconds, &[("groups", Count), PARTIES]),
+        quantity("perf.syscall_basic", Nanoseconds, &[]),
+        quantity("perf.syscall_getpgid", Nanoseconds, &[]),
+        quantity("perf.syscall_fork", Nanoseconds, &[]),
+        quantity("perf.syscall_execve", Nanoseconds, &[]),
+        quantity("perf.syscall_total", Nanoseconds, &[("call", Choice)]),
+        quantity("perf.memcpy", BytesPerSecond, MEM),
+        quantity("perf.memset", BytesPerSecond, MEM),
+        quantity("perf.mmap", BytesPerSecond, MEM),
+        quantity("perf.futex_hash", OperationsPerSecond, &[THREADS]),
+        quantity("perf.futex_wake", Nanoseconds, &[THREADS]),
+        quantity("perf.futex_wake_parallel", Nanoseconds, &[THREADS]),
+        quantity("perf.futex_requeue", Nanoseconds, &[THREADS]),
+        quantity("perf.futex_lock_pi", OperationsPerSecond, &[THREADS]),
+        quantity("perf.epoll_wait", OperationsPerSecond, &[THREADS]),
+        quantity("perf.epoll_ctl", OperationsPerSecond, &[THREADS, ("op", Choice)]),
+        quantity("perf.operation", Nanoseconds, &[("benchmark", Choice)]),
+    ],
     read,
 };
 
@@ -23,42 +48,34 @@ const WHAT: &str = "the whole text of perf bench";
 const MOST_UNREAD: usize = 50;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = PerfReader { run: Foreign::of(&SOURCE), now: None };
-    let lines =
-        each_line(input, WHAT, |at, line| reader.take(line.trim()).map_err(|what| ImportError { line: at, what }))?;
-    reader.end().map_err(|what| ImportError { line: lines, what })?;
-    let unread = reader.run.unread.last().cloned();
-    reader.run.finish(lines, || match unread {
-        None => format!("it has no result; give {WHAT}"),
-        Some(name) => format!("{name} is no benchmark that can be imported; give another"),
+    let mut now: Option<Benchmark> = None;
+    read_lines(&FORMAT, input, |run, _, line| {
+        if let Some(line) = line {
+            return Reader { run, now: &mut now }.take(line.trim());
+        }
+        Reader { run, now: &mut now }.end()?;
+        match run.unread.last().filter(|_| run.is_empty()) {
+            Some(name) => Err(format!("{name} is no benchmark that can be imported; give another")),
+            None => Ok(()),
+        }
     })
 }
 
-struct PerfReader {
-    run: Foreign,
+struct Reader<'a> {
+    run: &'a mut Foreign,
     /// The benchmark whose lines are read.
-    now: Option<Benchmark>,
+    now: &'a mut Option<Benchmark>,
 }
 
 /// One benchmark, from its heading on.
+#[derive(Default)]
 struct Benchmark {
     /// `sched/pipe`.
     name: String,
     /// Whether it has given a value.
     is_done: bool,
-    /// How many operations, groups or threads its lines told.
-    operations: Option<f64>,
-    /// What its first line says of it.
-    setup: String,
-    groups: Option<f64>,
-    threads: Option<f64>,
-    /// Whether processes or threads work.
-    parties: Option<String>,
-    /// For how many seconds it ran.
-    seconds: Option<f64>,
-    /// The function of the mem benchmarks, and the bytes it moves at a time.
-    function: Option<String>,
-    size: Option<f64>,
+    /// What its lines tell: axes and notes.
+    fields: Fields,
     /// The total time, seconds.
     total: Option<f64>,
     /// Results of single runs, ns.
@@ -67,20 +84,12 @@ struct Benchmark {
 
 impl Benchmark {
     fn named(name: &str) -> Benchmark {
-        Benchmark {
-            name: name.to_owned(),
-            is_done: false,
-            operations: None,
-            setup: String::new(),
-            groups: None,
-            threads: None,
-            parties: None,
-            seconds: None,
-            function: None,
-            size: None,
-            total: None,
-            runs: Vec::new(),
-        }
+        Benchmark { name: name.to_owned(), ..Benchmark::default() }
+    }
+
+    fn set(&mut self, name: &'static str, number: Result<f64, String>) -> Result<(), String> {
+        self.fields.set(name, &number?.to_string());
+        Ok(())
     }
 }
 
@@ -95,11 +104,11 @@ const IN_SUMMARY: &[(&str, &str)] = &[
     ("doing epoll_ctl ops", "epoll/ctl"),
 ];
 
-impl PerfReader {
+impl Reader<'_> {
     fn take(&mut self, line: &str) -> Result<(), String> {
         if let Some(name) = heading(line) {
             self.end()?;
-            self.now = Some(Benchmark::named(name));
+            *self.now = Some(Benchmark::named(name));
             return Ok(());
         }
         if line.starts_with("Run summary [PID ") {
@@ -108,7 +117,7 @@ impl PerfReader {
         if let Some((function, rest)) = line.strip_prefix("# function '").and_then(|rest| rest.split_once('\'')) {
             return self.function(function, rest);
         }
-        let Some(now) = &mut self.now else {
+        let Some(now) = self.now.as_mut() else {
             // Of the simple format a bare number is all there is.
             return match is_number(line) || line.ends_with(" usecs/op") {
                 true => Err(format!(
@@ -117,22 +126,26 @@ impl PerfReader {
                 false => Ok(()),
             };
         };
-        if let (Some(setup), true) = (line.strip_prefix("# "), now.setup.is_empty()) {
-            setup.clone_into(&mut now.setup);
+        if let Some(setup) = line.strip_prefix("# ").filter(|_| !now.fields.has("setup")) {
+            now.fields.set("setup", setup);
         }
         // Some locales group digits by spaces, which are none of ASCII's.
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words[..] {
             ["#", "Executed", count, .., parties] => {
-                now.operations = Some(whole(count, "the number of operations")?);
-                now.parties = Some(parties.to_owned());
+                now.set("operations", whole(count, "the number of operations"))?;
+                now.fields.set("parties", parties);
             }
-            ["#", _, "sender", "and", "receiver", parties, ..] => now.parties = Some(parties.to_owned()),
-            ["#", groups, "groups", "==", ..] => now.groups = Some(whole(groups, "the number of groups")?),
-            ["#", "Copying", size, ..] => now.size = Some(bytes(size)?),
+            ["#", _, "sender", "and", "receiver", parties, ..] => now.fields.set("parties", parties),
+            ["#", groups, "groups", "==", ..] => now.set("groups", whole(groups, "the number of groups"))?,
+            ["#", "Copying", size, ..] => {
+                let bytes = bytes(size).ok_or_else(|| format!("'{}' is no size; give {WHAT}", shortened(size)))?;
+                now.fields.set("size", &bytes.to_string());
+            }
             ["Total", "time:", seconds, "[sec]"] => {
-                now.total = Some(amount(seconds, "the total time")?);
-                return if now.name == "sched/messaging" { self.total_time() } else { Ok(()) };
+                let total = amount(seconds, "the total time")?;
+                now.total = Some(total);
+                return if now.name == "sched/messaging" { self.total_time(total) } else { Ok(()) };
             }
             [time, "usecs/op"] => return self.per_operation(time),
             [rate, unit @ ("bytes/sec" | "KB/sec" | "MB/sec" | "GB/sec")] => return self.bandwidth(rate, unit),
@@ -142,7 +155,9 @@ impl PerfReader {
                     now.runs.push(decimal(word, "the time of a run")? * 1e6);
                 }
             }
-            ["Averaged", rate, "operations/sec", ..] => return self.averaged(rate),
+            ["Averaged", rate, "operations/sec", ..] => {
+                return self.keep_result(vec![whole(rate, "the operations a second")?]);
+            }
             ["Averaged", count, op @ ("ADD" | "MOD" | "DEL"), "operations", ..] => return self.controlled(count, op),
             ["Wokeup" | "Requeued" | "Avg", .., "ms", _] => return self.of_runs(),
             [number] if is_number(number) => return self.bare(number),
@@ -158,16 +173,19 @@ impl PerfReader {
         let name = if line.contains("threads waking up") { "futex/wake-parallel" } else { name };
         if self.now.as_ref().is_none_or(|now| now.is_done || now.name != *name) {
             self.end()?;
-            self.now = Some(Benchmark::named(name));
+            *self.now = Some(Benchmark::named(name));
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let before = |wanted: &[&str]| {
-            let at = words.iter().position(|word| wanted.contains(&word.trim_end_matches(['.', ','])))?;
+        let before = |wanted: &str| {
+            let at = words.iter().position(|word| word.trim_end_matches(['.', ',']) == wanted)?;
             words.get(at.checked_sub(1)?).copied()
         };
-        if let Some(now) = &mut self.now {
-            now.threads = before(&["threads"]).map(|word| amount(word, "the number of threads")).transpose()?;
-            now.seconds = before(&["secs"]).map(|word| amount(word, "the seconds")).transpose()?;
+        let Some(now) = self.now else { return Ok(()) };
+        for (name, word, what) in [("threads", "threads", "the number of threads"), ("seconds", "secs", "the seconds")]
+        {
+            if let Some(number) = before(word) {
+                now.set(name, amount(number, what))?;
+            }
         }
         Ok(())
     }
@@ -181,58 +199,48 @@ impl PerfReader {
                 return Err(format!("a function of no known benchmark; give {WHAT}"));
             };
             self.end()?;
-            self.now = Some(Benchmark::named(&format!("mem/{name}")));
-        } else if let (Some(now), Some(name)) = (&mut self.now, known) {
+            *self.now = Some(Benchmark::named(&format!("mem/{name}")));
+        } else if let (Some(now), Some(name)) = (self.now.as_mut(), known) {
             now.name = format!("mem/{name}");
         }
-        if let Some(now) = &mut self.now {
-            if now.function.is_some() && !now.is_done {
+        if let Some(now) = self.now {
+            if now.fields.has("function") && !now.is_done {
                 return Err(format!("the rate of the function before this one is missing; give {WHAT}"));
             }
-            now.function = Some(shortened(function));
+            now.fields.set("function", &shortened(function));
             now.is_done = false;
         }
         Ok(())
     }
 
     /// Keeps a value of the benchmark whose lines are read.
-    fn keep(
-        &mut self,
-        probe: Option<&'static str>,
-        samples: Vec<f64>,
-        at: &[(&'static str, String)],
-    ) -> Result<(), String> {
-        let Some(now) = &mut self.now else { return Ok(()) };
-        now.is_done = probe.is_some() || program(&now.name, "").is_some();
+    fn keep(&mut self, probe: Option<&'static str>, samples: Vec<f64>) -> Result<(), String> {
+        let Some(now) = self.now else { return Ok(()) };
+        now.is_done = probe.is_some() || program(&now.name, false).is_some();
         let Some(probe) = probe else { return Ok(()) };
-        let value = at.iter().fold(ImportedValue::new(probe, samples), |value, (axis, point)| value.at(axis, point));
-        let value = value.note("operations", now.operations.map(shortest).unwrap_or_default());
-        // Of a benchmark without axes of its own all that it says of itself.
-        let value = value.note("setup", if probe == "perf.operation" { now.setup.as_str() } else { "" });
-        let value = value.note("seconds", now.seconds.or(now.total).map(shortest).unwrap_or_default());
+        let total = now.total.map(|total| total.to_string()).unwrap_or_default();
+        let fields = &now.fields;
+        let value = fields
+            .value(&FORMAT, probe, samples, "untold")?
+            .note("operations", fields.text("operations"))
+            // Of a benchmark without axes of its own all that it says of itself.
+            .note("setup", if probe == "perf.operation" { fields.text("setup") } else { "" })
+            .note("seconds", if fields.has("seconds") { fields.text("seconds") } else { &total });
         self.run.keep(value)
     }
 
-    fn id(&self, suffix: &str) -> Option<&'static str> {
-        program(self.now.as_ref()?.name.as_str(), suffix)
+    /// Keeps a value of the benchmark's own probe.
+    fn keep_result(&mut self, samples: Vec<f64>) -> Result<(), String> {
+        self.keep(self.now.as_ref().and_then(|now| program(&now.name, false)), samples)
     }
 
     fn per_operation(&mut self, time: &str) -> Result<(), String> {
         let time = decimal(time, "the time of an operation")? * 1e3;
-        let Some(name) = self.now.as_ref().map(|now| now.name.clone()) else { return Ok(()) };
-        let at = match self.id("") {
-            // Whatever it is, perf tells the time of one.
-            None => return self.keep(Some("perf.operation"), vec![time], &[("benchmark", name)]),
-            Some(_) => (name == "sched/pipe").then(|| ("parties", self.parties())),
-        };
-        self.keep(self.id(""), vec![time], at.as_slice())
-    }
-
-    fn total_time(&mut self) -> Result<(), String> {
-        let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
-        let groups = now.groups.map_or("untold".to_owned(), shortest);
-        let total = now.total.unwrap_or_default() * 1e9;
-        self.keep(id, vec![total], &[("groups", groups), ("parties", self.parties())])
+        let Some(now) = self.now else { return Ok(()) };
+        now.fields.set("benchmark", &now.name);
+        // Whatever it is, perf tells the time of one.
+        let probe = program(&now.name, false).unwrap_or("perf.operation");
+        self.keep(Some(probe), vec![time])
     }
 
     fn bandwidth(&mut self, rate: &str, unit: &str) -> Result<(), String> {
@@ -244,32 +252,20 @@ impl PerfReader {
             _ => 0,
         };
         let rate = decimal(rate, "the rate")? * f64::from(1u32 << scale);
-        let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
-        let function = now.function.clone().ok_or_else(|| format!("a rate without a function; give {WHAT}"))?;
-        let size = now.size.map_or("untold".to_owned(), shortest);
-        self.keep(id, vec![rate], &[("function", function), ("size", size)])
-    }
-
-    fn parties(&self) -> String {
-        self.now.as_ref().and_then(|now| now.parties.clone()).unwrap_or_else(|| "untold".to_owned())
-    }
-
-    fn threads(&self) -> String {
-        self.now.as_ref().and_then(|now| now.threads).map_or("untold".to_owned(), shortest)
-    }
-
-    fn averaged(&mut self, rate: &str) -> Result<(), String> {
-        let rate = whole(rate, "the operations a second")?;
-        self.keep(self.id(""), vec![rate], &[("threads", self.threads())])
+        if self.now.as_ref().is_some_and(|now| !now.fields.has("function")) {
+            return Err(format!("a rate without a function; give {WHAT}"));
+        }
+        self.keep_result(vec![rate])
     }
 
     /// Operations over the whole time, of each thread.
     fn controlled(&mut self, count: &str, op: &str) -> Result<(), String> {
         let count = whole(count, "the number of operations")?;
-        let seconds = self.now.as_ref().and_then(|now| now.seconds).filter(|seconds| *seconds > 0.0);
+        let Some(now) = self.now else { return Ok(()) };
+        let seconds = now.fields.text("seconds").parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
         let seconds = seconds.ok_or_else(|| format!("the seconds did not come before this line; give {WHAT}"))?;
-        let at = [("threads", self.threads()), ("op", op.to_ascii_lowercase())];
-        self.keep(self.id(""), vec![count / seconds], &at)
+        now.fields.set("op", &op.to_ascii_lowercase());
+        self.keep_result(vec![count / seconds])
     }
 
     fn of_runs(&mut self) -> Result<(), String> {
@@ -277,27 +273,25 @@ impl PerfReader {
         if runs.is_empty() {
             return Err(format!("no run came before this line; give {WHAT}"));
         }
-        self.keep(self.id(""), runs, &[("threads", self.threads())])
+        self.keep_result(runs)
+    }
+
+    /// A total time: the result of some benchmarks, and all that the simple format tells of others.
+    fn total_time(&mut self, total: f64) -> Result<(), String> {
+        let Some(now) = self.now else { return Ok(()) };
+        now.total = Some(total);
+        if let Some(call) = now.name.strip_prefix("syscall/") {
+            now.fields.set("call", call);
+        }
+        let probe = program(&now.name, now.name != "sched/messaging");
+        self.keep(probe, vec![total * 1e9])
     }
 
     /// A bare number below a heading, of the simple format: a rate of the mem benchmarks, the total time of others.
     fn bare(&mut self, number: &str) -> Result<(), String> {
-        match self.now.as_ref().map(|now| now.name.starts_with("mem/")) {
-            Some(true) => self.bandwidth(number, "bytes/sec"),
-            _ => {
-                let total = decimal(number, "the total time")?;
-                if let Some(now) = &mut self.now {
-                    now.total = Some(total);
-                }
-                match self.now.as_ref().is_some_and(|now| now.name == "sched/messaging") {
-                    true => self.total_time(),
-                    false => {
-                        let call = self.now.as_ref().and_then(|now| now.name.strip_prefix("syscall/"));
-                        let at: Vec<_> = call.map(|call| ("call", call.to_owned())).into_iter().collect();
-                        self.keep(self.id("total"), vec![total * 1e9], &at)
-                    }
-                }
-            }
+        match self.now.as_ref().is_some_and(|now| now.name.starts_with("mem/")) {
+            true => self.bandwidth(number, "bytes/sec"),
+            false => self.total_time(decimal(number, "the total time")?),
         }
     }
 
@@ -306,7 +300,7 @@ impl PerfReader {
         let Some(now) = self.now.take() else { return Ok(()) };
         match now.is_done {
             true => Ok(()),
-            false if program(&now.name, "").is_none() => {
+            false if program(&now.name, false).is_none() => {
                 let name = shortened(&now.name);
                 if self.run.unread.len() < MOST_UNREAD && !self.run.unread.contains(&name) {
                     self.run.unread.push(name);
@@ -323,19 +317,6 @@ fn heading(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("# Running ")?;
     let name = rest.split(" benchmark").next()?;
     (name.len() < rest.len()).then(|| name.trim_matches('\''))
-}
-
-/// `1MB` as bytes.
-fn bytes(text: &str) -> Result<f64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "K" | "KB" => 10,
-        "M" | "MB" => 20,
-        "G" | "GB" => 30,
-        _ => return Err(format!("'{}' is no size; give {WHAT}", shortened(text))),
-    };
-    Ok(amount(digits, "a size")? * f64::from(1u32 << scale))
 }
 
 /// Whether a text is a number and no other sign, as `...`.
@@ -361,152 +342,17 @@ fn ungrouped(digits: &str) -> Option<String> {
     groups.clone().skip(1).all(|group| group.len() == 3).then(|| groups.collect())
 }
 
-const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
-const PARTIES: (&str, AxisKind) = ("parties", AxisKind::Choice);
-const MEM: &[(&str, AxisKind)] = &[("function", AxisKind::Choice), ("size", AxisKind::Size)];
-
-static SOURCE: Source = Source {
-    format: "perf-bench",
-    tool: "perf bench",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[
-        ForeignQuantity::plain("perf.sched_pipe", texts::SCHED_PIPE_TITLE, Nanoseconds, &[PARTIES], texts::SCHED_PIPE),
-        ForeignQuantity::plain(
-            "perf.sched_pipe_total",
-            texts::SCHED_PIPE_TOTAL_TITLE,
-            Nanoseconds,
-            &[],
-            texts::SCHED_PIPE_TOTAL,
-        ),
-        ForeignQuantity::plain(
-            "perf.sched_messaging",
-            texts::SCHED_MESSAGING_TITLE,
-            Nanoseconds,
-            &[("groups", AxisKind::Count), PARTIES],
-            texts::SCHED_MESSAGING,
-        ),
-        ForeignQuantity::plain(
-            "perf.syscall_basic",
-            texts::SYSCALL_BASIC_TITLE,
-            Nanoseconds,
-            &[],
-            texts::SYSCALL_BASIC,
-        ),
-        ForeignQuantity::plain(
-            "perf.syscall_getpgid",
-            texts::SYSCALL_GETPGID_TITLE,
-            Nanoseconds,
-            &[],
-            texts::SYSCALL_GETPGID,
-        ),
-        ForeignQuantity::plain("perf.syscall_fork", texts::SYSCALL_FORK_TITLE, Nanoseconds, &[], texts::SYSCALL_FORK),
-        ForeignQuantity::plain(
-            "perf.syscall_execve",
-            texts::SYSCALL_EXECVE_TITLE,
-            Nanoseconds,
-            &[],
-            texts::SYSCALL_EXECVE,
-        ),
-        ForeignQuantity::plain(
-            "perf.syscall_total",
-            texts::SYSCALL_TOTAL_TITLE,
-            Nanoseconds,
-            &[("call", AxisKind::Choice)],
-            texts::SYSCALL_TOTAL,
-        ),
-        ForeignQuantity::plain("perf.memcpy", texts::MEMCPY_TITLE, BytesPerSecond, MEM, texts::MEMCPY),
-        ForeignQuantity::plain("perf.memset", texts::MEMSET_TITLE, BytesPerSecond, MEM, texts::MEMSET),
-        ForeignQuantity::plain("perf.mmap", texts::MMAP_TITLE, BytesPerSecond, MEM, texts::MMAP),
-        ForeignQuantity::plain(
-            "perf.futex_hash",
-            texts::FUTEX_HASH_TITLE,
-            OperationsPerSecond,
-            &[THREADS],
-            texts::FUTEX_HASH,
-        ),
-        ForeignQuantity::plain("perf.futex_wake", texts::FUTEX_WAKE_TITLE, Nanoseconds, &[THREADS], texts::FUTEX_WAKE),
-        ForeignQuantity::plain(
-            "perf.futex_wake_parallel",
-            texts::FUTEX_WAKE_PARALLEL_TITLE,
-            Nanoseconds,
-            &[THREADS],
-            texts::FUTEX_WAKE_PARALLEL,
-        ),
-        ForeignQuantity::plain(
-            "perf.futex_requeue",
-            texts::FUTEX_REQUEUE_TITLE,
-            Nanoseconds,
-            &[THREADS],
-            texts::FUTEX_REQUEUE,
-        ),
-        ForeignQuantity::plain(
-            "perf.futex_lock_pi",
-            texts::FUTEX_LOCK_PI_TITLE,
-            OperationsPerSecond,
-            &[THREADS],
-            texts::FUTEX_LOCK_PI,
-        ),
-        ForeignQuantity::plain(
-            "perf.epoll_wait",
-            texts::EPOLL_WAIT_TITLE,
-            OperationsPerSecond,
-            &[THREADS],
-            texts::EPOLL_WAIT,
-        ),
-        ForeignQuantity::plain(
-            "perf.epoll_ctl",
-            texts::EPOLL_CTL_TITLE,
-            OperationsPerSecond,
-            &[THREADS, ("op", AxisKind::Choice)],
-            texts::EPOLL_CTL,
-        ),
-        ForeignQuantity::plain(
-            "perf.operation",
-            texts::OPERATION_TITLE,
-            Nanoseconds,
-            &[("benchmark", AxisKind::Choice)],
-            texts::OPERATION,
-        ),
-    ],
-};
-
-/// Names of perf bench, with the probe of its result and that of a total time alone.
-const NAMES: &[(&str, &str, Option<&str>)] = &[
-    ("sched/pipe", "perf.sched_pipe", Some("perf.sched_pipe_total")),
-    ("sched/messaging", "perf.sched_messaging", None),
-    ("syscall/basic", "perf.syscall_basic", Some("perf.syscall_total")),
-    ("syscall/getpgid", "perf.syscall_getpgid", Some("perf.syscall_total")),
-    ("syscall/fork", "perf.syscall_fork", Some("perf.syscall_total")),
-    ("syscall/execve", "perf.syscall_execve", Some("perf.syscall_total")),
-    ("mem/memcpy", "perf.memcpy", None),
-    ("mem/memset", "perf.memset", None),
-    ("mem/mmap", "perf.mmap", None),
-    ("futex/hash", "perf.futex_hash", None),
-    ("futex/wake", "perf.futex_wake", None),
-    ("futex/wake-parallel", "perf.futex_wake_parallel", None),
-    ("futex/requeue", "perf.futex_requeue", None),
-    ("futex/lock-pi", "perf.futex_lock_pi", None),
-    ("epoll/wait", "perf.epoll_wait", None),
-    ("epoll/ctl", "perf.epoll_ctl", None),
-];
+const THREADS: Axis = ("threads", Count);
+const PARTIES: Axis = ("parties", Choice);
+const MEM: &[Axis] = &[("function", Choice), ("size", Size)];
 
 /// The probe of a benchmark's result, or of its total time alone; none of a benchmark without one of its own.
-fn program(name: &str, what: &str) -> Option<&'static str> {
-    let (_, result, total) = NAMES.iter().find(|(known, ..)| *known == name)?;
-    if what == "total" { *total } else { Some(result) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_name_has_a_program() {
-        for (name, result, total) in NAMES {
-            for id in std::iter::once(result).chain(total) {
-                assert!(SOURCE.programs.iter().any(|program| program.id == *id), "{name}: {id}");
-            }
-        }
+fn program(name: &str, is_total: bool) -> Option<&'static str> {
+    let (group, benchmark) = name.split_once('/')?;
+    let id = |name: &str| FORMAT.programs.iter().find(|program| program.name() == name).map(|program| program.id);
+    let name = if group == "mem" { benchmark } else { name }.replace(['/', '-'], "_");
+    match (id(&name)?, is_total) {
+        (own, false) => Some(own),
+        (_, true) => id(&format!("{}_total", if group == "syscall" { group } else { &name })),
     }
 }

@@ -4,45 +4,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Better, Run, Unit};
+use hostmark_model::AxisKind::Choice;
+use hostmark_model::{Better, Run, Unit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::bounded::{Amount, Plain, Short, each_document, or_default};
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, UnitKind, known, no_result};
+use super::bounded::{Amount, Plain, Short, each_document};
+use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity};
 use super::{ImportError, ImportFormat};
-use crate::texts::perfkit as texts;
 
 /// PerfKitBenchmarker's samples.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "perfkit", description: texts::DESCRIPTION, read };
-
-const AXES: &[(&str, AxisKind)] = &[
-    ("test", AxisKind::Choice),
-    ("metric", AxisKind::Choice),
-    ("unit", AxisKind::Choice),
-    ("setup", AxisKind::Choice),
-    ("machine", AxisKind::Choice),
-];
-
-static SOURCE: Source = Source {
-    format: "perfkit",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "perfkit",
     tool: "PerfKitBenchmarker",
-    section: texts::SECTION,
-    reading: texts::READING,
+    what: WHAT,
+    nothing: "the file has no result",
+    texts: crate::texts::perfkit::TEXTS,
     programs: &[
-        ForeignQuantity::plain("perfkit.time", texts::TIME_TITLE, Unit::Nanoseconds, AXES, texts::TIME),
-        ForeignQuantity::plain("perfkit.rate", texts::RATE_TITLE, Unit::BytesPerSecond, AXES, texts::RATE),
-        ForeignQuantity::plain(
-            "perfkit.operations",
-            texts::OPERATIONS_TITLE,
-            Unit::OperationsPerSecond,
-            AXES,
-            texts::OPERATIONS,
-        ),
-        ForeignQuantity::plain("perfkit.per_second", texts::PER_SECOND_TITLE, Unit::Count, AXES, texts::PER_SECOND),
-        ForeignQuantity::plain("perfkit.number", texts::NUMBER_TITLE, Unit::Count, AXES, texts::NUMBER),
+        quantity("perfkit.time", Unit::Nanoseconds, AXES),
+        quantity("perfkit.rate", Unit::BytesPerSecond, AXES),
+        quantity("perfkit.operations", Unit::OperationsPerSecond, AXES),
+        quantity("perfkit.per_second", Unit::Count, AXES).with_direction(Better::Higher),
+        quantity("perfkit.number", Unit::Count, AXES),
     ],
+    read,
 };
+
+const AXES: &[Axis] = &[("test", Choice), ("metric", Choice), ("unit", Choice), ("setup", Choice), ("machine", Choice)];
 
 const WHAT: &str = "perfkitbenchmarker_results.json of PerfKitBenchmarker";
 /// Most labels of a sample: each virtual machine brings some thirty.
@@ -52,77 +40,35 @@ const MOST_LABELS: usize = 5000;
 const MOST_SAMPLES: usize = 20_000;
 
 /// Samples that carry facts of a machine as labels and no value.
-const FACTS: [&str; 8] =
-    ["lscpu", "proccpu", "proccpu_mapping", "cpu_vuln", "gcc_version", "glibc_version", "ulimit", "metadata"];
+const FACTS: &str = "lscpu proccpu proccpu_mapping cpu_vuln gcc_version glibc_version ulimit metadata";
 
 /// How far a number may be off its sample's seconds since 1970 to be such a date itself.
 const DATES_S: f64 = 1e7;
 
 /// Labels of a machine, and the same behind a name as in `sending_zone`: what tells machines apart, ...
-const MACHINE: [&str; 20] = [
-    "aws_credit_specification",
-    "boot_disk_size",
-    "boot_disk_type",
-    "cloud",
-    "cpu_arch",
-    "dedicated_host",
-    "efa",
-    "image",
-    "kernel_release",
-    "machine_type",
-    "mtu",
-    "num_cpus",
-    "numa_node_count",
-    "os_info",
-    "os_type",
-    "placement_group_strategy",
-    "preemptible",
-    "region",
-    "threads_per_core",
-    "zone",
-];
+const MACHINE: &str = "\
+    aws_credit_specification boot_disk_size boot_disk_type cloud cpu_arch dedicated_host efa image \
+    kernel_release machine_type mtu num_cpus numa_node_count os_info os_type placement_group_strategy \
+    preemptible region threads_per_core zone";
 /// ... and what only names one.
-const NAMES: [&str; 6] = ["hostnames", "node_name", "project", "vm_count", "vm_ip_addresses", "vm_names"];
+const NAMES: &str = "hostnames node_name project vm_count vm_ip_addresses vm_names";
 
 /// Labels that are results, or only say which run it was.
-const RESULTS: [&str; 24] = [
-    "buffer_size",
-    "congestion_window",
-    "congestion_window_scale",
-    "end_time",
-    "err_packet_count",
-    "histogram",
-    "jitter",
-    "lost_datagrams",
-    "netperf_retransmissions",
-    "netpwr",
-    "perfkitbenchmarker_version",
-    "retry_packet_count",
-    "rtt",
-    "rtt_unit",
-    "run_number",
-    "run_uri",
-    "start_time",
-    "summary",
-    "tcp_window_size",
-    "total_datagrams_sent",
-    "total_ticks",
-    "total_time_sec",
-    "transfer_mbytes",
-    "write_packet_count",
-];
+const RESULTS: &str = "\
+    buffer_size congestion_window congestion_window_scale end_time err_packet_count histogram jitter \
+    lost_datagrams netperf_retransmissions netpwr perfkitbenchmarker_version retry_packet_count rtt rtt_unit \
+    run_number run_uri start_time summary tcp_window_size total_datagrams_sent total_ticks total_time_sec \
+    transfer_mbytes write_packet_count";
 
 #[derive(Deserialize)]
 struct Sample {
     metric: Short,
     value: Amount,
-    #[serde(default, deserialize_with = "or_default")]
-    unit: Short,
+    unit: Option<Short>,
     test: Short,
-    #[serde(default, deserialize_with = "or_default")]
-    timestamp: Amount,
-    #[serde(default, alias = "metadata", deserialize_with = "or_default")]
-    labels: Labels,
+    timestamp: Option<Amount>,
+    #[serde(alias = "metadata")]
+    labels: Option<Labels>,
 }
 
 /// Labels by their names: `|key:value|,|key:value|`, or an object.
@@ -164,8 +110,8 @@ impl<'de> Deserialize<'de> for Labels {
 }
 
 /// Whether a label is one of `names`, or such a one behind another name.
-fn is_one_of(names: &[&str], label: &str) -> bool {
-    names.iter().any(|name| label.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
+fn is_one_of(names: &str, label: &str) -> bool {
+    names.split(' ').any(|name| label.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
 }
 
 /// `key=value+key=value`.
@@ -177,12 +123,13 @@ impl Labels {
     /// How the test was set up: labels that neither describe a machine nor are results.
     fn setup(&self) -> String {
         let is_setting = |key: &str| {
-            let is_machine = is_one_of(&MACHINE, key)
-                || is_one_of(&NAMES, key)
+            let is_machine = is_one_of(MACHINE, key)
+                || is_one_of(NAMES, key)
                 || key.starts_with("vm_")
                 || key.contains("data_disk_")
                 || key.contains("/dev/");
-            let is_result = RESULTS.contains(&key) || key.starts_with("bw_") || key.ends_with("_list");
+            let is_result =
+                RESULTS.split(' ').any(|name| name == key) || key.starts_with("bw_") || key.ends_with("_list");
             !is_machine && !is_result
         };
         joined(self.0.iter().filter(|(key, _)| is_setting(key)))
@@ -190,7 +137,7 @@ impl Labels {
 
     /// What tells its machines from others.
     fn machine(&self) -> BTreeMap<String, String> {
-        let of_machine = self.0.iter().filter(|(key, _)| is_one_of(&MACHINE, key));
+        let of_machine = self.0.iter().filter(|(key, _)| is_one_of(MACHINE, key));
         of_machine.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
@@ -214,7 +161,7 @@ struct PerfKitFile {
     models: BTreeSet<String>,
     architectures: BTreeSet<String>,
     kernels: BTreeSet<String>,
-    started: Option<f64>,
+    started: Option<Amount>,
 }
 
 struct GatheredSample {
@@ -229,29 +176,24 @@ struct GatheredSample {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut found = PerfKitFile::default();
-    let (line, rest) = each_document(input, WHAT, |sample: Sample| found.add_sample(&sample))?;
-    let mut run = Foreign::of(&SOURCE);
-    run.directions = &[("perfkit.per_second", Better::Higher)];
+    let (line, rest) = each_document(input, WHAT, |sample: Sample| found.add_sample(sample))?;
+    let mut run = Foreign::of(&FORMAT);
     run.rest = rest;
     found.make_cases(&mut run).map_err(|what| ImportError { line, what })?;
-    run.finish(line, || no_result(WHAT))
+    run.finish(line)
 }
 
 impl PerfKitFile {
-    fn add_sample(&mut self, sample: &Sample) -> Result<(), String> {
-        let Sample {
-            metric: Short(metric),
-            value: Amount(value),
-            unit: Short(unit),
-            test: Short(test),
-            timestamp: Amount(timestamp),
-            labels,
-        } = sample;
+    fn add_sample(&mut self, sample: Sample) -> Result<(), String> {
+        let Sample { metric: Short(metric), value: Amount(value), test: Short(test), .. } = sample;
+        let Short(unit) = sample.unit.unwrap_or_default();
+        let labels = sample.labels.unwrap_or_default();
+        let timestamp = sample.timestamp.unwrap_or_default().0;
         if let Some(version) = labels.0.get("perfkitbenchmarker_version") {
             self.version = version.chars().take(60).collect();
         }
-        if *timestamp > 0.0 {
-            self.started = Some(self.started.map_or(*timestamp, |started| started.min(*timestamp)));
+        if timestamp > 0.0 {
+            self.started = Some(Amount(self.started.map_or(timestamp, |started| started.0.min(timestamp))));
         }
         self.kernels.extend(labels.of_machine("kernel_release").map(str::to_owned));
         for (found, name) in [
@@ -262,33 +204,31 @@ impl PerfKitFile {
             found.extend(labels.0.get(name).map(|value| value.chars().take(100).collect()));
         }
         // When something began or ended is a sample, too.
-        let is_date = *timestamp > 0.0 && (value - timestamp).abs() < DATES_S;
-        if (FACTS.contains(&metric.as_str()) && *value == 0.0) || is_date {
+        let is_date = timestamp > 0.0 && (value - timestamp).abs() < DATES_S;
+        if (FACTS.split(' ').any(|name| name == metric) && value == 0.0) || is_date {
             return Ok(());
         }
         if self.samples.len() == MOST_SAMPLES {
             return Err(format!("there are more than {MOST_SAMPLES} samples; give one result of PerfKitBenchmarker"));
         }
-        let (program, one) = program_of(test, metric, unit);
+        let (program, one) = program_of(&test, &metric, &unit);
         let next = self.machines.len();
         let machine = *self.machines.entry(labels.machine()).or_insert(next);
         let of_machine = |name: &str| labels.of_machine(name).unwrap_or_default().to_owned();
-        let of = [test.clone(), metric.clone(), unit.clone(), labels.setup()];
+        let of = [test, metric, unit, labels.setup()];
         let (machine_type, zone) = (of_machine("machine_type"), of_machine("zone"));
         self.samples.push(GatheredSample { program, number: value * one, of, machine, machine_type, zone });
         Ok(())
     }
 
     fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
-        run.version = format!("PerfKitBenchmarker {}", self.version).trim_end().to_owned();
+        run.version_is(&self.version);
         let only = |found: BTreeSet<String>| found.into_iter().reduce(|_, _| String::new()).unwrap_or_default();
         run.host.hostname = only(self.names);
         run.host.cpu.architecture = only(self.architectures);
         run.host.cpu.model = Some(only(self.models)).filter(|model| !model.is_empty());
         run.host.kernel.release = only(self.kernels);
-        if let Some(started) = self.started {
-            run.begun_at(started);
-        }
+        run.begun_at(self.started);
         let mut machines: Vec<(usize, BTreeMap<String, String>)> =
             self.machines.into_iter().map(|(machine, number)| (number, machine)).collect();
         machines.sort_by_key(|(number, _)| *number);

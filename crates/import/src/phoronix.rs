@@ -3,46 +3,41 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Better, Run, Unit};
-use serde::Deserialize;
+use hostmark_model::AxisKind::Choice;
+use hostmark_model::{Better, Run, Unit};
+use serde_json::Value;
 
-use super::bounded::{Short, amount, each_element, or_default};
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, UnitKind, known, no_result};
+use super::bounded::amount;
+use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity, read_elements};
+use super::table::Fields;
 use super::{ImportError, ImportFormat};
-use crate::texts::phoronix as texts;
 
 /// The Phoronix Test Suite's XML.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "phoronix", description: texts::DESCRIPTION, read };
-
-const AXES: &[(&str, AxisKind)] = &[
-    ("system", AxisKind::Choice),
-    ("test", AxisKind::Choice),
-    ("version", AxisKind::Choice),
-    ("options", AxisKind::Choice),
-    ("arguments", AxisKind::Choice),
-    ("unit", AxisKind::Choice),
-];
-
-static SOURCE: Source = Source {
-    format: "phoronix",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "phoronix",
     tool: "Phoronix Test Suite",
-    section: texts::SECTION,
-    reading: texts::READING,
+    what: WHAT,
+    nothing: "the file has no result",
+    texts: crate::texts::phoronix::TEXTS,
     programs: &[
-        ForeignQuantity::plain("phoronix.time", texts::TIME_TITLE, Unit::Nanoseconds, AXES, texts::TIME),
-        ForeignQuantity::plain("phoronix.rate", texts::RATE_TITLE, Unit::BytesPerSecond, AXES, texts::RATE),
-        ForeignQuantity::plain(
-            "phoronix.operations",
-            texts::OPERATIONS_TITLE,
-            Unit::OperationsPerSecond,
-            AXES,
-            texts::OPERATIONS,
-        ),
-        ForeignQuantity::plain("phoronix.more", texts::MORE_TITLE, Unit::Count, AXES, texts::MORE),
-        ForeignQuantity::plain("phoronix.less", texts::LESS_TITLE, Unit::Count, AXES, texts::LESS),
-        ForeignQuantity::plain("phoronix.number", texts::NUMBER_TITLE, Unit::Count, AXES, texts::NUMBER),
+        quantity("phoronix.time", Unit::Nanoseconds, AXES),
+        quantity("phoronix.rate", Unit::BytesPerSecond, AXES),
+        quantity("phoronix.operations", Unit::OperationsPerSecond, AXES),
+        quantity("phoronix.more", Unit::Count, AXES).with_direction(Better::Higher),
+        quantity("phoronix.less", Unit::Count, AXES).with_direction(Better::Lower),
+        quantity("phoronix.number", Unit::Count, AXES),
     ],
+    read,
 };
+
+const AXES: &[Axis] = &[
+    ("system", Choice),
+    ("test", Choice),
+    ("version", Choice),
+    ("options", Choice),
+    ("arguments", Choice),
+    ("unit", Choice),
+];
 
 const WHAT: &str = "composite.xml of the Phoronix Test Suite";
 /// How far the mean of the runs may be off the value that the suite made of them.
@@ -50,143 +45,94 @@ const SAME: f64 = 0.02;
 /// Most systems and values that are held.
 const MOST: usize = 20_000;
 
+/// Elements that are read: where in their JSON a text stands, and the field that it becomes.
+const ELEMENTS: &[(&str, &str, &str)] = &[
+    ("Generated/TestClient", "", "client"),
+    ("Generated/LastModified", "", "modified"),
+    ("System/Identifier", "", "system"),
+    ("System/Hardware", "", "hardware"),
+    ("System/Software", "", "software"),
+    ("System/JSON", "/environment-variables", "environment"),
+    ("System/JSON", "/cpu-scaling-governor", "governor"),
+    ("Result/Identifier", "", "id"),
+    ("Result/Title", "", "title"),
+    ("Result/AppVersion", "", "version"),
+    ("Result/Arguments", "", "arguments"),
+    ("Result/Description", "", "options"),
+    ("Result/Scale", "", "unit"),
+    ("Result/Proportion", "", "proportion"),
+    ("Result/DisplayFormat", "", "display"),
+    ("Result/Data/Entry/Identifier", "", "system"),
+    ("Result/Data/Entry/Value", "", "value"),
+    ("Result/Data/Entry/RawString", "", "raw"),
+    ("Result/Data/Entry/JSON", "/compiler-options/compiler", "compiler"),
+    ("Result/Data/Entry/JSON", "/compiler-options/compiler-options", "compiler_options"),
+];
+/// Fields of an entry of a result.
+const ENTRY: &[&str] = &["system", "value", "raw", "compiler", "compiler_options"];
+
 /// What a file holds, gathered before the first value is kept: how many systems there are is told by all of it.
 #[derive(Default)]
 struct PhoronixFile {
-    client: String,
-    modified: String,
-    systems: Vec<System>,
-    results: Vec<PhoronixTest>,
-    entries: usize,
-    system: System,
-    test: PhoronixTest,
-    entry: PhoronixEntry,
-}
-
-#[derive(Default, Clone)]
-struct System {
-    name: String,
-    hardware: String,
-    software: String,
-    facts: Facts,
-}
-
-/// Of the JSON of a system, what decides values.
-#[derive(Deserialize, Default, Clone)]
-#[serde(default, rename_all = "kebab-case")]
-struct Facts {
-    #[serde(deserialize_with = "or_default")]
-    environment_variables: Short,
-    #[serde(deserialize_with = "or_default")]
-    cpu_scaling_governor: Short,
-}
-
-#[derive(Default)]
-struct PhoronixTest {
-    id: String,
-    title: String,
-    version: String,
-    arguments: String,
-    description: String,
-    scale: String,
-    proportion: String,
-    display: String,
-    entries: Vec<PhoronixEntry>,
-}
-
-#[derive(Default)]
-struct PhoronixEntry {
-    system: String,
-    value: String,
-    raw: String,
-    compiler: String,
-}
-
-/// Of the JSON of an entry, how its program was compiled.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "kebab-case")]
-struct Built {
-    #[serde(deserialize_with = "or_default")]
-    compiler_options: Compiler,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "kebab-case")]
-struct Compiler {
-    #[serde(deserialize_with = "or_default")]
-    compiler: Short,
-    #[serde(deserialize_with = "or_default")]
-    compiler_options: Short,
+    generated: Fields,
+    systems: Vec<Fields>,
+    /// Results with their entries.
+    results: Vec<(Fields, Vec<Fields>)>,
+    held: usize,
+    now: Fields,
+    entries: Vec<Fields>,
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut file = PhoronixFile::default();
-    let line = each_element(input, WHAT, |path, text| file.element(path, text))?;
-    let mut run = Foreign::of(&SOURCE);
-    run.directions = &[("phoronix.more", Better::Higher), ("phoronix.less", Better::Lower)];
-    file.make_cases(&mut run).map_err(|what| ImportError { line, what })?;
-    run.finish(line, || no_result(WHAT))
+    read_elements(&FORMAT, input, |run, element| match element {
+        Some((path, text)) => file.element(path, text),
+        None => std::mem::take(&mut file).make_cases(run),
+    })
 }
 
 impl PhoronixFile {
     fn element(&mut self, path: &str, text: &str) -> Result<(), String> {
         const LONGEST: usize = 300;
-        let short = || text.chars().take(LONGEST).collect::<String>();
         let Some(path) = path.strip_prefix("PhoronixTestSuite/") else { return Ok(()) };
+        for (_, pointer, name) in ELEMENTS.iter().filter(|(known, ..)| *known == path) {
+            let json = (!pointer.is_empty()).then(|| serde_json::from_str::<Value>(text).unwrap_or_default());
+            let text = match json.as_ref().map(|json| json.pointer(pointer)) {
+                None => text,
+                Some(value) => value.and_then(Value::as_str).unwrap_or_default(),
+            };
+            let most = if *name == "raw" { usize::MAX } else { LONGEST };
+            self.now.set(name, &text.chars().take(most).collect::<String>());
+        }
         match path {
-            "Generated/TestClient" => self.client = short(),
-            "Generated/LastModified" => self.modified = short(),
-            "System/Identifier" => self.system.name = short(),
-            "System/Hardware" => self.system.hardware = short(),
-            "System/Software" => self.system.software = short(),
-            "System/JSON" => self.system.facts = serde_json::from_str(text).unwrap_or_default(),
-            "System" => self.systems.push(std::mem::take(&mut self.system)),
-            "Result/Identifier" => self.test.id = short(),
-            "Result/Title" => self.test.title = short(),
-            "Result/AppVersion" => self.test.version = short(),
-            "Result/Arguments" => self.test.arguments = short(),
-            "Result/Description" => self.test.description = short(),
-            "Result/Scale" => self.test.scale = short(),
-            "Result/Proportion" => self.test.proportion = short(),
-            "Result/DisplayFormat" => self.test.display = short(),
-            "Result/Data/Entry/Identifier" => self.entry.system = short(),
-            "Result/Data/Entry/Value" => self.entry.value = short(),
-            "Result/Data/Entry/RawString" => text.clone_into(&mut self.entry.raw),
-            "Result/Data/Entry/JSON" => {
-                let Compiler { compiler, compiler_options } =
-                    serde_json::from_str::<Built>(text).unwrap_or_default().compiler_options;
-                self.entry.compiler = format!("{} {}", compiler.0, compiler_options.0).trim().to_owned();
-            }
-            "Result/Data/Entry" => {
-                self.entries += 1 + self.entry.raw.matches(':').count();
-                self.test.entries.push(std::mem::take(&mut self.entry));
-            }
-            "Result" => self.results.push(std::mem::take(&mut self.test)),
-            _ => {}
+            "Generated" => self.generated = std::mem::take(&mut self.now),
+            "System" => self.systems.push(std::mem::take(&mut self.now)),
+            "Result/Data/Entry" => self.entries.push(self.now.split_off(ENTRY)),
+            "Result" => self.results.push((std::mem::take(&mut self.now), std::mem::take(&mut self.entries))),
+            _ => return Ok(()),
         }
-        match self.systems.len() + self.results.len() + self.entries > MOST {
-            true => Err(format!("it has more than {MOST} systems and values; give {WHAT}")),
-            false => Ok(()),
-        }
+        self.held += 1 + self.entries.last().map_or(0, |entry| entry.text("raw").matches(':').count());
+        if self.held > MOST { Err(format!("it has more than {MOST} systems and values; give {WHAT}")) } else { Ok(()) }
     }
 
     fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
-        if !self.client.is_empty() {
-            run.version = self.client;
+        if self.generated.has("client") {
+            run.version = self.generated.text("client").to_owned();
         }
-        run.date = Some(self.modified).filter(|date| !date.is_empty());
-        let entries = self.results.iter().flat_map(|test| &test.entries).map(|entry| entry.system.as_str());
-        let names: BTreeSet<&str> = self.systems.iter().map(|system| system.name.as_str()).chain(entries).collect();
+        run.date_is(self.generated.text("modified"));
+        let entries = self.results.iter().flat_map(|(_, entries)| entries);
+        let names: BTreeSet<&str> = self.systems.iter().chain(entries).map(|fields| fields.text("system")).collect();
         let is_one = names.len() < 2;
         if let (true, Some(system)) = (is_one, self.systems.first()) {
             take_host(run, system);
         }
         // The graph of a sensor, an image and a mark of a check are no value.
-        let is_value = |test: &&PhoronixTest| matches!(test.display.as_str(), "" | "BAR_GRAPH");
-        for test in self.results.iter().filter(is_value) {
-            for entry in &test.entries {
-                let system = self.systems.iter().find(|system| system.name == entry.system);
-                let name = if is_one { "only".to_owned() } else { run.distinct(&entry.system) };
+        let is_value = |(test, _): &&(Fields, Vec<Fields>)| matches!(test.text("display"), "" | "BAR_GRAPH");
+        for (test, entries) in self.results.iter().filter(is_value) {
+            for entry in entries {
+                let of = entry.text("system");
+                let system = self.systems.iter().find(|system| system.text("system") == of);
+                let name = if is_one { "only".to_owned() } else { run.distinct(of) };
                 let value = value(run, test, entry, &name, system)?;
                 run.keep(value)?;
             }
@@ -197,15 +143,14 @@ impl PhoronixFile {
 
 fn value(
     run: &mut Foreign,
-    test: &PhoronixTest,
-    entry: &PhoronixEntry,
+    test: &Fields,
+    entry: &Fields,
     name: &str,
-    system: Option<&System>,
+    system: Option<&Fields>,
 ) -> Result<ImportedValue, String> {
-    let PhoronixTest { id, title, version, arguments, description, scale, proportion, .. } = test;
-    let (kind, one) = known(scale).map_or((None, 1.0), |(kind, one)| (Some(kind), one));
+    let (kind, one) = known(test.text("unit")).map_or((None, 1.0), |(kind, one)| (Some(kind), one));
     // A time of which more is better, as that of a battery, is no cost.
-    let (probe, one) = match (kind, proportion.as_str()) {
+    let (probe, one) = match (kind, test.text("proportion")) {
         (Some(UnitKind::Time), "LIB") => ("phoronix.time", one),
         (Some(UnitKind::Rate), "HIB") => ("phoronix.rate", one),
         (Some(UnitKind::Operations), "HIB") => ("phoronix.operations", one),
@@ -213,48 +158,52 @@ fn value(
         (_, "LIB") => ("phoronix.less", 1.0),
         _ => ("phoronix.number", 1.0),
     };
-    let unit = if scale.is_empty() { "none" } else { scale };
-    let mut named = |name: &str, absent: &str| run.distinct(if name.is_empty() { absent } else { name });
-    let mut value = ImportedValue::new(probe, samples(entry)?.into_iter().map(|sample| sample * one).collect())
-        .at("system", name)
-        .at("test", named(if id.is_empty() { title } else { id }, "unknown"))
-        .at("version", named(version, "unknown"))
-        .at("options", named(description, "none"))
-        .at("arguments", named(arguments, "none"))
-        .at("unit", named(unit, "none"));
-    for (key, text) in
-        [("title", title), ("options", description), ("arguments", arguments), ("compiler", &entry.compiler)]
-    {
-        value = value.note(key, text);
+    let id = if test.text("id").is_empty() { test.text("title") } else { test.text("id") };
+    let mut value = ImportedValue::new(probe, samples(entry)?.into_iter().map(|sample| sample * one).collect());
+    value = value.at("system", name);
+    for (axis, text, absent) in [
+        ("test", id, "unknown"),
+        ("version", test.text("version"), "unknown"),
+        ("options", test.text("options"), "none"),
+        ("arguments", test.text("arguments"), "none"),
+        ("unit", test.text("unit"), "none"),
+    ] {
+        value = value.at(axis, run.distinct(if text.is_empty() { absent } else { text }));
     }
-    if let Some(System { name, facts, .. }) = system {
-        value = value.note("system", name).note("environment", &facts.environment_variables.0);
-        value = value.note("governor", &facts.cpu_scaling_governor.0);
+    for key in ["title", "options", "arguments"] {
+        value = value.note(key, test.text(key));
     }
-    value.failed = entry.value.is_empty().then(|| "the test ended without a value".to_owned());
+    let compiler = format!("{} {}", entry.text("compiler"), entry.text("compiler_options"));
+    value = value.note("compiler", compiler.trim());
+    for key in ["system", "environment", "governor"] {
+        value = value.note(key, system.map_or("", |system| system.text(key)));
+    }
+    value.failed = entry.text("value").is_empty().then(|| "the test ended without a value".to_owned());
     Ok(value)
 }
 
 /// The values of all runs of a test; that of the suite where they are not told, or it made something else of them than a mean.
-fn samples(entry: &PhoronixEntry) -> Result<Vec<f64>, String> {
-    if entry.value.is_empty() {
+fn samples(entry: &Fields) -> Result<Vec<f64>, String> {
+    let (value, raw) = (entry.text("value"), entry.text("raw"));
+    if value.is_empty() {
         return Ok(Vec::new());
     }
-    let value = amount(&entry.value, "the value of a test")?;
-    let raw: Vec<f64> = entry.raw.split(':').map_while(|raw| amount(raw, "").ok()).collect();
-    let mean = raw.iter().sum::<f64>() / raw.len() as f64;
-    let is_mean = raw.len() == entry.raw.split(':').count() && (mean - value).abs() <= value * SAME;
-    Ok(if is_mean { raw } else { vec![value] })
+    let value = amount(value, "the value of a test")?;
+    let runs: Vec<f64> = raw.split(':').map_while(|run| amount(run, "").ok()).collect();
+    let mean = runs.iter().sum::<f64>() / runs.len() as f64;
+    let is_mean = runs.len() == raw.split(':').count() && (mean - value).abs() <= value * SAME;
+    Ok(if is_mean { runs } else { vec![value] })
 }
 
 /// What a file tells of its only system.
-fn take_host(run: &mut Foreign, System { hardware, software, .. }: &System) {
+fn take_host(run: &mut Foreign, system: &Fields) {
     /// `Kernel` of `OS: CentOS Stream 9, Kernel: 5.14.0 (x86_64), Compiler: GCC 11`.
     fn part<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         let of = |part: &'a str| part.trim_start().strip_prefix(name)?.strip_prefix(": ");
         text.split(", ").find_map(of)
     }
-    run.host.cpu.model = part(hardware, "Processor").map(str::to_owned);
+    run.host.cpu.model = part(system.text("hardware"), "Processor").map(str::to_owned);
+    let software = system.text("software");
     let system = part(software, "OS").and_then(|name| name.split(' ').next()).unwrap_or_default();
     if let Some(kernel) = part(software, "Kernel") {
         let (release, machine) = kernel.split_once(" (").unwrap_or((kernel, ""));

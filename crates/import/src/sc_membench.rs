@@ -4,56 +4,37 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::bounded::{amount, each_line};
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
+use super::bounded::amount;
+use super::foreign::{Axis, Foreign, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
-use crate::texts::sc_membench as texts;
 
 /// sc-membench's table.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sc-membench", description: texts::DESCRIPTION, read };
-
-const AXES: &[(&str, AxisKind)] =
-    &[("operation", AxisKind::Choice), ("size", AxisKind::Size), ("threads", AxisKind::Count)];
-
-static SOURCE: Source = Source {
-    format: "sc-membench",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "sc-membench",
     tool: "sc-membench",
-    section: texts::SECTION,
-    reading: texts::READING,
+    what: "the CSV that sc-membench prints",
+    nothing: "the file has no result",
+    texts: crate::texts::sc_membench::TEXTS,
     programs: &[
-        ForeignQuantity {
-            id: "sc_membench.bandwidth",
-            title: texts::BANDWIDTH_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: AXES,
-            also: &[],
-            what: texts::BANDWIDTH,
-        },
-        ForeignQuantity {
-            id: "sc_membench.latency",
-            title: texts::LATENCY_TITLE,
-            unit: Unit::Nanoseconds,
-            axes: AXES,
-            also: &[],
-            what: texts::LATENCY,
-        },
+        quantity("sc_membench.bandwidth", Unit::BytesPerSecond, AXES),
+        quantity("sc_membench.latency", Unit::Nanoseconds, AXES),
     ],
+    read,
 };
 
+const AXES: &[Axis] = &[("operation", AxisKind::Choice), ("size", AxisKind::Size), ("threads", AxisKind::Count)];
+
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let what = "the CSV that sc-membench prints";
-    let mut run = Foreign::of(&SOURCE);
     let mut names: Vec<String> = Vec::new();
-    let lines = each_line(input, what, |line, text| {
-        let cells: Vec<&str> = text.split(',').collect();
+    read_lines(&FORMAT, input, |run, _, line| {
+        let cells: Vec<&str> = line.unwrap_or_default().split(',').collect();
         if cells.contains(&"bandwidth_mb_s") {
             names = cells.iter().map(|name| (*name).to_owned()).collect();
-        } else if !names.is_empty() && text.starts_with(|c: char| c.is_ascii_digit()) {
-            row(&mut run, &names, &cells).map_err(|what| ImportError { line, what })?;
+        } else if !names.is_empty() && cells[0].starts_with(|c: char| c.is_ascii_digit()) {
+            row(run, &names, &cells)?;
         }
         Ok(())
-    })?;
-    run.finish(lines, || no_result(what))
+    })
 }
 
 fn row(run: &mut Foreign, names: &[String], cells: &[&str]) -> Result<(), String> {

@@ -3,58 +3,53 @@
 
 use std::io::BufRead;
 
+use hostmark_model::AxisKind::{Choice, Count, Size};
 use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::{Run, Unit};
 
-use super::bounded::{amount, each_line};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
+use super::bounded::amount;
+use super::foreign::{Foreign, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
-use crate::texts::stream as texts;
 
 /// STREAM's output.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "stream", description: texts::DESCRIPTION, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "stream",
+    tool: "STREAM",
+    what: WHAT,
+    nothing: "the file has no result",
+    texts: crate::texts::stream::TEXTS,
+    programs: &[quantity(
+        PROBE,
+        Unit::BytesPerSecond,
+        &[("kernel", Choice), ("threads", Count), ("elements", Count), ("element", Size)],
+    )
+    .with(&[
+        Further(TIMES[0], Unit::Nanoseconds, term!("mean time of a pass")),
+        Further(TIMES[1], Unit::Nanoseconds, term!("least time of a pass")),
+        Further(TIMES[2], Unit::Nanoseconds, term!("greatest time of a pass")),
+    ])],
+    read,
+};
 
 const WHAT: &str = "the whole output of STREAM";
-
-/// Bytes of one.
-const ELEMENT: (&str, AxisKind) = ("element", AxisKind::Size);
-
-static SOURCE: Source = Source {
-    format: "stream",
-    tool: "STREAM",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[ForeignQuantity {
-        id: PROBE,
-        title: term!("STREAM, best rate"),
-        unit: Unit::BytesPerSecond,
-        axes: &[("kernel", AxisKind::Choice), ("threads", AxisKind::Count), ("elements", AxisKind::Count), ELEMENT],
-        also: &[
-            Further(TIMES[0], Unit::Nanoseconds, term!("mean time of a pass")),
-            Further(TIMES[1], Unit::Nanoseconds, term!("least time of a pass")),
-            Further(TIMES[2], Unit::Nanoseconds, term!("greatest time of a pass")),
-        ],
-        what: term!("STREAM's `Best Rate`: bytes by STREAM's count over the time of the best pass but the first."),
-    }],
-};
 
 const KERNELS: [(&str, &str); 4] = [("Copy:", "copy"), ("Scale:", "scale"), ("Add:", "add"), ("Triad:", "triad")];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut run = Foreign::of(&SOURCE);
     let mut output: Option<Output> = None;
-    let lines = each_line(input, WHAT, |at, line| {
-        let done = line_of(&mut run, &mut output, line.trim()).map_err(|what| ImportError { line: at, what })?;
-        if done { output.take().map_or(Ok(()), |output| output.keep(&mut run, at)) } else { Ok(()) }
-    })?;
-    match output {
-        None if !run.is_empty() => Ok(run.into_run()),
-        None => Err(ImportError { line: lines, what: format!("STREAM's first line is missing; give {WHAT}") }),
-        Some(_) => {
-            let what = format!("the file ends here before the solution is validated, so it is truncated; give {WHAT}");
-            Err(ImportError { line: lines, what })
+    read_lines(&FORMAT, input, |run, _, line| {
+        if let Some(line) = line {
+            let is_last = line_of(run, &mut output, line.trim())?;
+            return output.take_if(|_| is_last).map_or(Ok(()), |output| output.keep(run));
         }
-    }
+        match output {
+            None if !run.is_empty() => Ok(()),
+            None => Err(format!("STREAM's first line is missing; give {WHAT}")),
+            Some(_) => {
+                Err(format!("the file ends here before the solution is validated, so it is truncated; give {WHAT}"))
+            }
+        }
+    })
 }
 
 #[derive(Default)]
@@ -70,19 +65,16 @@ struct Output {
 }
 
 impl Output {
-    fn keep(self, run: &mut Foreign, line: u64) -> Result<(), ImportError> {
-        let error = |what: String| ImportError { line, what };
+    fn keep(self, run: &mut Foreign) -> Result<(), String> {
         let Some(elements) = self.elements else {
-            return Err(error(format!("the size of the arrays was not told before this line; give {WHAT}")));
+            return Err(format!("the size of the arrays was not told before this line; give {WHAT}"));
         };
         if let Some((label, _)) = KERNELS.iter().find(|(_, name)| self.rows.iter().all(|(row, _)| row != name)) {
-            return Err(error(format!("the row {label} did not come before this line; give {WHAT}")));
+            return Err(format!("the row {label} did not come before this line; give {WHAT}"));
         }
         for (kernel, [rate, mean, least, greatest]) in self.rows {
             if !(least <= mean * 1.001 && mean <= greatest * 1.001) {
-                return Err(error(format!(
-                    "the mean time of {kernel} is not between its least and greatest; give {WHAT}"
-                )));
+                return Err(format!("the mean time of {kernel} is not between its least and greatest; give {WHAT}"));
             }
             let times = [mean, least, greatest];
             let mut value = ImportedValue::new(PROBE, vec![rate * 1e6])
@@ -97,7 +89,7 @@ impl Output {
                 value = value.and(name, Some(seconds * 1e9));
             }
             value.failed.clone_from(&self.failed);
-            run.keep(value).map_err(error)?;
+            run.keep(value)?;
         }
         Ok(())
     }
@@ -111,7 +103,7 @@ fn line_of(run: &mut Foreign, output: &mut Option<Output>, line: &str) -> Result
         }
         let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
         let version = version.split_whitespace().find(is_version).unwrap_or_default();
-        run.version = format!("STREAM {}", version.chars().take(20).collect::<String>()).trim_end().to_owned();
+        run.version_is(&version.chars().take(20).collect::<String>());
         *output = Some(Output::default());
         return Ok(false);
     }

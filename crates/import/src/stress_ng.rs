@@ -2,57 +2,36 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::Choice;
+use hostmark_model::{Run, Unit};
 
-use super::bounded::{TrailingText, amount, each_line, shortened};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
+use super::bounded::{Amount, TrailingText, amount, shortened};
+use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
-use crate::texts::stress_ng as texts;
 
 /// stress-ng's metrics.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "stress-ng", description: texts::DESCRIPTION, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "stress-ng",
+    tool: "stress-ng",
+    what: WHAT,
+    nothing: "it has no metrics of a stressor",
+    texts: crate::texts::stress_ng::TEXTS,
+    programs: &[
+        quantity("stress_ng.bogo_operations", Unit::OperationsPerSecond, &[STRESSOR]).with(&[
+            Further("of_cpu_time", Unit::OperationsPerSecond, term!("a second of CPU time")),
+            Further("peak_memory", Unit::Bytes, term!("peak memory of an instance")),
+        ]),
+        quantity("stress_ng.time", Unit::Nanoseconds, &[STRESSOR, ("metric", Choice)]),
+        quantity("stress_ng.metric", Unit::Count, &[STRESSOR, ("metric", Choice)]),
+    ],
+    read,
+};
 
 const WHAT: &str = "what stress-ng wrote with --metrics, or with --metrics --yaml";
 
-const STRESSOR: (&str, AxisKind) = ("stressor", AxisKind::Choice);
+const STRESSOR: Axis = ("stressor", Choice);
 const RATE: &str = "bogo-ops-per-second-real-time";
 const CPU_RATE: &str = "bogo-ops-per-second-usr-sys-time";
-
-static SOURCE: Source = Source {
-    format: "stress-ng",
-    tool: "stress-ng",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[
-        ForeignQuantity {
-            id: "stress_ng.bogo_operations",
-            title: texts::BOGO_OPERATIONS_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: &[STRESSOR],
-            also: &[
-                Further("of_cpu_time", Unit::OperationsPerSecond, term!("a second of CPU time")),
-                Further("peak_memory", Unit::Bytes, term!("peak memory of an instance")),
-            ],
-            what: texts::BOGO_OPERATIONS,
-        },
-        ForeignQuantity {
-            id: "stress_ng.time",
-            title: texts::TIME_TITLE,
-            unit: Unit::Nanoseconds,
-            axes: &[STRESSOR, ("metric", AxisKind::Choice)],
-            also: &[],
-            what: texts::TIME,
-        },
-        ForeignQuantity {
-            id: "stress_ng.metric",
-            title: texts::METRIC_TITLE,
-            unit: Unit::Count,
-            axes: &[STRESSOR, ("metric", AxisKind::Choice)],
-            also: &[],
-            what: texts::METRIC,
-        },
-    ],
-};
 
 /// Times by how a metric's name begins, ns.
 const TIMES: [(&str, f64); 5] =
@@ -64,36 +43,15 @@ const COMMON: &[&str] =
 const MOST_METRICS: usize = 100;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = StressNgReader {
-        run: Foreign::of(&SOURCE),
-        section: String::new(),
-        stressor: None,
-        is_yaml: false,
-        is_closed: false,
-        table: StressorTable::default(),
-    };
-    let lines =
-        each_line(input, WHAT, |at, line| reader.take(at, line).map_err(|what| ImportError { line: at, what }))?;
-    if reader.is_yaml && !reader.is_closed {
-        let what = format!("the file ends here without '...', so it is truncated; give {WHAT}");
-        return Err(ImportError { line: lines, what });
-    }
-    // What stands in both is the same result, and the YAML has more digits.
-    if reader.run.is_empty() {
-        let StressorTable { stressors, version, .. } = std::mem::take(&mut reader.table);
-        if let Some(version) = version {
-            reader.run.version = format!("stress-ng {}", shortened(&version));
-        }
-        for stressor in stressors {
-            reader.stressor = Some(stressor);
-            reader.end_stressor().map_err(|what| ImportError { line: lines, what })?;
-        }
-    }
-    reader.run.finish(lines, || format!("it has no metrics of a stressor; give {WHAT}"))
+    let mut reader = StressNgReader::default();
+    read_lines(&FORMAT, input, |run, at, line| match line {
+        Some(line) => reader.take(run, at, line),
+        None => reader.finish(run),
+    })
 }
 
+#[derive(Default)]
 struct StressNgReader {
-    run: Foreign,
     /// The key in the first column under which the lines stand.
     section: String,
     stressor: Option<Stressor>,
@@ -104,6 +62,7 @@ struct StressNgReader {
 }
 
 /// What is told of one stressor, in the file's order.
+#[derive(Default)]
 struct Stressor {
     name: String,
     metrics: Vec<(String, f64)>,
@@ -115,12 +74,12 @@ struct Stressor {
 
 impl Stressor {
     fn named(name: &str) -> Stressor {
-        Stressor { name: name.to_owned(), metrics: Vec::new(), instances: String::new(), is_failed: false }
+        Stressor { name: name.to_owned(), ..Stressor::default() }
     }
 }
 
 impl StressNgReader {
-    fn take(&mut self, at: u64, line: &str) -> Result<(), String> {
+    fn take(&mut self, run: &mut Foreign, at: u64, line: &str) -> Result<(), String> {
         let inside = line.trim_start();
         if self.table.take(line)? {
             return Ok(());
@@ -135,11 +94,11 @@ impl StressNgReader {
             }
             "..." => {
                 self.is_closed = true;
-                return self.end_stressor();
+                return self.end_stressor(run);
             }
             _ if inside.starts_with('#') => return Ok(()),
             _ if self.is_closed => {
-                self.run.rest.get_or_insert_with(|| TrailingText { line: at, text: shortened(inside) });
+                run.rest.get_or_insert_with(|| TrailingText { line: at, text: shortened(inside) });
                 return Ok(());
             }
             _ => {}
@@ -155,15 +114,15 @@ impl StressNgReader {
         };
         let value = unquoted(value.trim());
         if inside.len() == line.len() {
-            self.end_stressor()?;
+            self.end_stressor(run)?;
             key.clone_into(&mut self.section);
             self.is_yaml |= matches!(key, "system-info" | "metrics");
             return Ok(());
         }
         match self.section.as_str() {
-            "system-info" => self.system(key, value),
+            "system-info" => system(run, key, value),
             "metrics" if is_item && key == "stressor" => {
-                self.end_stressor()?;
+                self.end_stressor(run)?;
                 self.stressor = Some(Stressor::named(value));
                 Ok(())
             }
@@ -182,28 +141,25 @@ impl StressNgReader {
         }
     }
 
-    fn system(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let (run, short) = (&mut self.run, || value.chars().take(200).collect::<String>());
-        match key {
-            "stress-ng-version" => run.version = format!("stress-ng {}", shortened(value)),
-            "hostname" => run.host.hostname = short(),
-            "sysname" => run.host.kernel.system_is(value),
-            "release" => run.host.kernel.release = short(),
-            "version" => run.host.kernel.version = short(),
-            "machine" => run.host.cpu.architecture = short(),
-            "epoch-secs" => run.begun_at(amount(value, "epoch-secs")?),
-            "totalram" => run.host.memory.total_bytes = amount(value, "totalram")? as u64,
-            "date-yyyy-mm-dd" => run.date = Some(short()),
-            "time-hh-mm-ss" => {
-                let date = run.date.take().unwrap_or_default();
-                run.date = Some(format!("{date} {}", short()).trim_start().to_owned());
+    /// The end of the file: what stands in both is the same result, and the YAML has more digits.
+    fn finish(&mut self, run: &mut Foreign) -> Result<(), String> {
+        if self.is_yaml && !self.is_closed {
+            return Err(format!("the file ends here without '...', so it is truncated; give {WHAT}"));
+        }
+        if run.is_empty() {
+            let StressorTable { stressors, version, .. } = std::mem::take(&mut self.table);
+            if let Some(version) = version {
+                run.version_is(&shortened(&version));
             }
-            _ => {}
+            for stressor in stressors {
+                self.stressor = Some(stressor);
+                self.end_stressor(run)?;
+            }
         }
         Ok(())
     }
 
-    fn end_stressor(&mut self) -> Result<(), String> {
+    fn end_stressor(&mut self, run: &mut Foreign) -> Result<(), String> {
         let Some(Stressor { name, metrics, instances, is_failed }) = self.stressor.take() else { return Ok(()) };
         let metric = |wanted: &str| metrics.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
         let rate =
@@ -218,14 +174,35 @@ impl StressNgReader {
         }
         value = value.note("instances", instances);
         value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
-        self.run.keep(value)?;
+        run.keep(value)?;
         for (key, number) in metrics.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
             let time = TIMES.iter().find(|(start, _)| key.starts_with(start));
             let (probe, scale) = time.map_or(("stress_ng.metric", 1.0), |(_, ns)| ("stress_ng.time", *ns));
-            self.run.keep(ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
+            run.keep(ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
         }
         Ok(())
     }
+}
+
+fn system(run: &mut Foreign, key: &str, value: &str) -> Result<(), String> {
+    let short = || value.chars().take(200).collect::<String>();
+    match key {
+        "stress-ng-version" => run.version_is(&shortened(value)),
+        "hostname" => run.host.hostname = short(),
+        "sysname" => run.host.kernel.system_is(value),
+        "release" => run.host.kernel.release = short(),
+        "version" => run.host.kernel.version = short(),
+        "machine" => run.host.cpu.architecture = short(),
+        "epoch-secs" => run.begun_at(Some(Amount(amount(value, "epoch-secs")?))),
+        "totalram" => run.host.memory.total_bytes = amount(value, "totalram")? as u64,
+        "date-yyyy-mm-dd" => run.date = Some(short()),
+        "time-hh-mm-ss" => {
+            let date = run.date.take().unwrap_or_default();
+            run.date = Some(format!("{date} {}", short()).trim_start().to_owned());
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// A plain value, or what stands in quotes.

@@ -1,140 +1,94 @@
 //! Reads the text of sysbench 1: cpu, memory, threads, mutex and fileio. Several outputs in one file are samples.
 
-use std::collections::HashMap;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Unit};
+use hostmark_model::AxisKind::{Choice, Count, Size};
+use hostmark_model::Run;
+use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 
-use super::bounded::{amount, each_line, shortened};
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
+use super::bounded::{bytes, shortened};
+use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_lines};
+use super::table::Fields;
 use super::{ImportError, ImportFormat};
-use crate::texts::sysbench as texts;
 
 /// sysbench's text.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sysbench", description: texts::DESCRIPTION, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "sysbench",
+    tool: "sysbench",
+    what: WHAT,
+    nothing: "the file has no result",
+    texts: crate::texts::sysbench::TEXTS,
+    programs: &[
+        quantity("sysbench.cpu", OperationsPerSecond, &[THREADS, ("limit", Count)]).with(EVENT),
+        quantity(
+            "sysbench.memory",
+            BytesPerSecond,
+            &[THREADS, ("block", Size), ("operation", Choice), ("scope", Choice)],
+        )
+        .with(&[MEAN, LEAST, GREATEST, P95, OPERATIONS]),
+        quantity("sysbench.threads", OperationsPerSecond, &[THREADS]).with(EVENT),
+        quantity("sysbench.mutex", Nanoseconds, &[THREADS]).with(EVENT),
+        quantity("sysbench.file_read", BytesPerSecond, FILE_AXES).with(&[OPERATIONS]),
+        quantity("sysbench.file_write", BytesPerSecond, FILE_AXES).with(&[OPERATIONS]),
+        quantity("sysbench.file_sync", OperationsPerSecond, FILE_AXES),
+        quantity("sysbench.file_latency", Nanoseconds, FILE_AXES).with(REQUEST),
+    ],
+    read,
+};
 
 const WHAT: &str = "the whole text of sysbench 1";
 
-const MEAN: Further = Further("mean", Unit::Nanoseconds, term!("mean of an event"));
-const LEAST: Further = Further("least", Unit::Nanoseconds, term!("least of an event"));
-const GREATEST: Further = Further("greatest", Unit::Nanoseconds, term!("greatest of an event"));
-const P95: Further = Further("p95", Unit::Nanoseconds, term!("p95 of an event"));
+const MEAN: Further = Further("mean", Nanoseconds, term!("mean of an event"));
+const LEAST: Further = Further("least", Nanoseconds, term!("least of an event"));
+const GREATEST: Further = Further("greatest", Nanoseconds, term!("greatest of an event"));
+const P95: Further = Further("p95", Nanoseconds, term!("p95 of an event"));
 const EVENT: &[Further] = &[MEAN, LEAST, GREATEST, P95];
 /// Of a request of fileio, whose mean is the value.
 const REQUEST: &[Further] = &[LEAST, GREATEST, P95];
-const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
-const FILE_AXES: &[(&str, AxisKind)] = &[THREADS, ("mode", AxisKind::Choice), ("block", AxisKind::Size)];
-const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, term!("operations"));
+const THREADS: Axis = ("threads", Count);
+const FILE_AXES: &[Axis] = &[THREADS, ("mode", Choice), ("block", Size)];
+const OPERATIONS: Further = Further("operations", OperationsPerSecond, term!("operations"));
 
-static SOURCE: Source = Source {
-    format: "sysbench",
-    tool: "sysbench",
-    section: texts::SECTION,
-    reading: texts::READING,
-    programs: &[
-        ForeignQuantity {
-            id: "sysbench.cpu",
-            title: texts::CPU_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: &[THREADS, ("limit", AxisKind::Count)],
-            also: EVENT,
-            what: texts::CPU,
-        },
-        ForeignQuantity {
-            id: "sysbench.memory",
-            title: texts::MEMORY_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: &[THREADS, ("block", AxisKind::Size), ("operation", AxisKind::Choice), ("scope", AxisKind::Choice)],
-            also: &[MEAN, LEAST, GREATEST, P95, OPERATIONS],
-            what: texts::MEMORY,
-        },
-        ForeignQuantity {
-            id: "sysbench.threads",
-            title: texts::THREADS_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: &[THREADS],
-            also: EVENT,
-            what: texts::THREADS,
-        },
-        ForeignQuantity {
-            id: "sysbench.mutex",
-            title: texts::MUTEX_TITLE,
-            unit: Unit::Nanoseconds,
-            axes: &[THREADS],
-            also: EVENT,
-            what: texts::MUTEX,
-        },
-        ForeignQuantity {
-            id: "sysbench.file_read",
-            title: texts::FILE_READ_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: FILE_AXES,
-            also: &[OPERATIONS],
-            what: texts::FILE_READ,
-        },
-        ForeignQuantity {
-            id: "sysbench.file_write",
-            title: texts::FILE_WRITE_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: FILE_AXES,
-            also: &[OPERATIONS],
-            what: texts::FILE_WRITE,
-        },
-        ForeignQuantity {
-            id: "sysbench.file_sync",
-            title: texts::FILE_SYNC_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: FILE_AXES,
-            also: &[],
-            what: texts::FILE_SYNC,
-        },
-        ForeignQuantity {
-            id: "sysbench.file_latency",
-            title: texts::FILE_LATENCY_TITLE,
-            unit: Unit::Nanoseconds,
-            axes: FILE_AXES,
-            also: REQUEST,
-            what: texts::FILE_LATENCY,
-        },
-    ],
-};
-
-/// What a line may begin with, and under which name it is kept; of two the first that stands there counts.
-const KEYS: &[(&str, &str)] = &[
-    ("Number of threads:", "threads"),
-    ("Prime numbers limit:", "limit"),
-    ("block size:", "block"),
-    ("Block size ", "block"),
-    ("operation:", "operation"),
-    ("scope:", "scope"),
-    ("events per second:", "rate"),
-    ("reads/s:", "reads"),
-    ("writes/s:", "writes"),
-    ("fsyncs/s:", "syncs"),
-    ("read, MiB/s:", "read"),
-    ("written, MiB/s:", "written"),
-    ("total time:", "time"),
-    // As sysbench 1.1 prints it.
-    ("time elapsed:", "time"),
-    ("total number of events:", "events"),
-    ("min:", "least"),
-    ("avg:", "mean"),
-    ("max:", "greatest"),
-    ("95th percentile:", "p95"),
-    ("Doing ", "mode"),
-    ("Using ", "engine"),
-    ("Extra file open flags:", "flags"),
-    ("Periodic FSYNC enabled, calling fsync() each ", "fsync_after"),
-    ("Calling fsync() after ", "fsync_after"),
-    ("Read/Write ratio for combined random IO test:", "ratio"),
-    ("Target transaction rate:", "target"),
+/// What its lines say; rates of fileio and the total time as sysbench 1.1 prints them as well.
+const LINES: &[&str] = &[
+    "Running the test with following options{options}",
+    "Number of threads: {threads:1}",
+    "Prime numbers limit: {limit:1}",
+    "block size: {block}",
+    "Block size {block}",
+    "operation: {operation}",
+    "scope: {scope}",
+    "events per second: {rate:1}",
+    "reads/s: {reads:1}",
+    "writes/s: {writes:1}",
+    "fsyncs/s: {syncs:1}",
+    "read, MiB/s: {read:MiB/s}",
+    "written, MiB/s: {written:MiB/s}",
+    "read:{}IOPS={reads:1} {read:MiB/s} MiB/s{}",
+    "write:{}IOPS={writes:1} {written:MiB/s} MiB/s{}",
+    "fsync:{}IOPS={syncs:1}",
+    "{} MiB transferred ({transferred:MiB/s} MiB/sec{}",
+    "Total operations: {} ({operations:1} per second{}",
+    "total time: {time:1}s",
+    "time elapsed: {time:1}s",
+    "total number of events: {events:1}",
+    "min: {least:ms}",
+    "avg: {mean:ms}",
+    "max: {greatest:ms}",
+    "95th percentile: {p95:ms}",
+    "events (avg/stddev): {share}",
+    "{files} files, {size} each",
+    "Doing {mode} test",
+    "Using {engine}",
+    "Extra file open flags: {flags}",
+    "Periodic FSYNC enabled, calling fsync() each {fsync_after}",
+    "Calling fsync() after {fsync_after}",
+    "Read/Write ratio for combined random IO test: {ratio}",
+    "Target transaction rate: {target}",
 ];
-/// Those of them that are notes of fileio, with the files that [`Output::take`] finds.
-const FILE_NOTES: [&str; 5] = ["engine", "flags", "files", "fsync_after", "ratio"];
+/// Those of them that are notes of fileio.
+const FILE_NOTES: [&str; 4] = ["engine", "flags", "fsync_after", "ratio"];
 
-/// Rates of fileio as sysbench 1.1 prints them, `read:  IOPS=1857.00 29.02 MiB/s (30.43 MB/s)`, by their names in [`KEYS`].
-const RATES: &[(&str, [&str; 2])] =
-    &[("read:", ["reads", "read"]), ("write:", ["writes", "written"]), ("fsync:", ["syncs", "synced"])];
 /// The modes of fileio as they are printed, and as they are asked for.
 const MODES: &[(&str, &str)] = &[
     ("sequential write (creation)", "seqwr"),
@@ -147,41 +101,40 @@ const MODES: &[(&str, &str)] = &[
 ];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut run = Foreign::of(&SOURCE);
-    let mut output: Option<Output> = None;
-    let lines = each_line(input, WHAT, |at, line| {
-        let error = |what: String| ImportError { line: at, what };
-        let line = line.trim_start();
-        if let Some(version) = version(line) {
-            if output.as_ref().is_some_and(|output| output.is_run) {
-                return Err(error(format!("another output begins here before the last is whole; give {WHAT}")));
+    let mut output: Option<Fields> = None;
+    let is_run = |output: &Fields| output.has("options");
+    read_lines(&FORMAT, input, |run, _, line| {
+        let Some(line) = line.map(str::trim_start) else {
+            return Err(match output.as_ref().map(is_run) {
+                // Behind a run the files of prepare are removed by cleanup.
+                None | Some(false) if !run.is_empty() => return Ok(()),
+                Some(false) => format!("no test was run: prepare and cleanup measure nothing; give {WHAT}"),
+                None => format!("sysbench's first line is missing; give {WHAT}"),
+                Some(true) => {
+                    format!("the file ends here before sysbench's last line, so it is truncated; give {WHAT}")
+                }
+            });
+        };
+        if let Some(version) = version(line).map(shortened) {
+            if output.as_ref().is_some_and(is_run) {
+                return Err(format!("another output begins here before the last is whole; give {WHAT}"));
             }
             if !version.starts_with("1.") {
-                let version = shortened(version);
-                return Err(error(format!("it is of sysbench {version}; texts of sysbench 1 can be imported")));
+                return Err(format!("it is of sysbench {version}; texts of sysbench 1 can be imported"));
             }
-            run.version = format!("sysbench {}", shortened(version));
-            output = Some(Output::default());
-        } else if let Some(problem) = line.strip_prefix("FATAL: ") {
-            let problem = shortened(problem);
-            return Err(error(format!("sysbench ended with an error ({problem}); measure again")));
+            run.version_is(&version);
+            output = Some(Fields::default());
+        } else if let Some(problem) = line.strip_prefix("FATAL: ").map(shortened) {
+            return Err(format!("sysbench ended with an error ({problem}); measure again"));
         } else if line.starts_with("SQL statistics:") {
-            return Err(error("it is of a database test, which cannot be imported; remove it from the file".into()));
-        } else if output.as_ref().is_some_and(|output| output.ends_with(line)) {
-            return output.take().map_or(Ok(()), |output| output.keep(&mut run)).map_err(error);
+            return Err("it is of a database test, which cannot be imported; remove it from the file".into());
+        } else if let Some(fields) = output.take_if(|output| is_last(output, line)) {
+            return keep(fields, run);
         } else if let Some(output) = &mut output {
-            output.take(line).map_err(error)?;
+            output.take(LINES, line);
         }
         Ok(())
-    })?;
-    let what = match output.map(|output| output.is_run) {
-        // Behind a run the files of prepare are removed by cleanup.
-        None | Some(false) if !run.is_empty() => return Ok(run.into_run()),
-        Some(false) => format!("no test was run: prepare and cleanup measure nothing; give {WHAT}"),
-        None => format!("sysbench's first line is missing; give {WHAT}"),
-        Some(true) => format!("the file ends here before sysbench's last line, so it is truncated; give {WHAT}"),
-    };
-    Err(ImportError { line: lines, what })
+    })
 }
 
 /// The version in the first line of an output.
@@ -193,152 +146,82 @@ fn version(line: &str) -> Option<&str> {
     is_first.then(|| version.trim_end_matches(':'))
 }
 
-#[derive(Default)]
-struct Output {
-    /// Whether it is one of a test, and not of what prepares it or cleans up.
-    is_run: bool,
-    fields: HashMap<&'static str, String>,
-    /// Rates in parentheses: operations and bytes, of the memory test.
-    operations: Option<f64>,
-    transferred: Option<f64>,
-    /// How many events each thread had, and how they varied.
-    share: String,
+/// Whether a line is the last of an output: fileio of sysbench 1.1 has no times of threads.
+fn is_last(output: &Fields, line: &str) -> bool {
+    line.starts_with("execution time (avg/stddev):")
+        || (line.starts_with("sum:") && output.has("reads") && !output.has("time"))
 }
 
-impl Output {
-    /// Whether the line is the last of an output: fileio of sysbench 1.1 has no times of threads.
-    fn ends_with(&self, line: &str) -> bool {
-        line.starts_with("execution time (avg/stddev):")
-            || (line.starts_with("sum:") && self.fields.contains_key("reads") && !self.fields.contains_key("time"))
+fn keep(mut fields: Fields, run: &mut Foreign) -> Result<(), String> {
+    let printed = fields.text("mode").to_owned();
+    if let Some((_, mode)) = MODES.iter().find(|(known, _)| *known == printed) {
+        fields.set("mode", mode);
     }
-
-    fn take(&mut self, line: &str) -> Result<(), String> {
-        self.is_run |= line.starts_with("Running the test with following options");
-        let rate_behind = |begin: &str| Some(line.split_once(begin)?.1.split_whitespace().next().unwrap_or_default());
-        if let Some(word) = rate_behind("MiB transferred (") {
-            self.transferred = Some(amount(word, "the rate of MiB")? * f64::from(1 << 20));
-        } else if let (true, Some(word)) = (line.starts_with("Total operations:"), rate_behind(" (")) {
-            self.operations = Some(amount(word, "the rate of operations")?);
-        } else if let Some((rate, names, words)) = RATES
-            .iter()
-            .find_map(|(rate, names)| Some((rate, names, line.strip_prefix(rate)?.trim_start().strip_prefix("IOPS=")?)))
-        {
-            for (name, word) in names.iter().zip(words.split_whitespace()) {
-                amount(word, rate)?;
-                self.fields.insert(name, word.to_owned());
-            }
-        } else if let Some(share) = line.strip_prefix("events (avg/stddev):") {
-            self.share = share.trim().to_owned();
-        } else if line.contains(" files, ") && line.ends_with(" each") {
-            // `128 files, 16MiB each`
-            self.fields.insert("files", line.to_owned());
-        } else if let Some((start, name)) = KEYS.iter().find(|(start, _)| line.starts_with(start)) {
-            self.fields.entry(name).or_insert_with(|| line[start.len()..].trim().chars().take(100).collect());
-        }
-        Ok(())
+    let number = |name: &str| fields.number(name, &format!("{name} of sysbench"));
+    number("threads")?;
+    let seconds = match number("time") {
+        Ok(0.0) => return Err(format!("the total time is 0; give {WHAT}")),
+        // fileio of sysbench 1.1 does not tell it.
+        Err(_) if fields.has("mode") => String::new(),
+        time => time?.to_string(),
+    };
+    let value = |probe: &'static str, number: f64| {
+        let value = fields.value(&FORMAT, probe, vec![number], "unnamed")?;
+        Ok(value.note("seconds", &seconds).note("target", fields.text("target")))
+    };
+    if fields.has("limit") {
+        number("limit")?;
+        return run.keep(value("sysbench.cpu", number("rate")?)?);
     }
-
-    fn text(&self, name: &str) -> &str {
-        self.fields.get(name).map(String::as_str).unwrap_or_default()
+    let block = fields.text("block");
+    if (fields.has("transferred") || fields.has("mode")) && bytes(block).is_none() {
+        return Err(format!("'{block}' is no size; give {WHAT}"));
     }
-
-    /// The number behind a name.
-    fn number(&self, name: &str) -> Result<f64, String> {
-        amount(self.text(name).trim_end_matches('s'), &format!("{name} of sysbench"))
+    if fields.has("transferred") {
+        return run.keep(value("sysbench.memory", number("transferred")?)?);
     }
-
-    /// A size behind a name, bytes.
-    fn size(&self, name: &str) -> Result<u64, String> {
-        let text = self.text(name);
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let shift = match &text[digits.len()..] {
-            "B" | "" => 0,
-            "KiB" => 10,
-            "MiB" => 20,
-            "GiB" => 30,
-            _ => return Err(format!("'{text}' is no size; give {WHAT}")),
-        };
-        let size = digits.parse::<u64>().ok().and_then(|size| size.checked_mul(1 << shift));
-        size.ok_or_else(|| format!("'{text}' is no size; give {WHAT}"))
+    if fields.has("mode") {
+        return keep_files(&fields, run, &number, &value);
     }
+    let (count, time) = (number("events")?, number("time")?);
+    let unnamed = "sysbench's text does not name its test:";
+    // A thread of the mutex test does all it was told in one event.
+    let (value, why) = match fields.text("share").starts_with("1.0000/0.00") {
+        true => (value("sysbench.mutex", time * 1e9), "one event for each thread is what mutex does"),
+        false => (
+            value("sysbench.threads", count / time),
+            "what is neither cpu, memory, fileio nor mutex is taken for threads",
+        ),
+    };
+    run.keep(ImportedValue { unconfirmed: Some(format!("{unnamed} {why}")), ..value? })
+}
 
-    fn keep(self, run: &mut Foreign) -> Result<(), String> {
-        let threads = self.number("threads")?;
-        let seconds = match self.number("time") {
-            Ok(0.0) => return Err(format!("the total time is 0; give {WHAT}")),
-            // fileio of sysbench 1.1 does not tell it.
-            Err(_) if self.fields.contains_key("mode") => String::new(),
-            time => time?.to_string(),
-        };
-        let case = |probe: &'static str, number: f64| {
-            let value = ImportedValue::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds);
-            value.note("target", self.text("target"))
-        };
-        let events = |value: ImportedValue| self.events(value, EVENT);
-        if self.fields.contains_key("limit") {
-            let value = case("sysbench.cpu", self.number("rate")?).at("limit", self.number("limit")?);
-            return run.keep(events(value)?);
-        }
-        if let Some(rate) = self.transferred {
-            let value = case("sysbench.memory", rate).at("block", self.size("block")?);
-            let value = value.at("operation", self.text("operation")).at("scope", self.text("scope"));
-            return run.keep(events(value.and("operations", self.operations))?);
-        }
-        if self.fields.contains_key("mode") {
-            return self.keep_files(run, &case);
-        }
-        let (count, time) = (self.number("events")?, self.number("time")?);
-        let unnamed = "sysbench's text does not name its test:";
-        // A thread of the mutex test does all it was told in one event.
-        let (mut value, why) = match self.share.starts_with("1.0000/0.00") {
-            true => {
-                (case("sysbench.mutex", time * 1e9), format!("{unnamed} one event for each thread is what mutex does"))
-            }
-            false => {
-                let why = format!("{unnamed} what is neither cpu, memory, fileio nor mutex is taken for threads");
-                (case("sysbench.threads", count / time), why)
-            }
-        };
-        value.unconfirmed = Some(why);
-        run.keep(events(value)?)
-    }
-
-    /// Adds the times of an event.
-    fn events(&self, mut value: ImportedValue, times: &[Further]) -> Result<ImportedValue, String> {
-        for Further(name, ..) in times.iter().filter(|time| self.fields.contains_key(time.0)) {
-            value = value.and(name, Some(self.number(name)? * 1e6));
-        }
-        Ok(value)
-    }
-
-    fn keep_files(&self, run: &mut Foreign, case: &dyn Fn(&'static str, f64) -> ImportedValue) -> Result<(), String> {
-        let printed = self.text("mode").trim_end_matches(" test");
-        let mode = MODES.iter().find(|(known, _)| *known == printed).map_or(printed, |(_, mode)| mode);
-        let block = self.size("block")?;
-        let at = |value: ImportedValue| {
-            let value = value.at("mode", mode).at("block", block);
-            FILE_NOTES.iter().fold(value, |value, name| value.note(name, self.text(name)))
-        };
-        let mib = f64::from(1 << 20);
-        let both = [("sysbench.file_read", "read", "reads"), ("sysbench.file_write", "written", "writes")];
-        let mut did = false;
-        for (probe, bytes, operations) in both {
-            let (rate, operations) = (self.number(bytes)? * mib, self.number(operations)?);
-            // A mode that does not read has no rate of reading.
-            if operations > 0.0 {
-                run.keep(at(case(probe, rate)).and("operations", Some(operations)))?;
-                did = true;
-            }
-        }
-        let syncs = self.number("syncs")?;
-        if syncs > 0.0 {
-            run.keep(at(case("sysbench.file_sync", syncs)))?;
+fn keep_files(
+    fields: &Fields,
+    run: &mut Foreign,
+    number: &dyn Fn(&str) -> Result<f64, String>,
+    value: &dyn Fn(&'static str, f64) -> Result<ImportedValue, String>,
+) -> Result<(), String> {
+    let files = format!("{} files, {} each", fields.text("files"), fields.text("size"));
+    let value = |probe: &'static str, number: f64| {
+        let value = value(probe, number)?.note("files", if fields.has("files") { &files } else { "" });
+        Ok::<_, String>(FILE_NOTES.iter().fold(value, |value, name| value.note(name, fields.text(name))))
+    };
+    let mut did = false;
+    for (probe, rate, count) in [
+        ("sysbench.file_read", "read", "reads"),
+        ("sysbench.file_write", "written", "writes"),
+        ("sysbench.file_sync", "syncs", "syncs"),
+    ] {
+        let (rate, operations) = (number(rate)?, number(count)?);
+        // A mode that does not read has no rate of reading.
+        if operations > 0.0 {
+            run.keep(value(probe, rate)?.and("operations", (count != "syncs").then_some(operations)))?;
             did = true;
         }
-        if self.fields.contains_key("mean") {
-            let mean = self.number("mean")? * 1e6;
-            run.keep(self.events(at(case("sysbench.file_latency", mean)), REQUEST)?)?;
-        }
-        if did { Ok(()) } else { Err(format!("it read, wrote and synced nothing; give {WHAT}")) }
     }
+    if fields.has("mean") {
+        run.keep(value("sysbench.file_latency", number("mean")?)?)?;
+    }
+    if did { Ok(()) } else { Err(format!("it read, wrote and synced nothing; give {WHAT}")) }
 }

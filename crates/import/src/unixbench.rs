@@ -4,48 +4,26 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::bounded::{amount, each_line};
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
+use super::bounded::amount;
+use super::foreign::{Axis, Foreign, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
-use crate::texts::unixbench as texts;
 
 /// UnixBench's report.
-pub(super) const FORMAT: ImportFormat = ImportFormat { name: "unixbench", description: texts::DESCRIPTION, read };
-
-const AXES: &[(&str, AxisKind)] = &[("test", AxisKind::Choice), ("copies", AxisKind::Count)];
-
-static SOURCE: Source = Source {
-    format: "unixbench",
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "unixbench",
     tool: "UnixBench",
-    section: texts::SECTION,
-    reading: texts::READING,
+    what: "the whole report of UnixBench",
+    nothing: "the file has no result",
+    texts: crate::texts::unixbench::TEXTS,
     programs: &[
-        ForeignQuantity {
-            id: "unixbench.rate",
-            title: texts::RATE_TITLE,
-            unit: Unit::OperationsPerSecond,
-            axes: AXES,
-            also: &[],
-            what: texts::RATE,
-        },
-        ForeignQuantity {
-            id: "unixbench.file",
-            title: texts::FILE_TITLE,
-            unit: Unit::BytesPerSecond,
-            axes: AXES,
-            also: &[],
-            what: texts::FILE,
-        },
-        ForeignQuantity {
-            id: "unixbench.index",
-            title: texts::INDEX_TITLE,
-            unit: Unit::Count,
-            axes: AXES,
-            also: &[],
-            what: texts::INDEX,
-        },
+        quantity("unixbench.rate", Unit::OperationsPerSecond, AXES),
+        quantity("unixbench.file", Unit::BytesPerSecond, AXES),
+        quantity("unixbench.index", Unit::Count, AXES),
     ],
+    read,
 };
+
+const AXES: &[Axis] = &[("test", AxisKind::Choice), ("copies", AxisKind::Count)];
 
 /// Units as they are printed: the program, and what one is in its unit.
 const UNITS: &[(&str, &str, f64)] = &[
@@ -58,18 +36,16 @@ const UNITS: &[(&str, &str, f64)] = &[
 const INDEX: &str = "System Benchmarks Index Score";
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let what = "the whole report of UnixBench";
-    let (mut run, mut copies) = (Foreign::of(&SOURCE), "unknown".to_owned());
-    let lines = each_line(input, what, |line, text| {
-        read_line(&mut run, &mut copies, text.trim_start()).map_err(|what| ImportError { line, what })
-    })?;
-    run.finish(lines, || no_result(what))
+    let mut copies = "unknown".to_owned();
+    read_lines(&FORMAT, input, |run, _, line| {
+        line.map_or(Ok(()), |line| read_line(run, &mut copies, line.trim_start()))
+    })
 }
 
 fn read_line(run: &mut Foreign, copies: &mut String, line: &str) -> Result<(), String> {
     let is_word = |word: &&str| !word.is_empty();
     if let Some((_, version)) = line.split_once("BYTE UNIX Benchmarks (Version ") {
-        run.version = format!("UnixBench {}", version.trim_end_matches(')').chars().take(20).collect::<String>());
+        run.version_is(&version.trim_end_matches(')').chars().take(20).collect::<String>());
     } else if let Some(name) = line.strip_prefix("System: ").and_then(|rest| rest.split(':').next()) {
         run.host.hostname = name.chars().take(100).collect();
     } else if let Some((system, release)) = line.strip_prefix("OS: ").and_then(|rest| rest.split_once(" -- ")) {

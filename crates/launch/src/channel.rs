@@ -56,7 +56,6 @@ pub enum TokenError {
         file: String,
         mode: u32,
     },
-    /// Contents are no token.
     NoToken {
         file: String,
     },

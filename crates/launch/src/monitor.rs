@@ -91,7 +91,6 @@ impl Monitor {
         Ok(format!("QEMU {}{package}", numbers.join(".")))
     }
 
-    /// Answer to a request.
     pub fn ask(&mut self, request: &str, arguments: Value) -> io::Result<Value> {
         self.asked += 1;
         // Another process may have asked by the same socket before, and not have heard the answer.

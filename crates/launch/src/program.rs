@@ -34,7 +34,6 @@ pub struct Programs {
 /// A program that may be copied.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Contents of its file.
     pub bytes: Vec<u8>,
     /// Their SHA-256, hexadecimal.
     pub digest: String,

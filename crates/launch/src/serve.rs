@@ -43,7 +43,6 @@ pub const fn share_bytes(left_bytes: u64) -> u64 {
     left_bytes / 3 * 2
 }
 
-/// Options of a server.
 pub struct ServerOptions<'a> {
     pub token: Token,
     /// Sessions at once at most.

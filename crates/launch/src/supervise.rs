@@ -80,7 +80,6 @@ pub enum ReadOutcome {
     Stopped,
 }
 
-/// Outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// Bytes were all taken, as far as a pipe can tell.
@@ -210,7 +209,6 @@ impl Supervised {
         self.buffered[from..].windows(word.len()).any(|words| words == word.as_bytes())
     }
 
-    /// Closes its input.
     pub(crate) fn close_stdin(&mut self) {
         self.input = None;
     }

@@ -20,20 +20,22 @@ pub enum TransportError {
         error: io::Error,
     },
     /// Output is too much before its shell answers.
-    Banner { place: Name },
-    /// Place has no shell.
+    Banner {
+        place: Name,
+    },
     NoShell {
         place: Name,
         /// Exit of the command, and its last word.
         how: Message,
     },
     /// Terminal that echoes its input.
-    Terminal { place: Name },
+    Terminal {
+        place: Name,
+    },
     Silent {
         place: Name,
         seconds: u64,
         step: Message,
-        /// Last word, or nothing.
         word: Message,
     },
     /// Command ended without a reason in our terms.
@@ -57,9 +59,15 @@ pub enum TransportError {
         machine: String,
     },
     /// File in the program's place is none.
-    WrongFile { file: String, machine: &'static str },
+    WrongFile {
+        file: String,
+        machine: &'static str,
+    },
     /// Place lacks something that the copying takes.
-    Lacks { place: Name, what: String },
+    Lacks {
+        place: Name,
+        what: String,
+    },
     /// No directory takes a program that can be executed.
     Nowhere {
         place: Name,
@@ -75,9 +83,17 @@ pub enum TransportError {
         why: String,
     },
     /// Digest of the arrived data differs from ours.
-    DigestDiffers { place: Name, here: String, there: String },
+    DigestDiffers {
+        place: Name,
+        here: String,
+        there: String,
+    },
     /// Answer that our script does not give.
-    Strange { place: Name, step: Message, answer: String },
+    Strange {
+        place: Name,
+        step: Message,
+        answer: String,
+    },
     /// The person asked to stop.
     Stopped,
     /// A call of the system failed here.

@@ -47,7 +47,6 @@ pub(crate) enum Style {
     Dim,
     Warning,
     Bad,
-    /// Value better than usual.
     Good,
     Run,
 }
@@ -150,9 +149,7 @@ pub(crate) enum Align {
 #[derive(Default)]
 pub(crate) struct Row {
     pub(crate) kind: RowKind,
-    /// Argument to type for it.
     pub(crate) id: String,
-    /// Anchor on a page.
     pub(crate) anchor: String,
     /// The part of the table that it belongs to.
     pub(crate) section: Message,

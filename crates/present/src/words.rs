@@ -71,7 +71,6 @@ words! {
     WHAT_TO_DO: term!("`hostmark host` says what disturbs a measurement, and what to do about it");
 }
 
-/// Short text of a flag.
 pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
         FlagKind::FewRounds => term!("fewer than five rounds: their range"),

@@ -7,9 +7,7 @@ use crate::workloads::processes::command::{Command, Used, own_peak_bytes};
 
 /// Wall time, where something else is the value.
 const WALL: Quantity = quantity("wall", Unit::Nanoseconds, term!("wall"));
-/// CPU time in user space.
 pub(crate) const USER: Quantity = quantity("user", Unit::Nanoseconds, term!("user"));
-/// CPU time in the kernel.
 pub(crate) const SYSTEM: Quantity = quantity("system", Unit::Nanoseconds, term!("system"));
 /// The most memory of one of its processes.
 pub(crate) const PEAK_MEMORY: Quantity = quantity("peak_memory", Unit::Bytes, term!("peak memory"));

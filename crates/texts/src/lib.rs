@@ -24,7 +24,6 @@ impl fmt::Display for Pair {
 }
 
 impl Pair {
-    /// Cell for the Chinese.
     fn chinese(&self) -> &str {
         if self.zh.is_empty() { &self.en } else { &self.zh }
     }

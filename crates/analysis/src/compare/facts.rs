@@ -11,7 +11,6 @@ use crate::words;
 
 /// A fact as text; none where it is not known.
 pub(crate) struct Fact {
-    /// Place in the run file.
     pub(crate) key: String,
     pub(crate) label: Text<String>,
     pub(crate) value: Option<String>,

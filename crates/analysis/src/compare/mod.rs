@@ -46,7 +46,6 @@ pub struct Pool<'a> {
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Base of the comparison.
     pub base: Side,
     /// Sides compared with it, in the order given.
     pub new: Vec<Against>,
@@ -213,7 +212,6 @@ pub enum ReasonKind {
     Revision,
     Unit,
     Failed,
-    /// Case skipped on a side.
     Skipped,
     /// Trials on one machine chose another kernel.
     OtherKernel,
@@ -360,7 +358,6 @@ pub struct Aspect {
 pub enum Evidence {
     /// Change in every round, or in four of five runs or pairs of them, without disturbance.
     Repeats,
-    /// Disturbance of a side.
     Disturbed,
     /// Change that is not seen each time.
     Once,

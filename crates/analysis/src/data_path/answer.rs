@@ -17,7 +17,6 @@ use super::wording::{is_full, outside, title};
 const NAMED: [[&str; 2]; 2] =
     [["zero_pipe_poll_socket_poll_null", "zero_pipe_socket_null"], ["file_poll_socket_poll_null", "file_socket_null"]];
 
-/// Answer about a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PathAnswer {
     /// The first pipeline and TCP alone in a line.

@@ -61,7 +61,6 @@ pub(super) struct Pipeline<'a> {
     pub(super) copied_all_the_same: bool,
     /// The congestion control of its sockets, where the run notes it.
     pub(super) congestion: Option<&'a str>,
-    /// Warning about the rate.
     pub(super) remark: Option<Message>,
     /// True where the rate may stand for anything else.
     pub(super) is_believed: bool,

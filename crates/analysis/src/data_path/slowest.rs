@@ -20,7 +20,6 @@ pub(super) enum Because {
     /// Works in the kernel for this share of the time.
     Kernel(f64),
     User(f64),
-    /// Waits for a CPU.
     NoCpu(f64),
     /// Waits for its source, which is no process: a disk.
     Source(f64),

@@ -64,7 +64,6 @@ fn is_spoiled(measured: &Measured, by: &[FlagKind]) -> bool {
     })
 }
 
-/// Doubts about a rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Doubt {
     /// Flags that make a case no evidence of what the rule says.

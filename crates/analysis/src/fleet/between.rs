@@ -59,7 +59,6 @@ pub struct FailedPair {
 /// The logarithms of what ways carry, less being worse, by the hosts at their ends.
 pub(super) type Ways<'a> = Vec<(&'a str, &'a str, f64)>;
 
-/// Values of all pairs.
 pub(super) fn ways(pairs: &[FleetPair], carried: Carried) -> Ways<'_> {
     let value = |pair: &FleetPair| -> Option<f64> {
         let (estimate, sign) = match carried {
@@ -72,7 +71,6 @@ pub(super) fn ways(pairs: &[FleetPair], carried: Carried) -> Ways<'_> {
     pairs.iter().filter_map(|pair| Some((pair.from.as_str(), pair.to.as_str(), value(pair)?))).collect()
 }
 
-/// Summary of all pairs.
 pub(super) fn between(pairs: &[FleetPair]) -> BetweenHosts {
     let mut found = BetweenHosts::default();
     for pair in pairs {

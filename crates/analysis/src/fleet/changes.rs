@@ -50,7 +50,6 @@ pub struct Changed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseChange {
     pub case: String,
-    /// Title of the probe.
     pub title: Text<String>,
     pub unit: Unit,
     pub better: Better,

@@ -177,7 +177,6 @@ pub struct OddCase {
     /// The case, by number among those of the kind.
     pub case: usize,
     pub id: String,
-    /// Estimator of the values.
     pub estimator: Leading,
     /// The host's value.
     pub value: f64,

@@ -20,7 +20,6 @@ const LONGEST: usize = 300;
 /// A file that tells nothing, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Unread {
-    /// Name as it was found.
     pub file: String,
     /// Reason, a fragment that fits behind the name.
     pub reason: Text<String>,
@@ -57,7 +56,6 @@ pub(super) struct CaseInfo {
     pub(super) title: Text<String>,
     pub(super) unit: Unit,
     pub(super) better: Better,
-    /// Estimator of its values.
     pub(super) estimator: Leading,
 }
 

@@ -16,7 +16,6 @@ pub struct BesideUsual {
     pub over: f64,
     #[serde(skip)]
     known: UsualRange,
-    /// Verdict in words.
     #[serde(skip)]
     words: Message,
 }

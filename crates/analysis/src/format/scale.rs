@@ -7,7 +7,6 @@ use super::DIGITS;
 /// A multiple of a base unit in which values are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
-    /// Size in base units.
     pub size: f64,
     /// Unit behind the number; empty for plain numbers.
     pub suffix: Text,

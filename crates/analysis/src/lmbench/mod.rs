@@ -85,7 +85,6 @@ pub struct SummaryColumn {
 #[derive(Debug, Clone, Copy)]
 pub enum CellSource {
     Case(CasePoint),
-    /// Mean of two cases.
     Mean(CasePoint, CasePoint),
     /// First of two cases; where that has no value, the second, which measures the same in another way.
     Either(CasePoint, CasePoint),
@@ -93,7 +92,6 @@ pub enum CellSource {
     Load,
     /// Text on the machine itself: its model.
     Machine,
-    /// Text on the caches.
     Caches,
 }
 

@@ -209,7 +209,6 @@ fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Message> {
     other_value(&estimate, unit)
 }
 
-/// Warning about a number.
 pub fn remark(measured: &Measured) -> Option<Message> {
     let split = || {
         let estimate =

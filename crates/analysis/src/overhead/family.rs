@@ -57,7 +57,6 @@ impl FamilyOperation {
 /// Operations that are held against each other. Their points differ by [`FREE`] axes alone.
 #[derive(Debug)]
 pub(super) struct OperationFamily {
-    /// Title of its tables.
     pub(super) title: Text,
     /// Name before a conclusion.
     pub(super) name: Text,

@@ -51,7 +51,6 @@ pub struct TableGroup {
     /// Title over them; none where they need none.
     pub title: Option<Text>,
     pub tables: Vec<Table>,
-    /// Charts of the tables.
     pub bars: Vec<Bars>,
 }
 

@@ -116,7 +116,6 @@ pub struct ReferenceValue {
     pub method: Option<Text<String>>,
 }
 
-/// Source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Citation<'a> {
     pub address: &'a str,

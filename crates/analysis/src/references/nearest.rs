@@ -15,7 +15,6 @@ const LEAST_USUAL: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub struct NearestReference<'a> {
     pub reference: &'a Reference,
-    /// Values for as many CPUs.
     values: &'a [ReferenceValue],
     /// Machines of those values.
     machine: &'a Text<String>,

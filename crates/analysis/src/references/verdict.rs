@@ -95,7 +95,6 @@ pub struct ReferenceVerdict {
     pub standing: Standing,
 }
 
-/// Emphasis of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Good,
@@ -157,7 +156,6 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
 }
 
 impl ReferenceVerdict {
-    /// Words without the mark.
     pub(crate) fn unmarked(&self, lang: Lang) -> &str {
         self.words.get(lang).trim_end_matches(MARK)
     }

@@ -65,7 +65,6 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Label before its title.
     const fn label(self) -> Text {
         match self {
             Topic::Probe => Text { en: "", zh: "" },

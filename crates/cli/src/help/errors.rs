@@ -162,7 +162,6 @@ fn number(why: &str) -> String {
     }
 }
 
-/// Possible values instead.
 fn possible(error: &Error) -> Option<String> {
     let values = strings(error, ContextKind::ValidValue);
     if values.is_empty() {

@@ -61,7 +61,6 @@ impl WholeTopic {
 }
 
 impl Topic {
-    /// Rows in this language.
     pub fn entries(&self, lang: Lang) -> Vec<HelpEntry> {
         let entry = |(term, text): &(&str, Text)| {
             let text = text.get(lang).to_owned();

@@ -276,7 +276,6 @@ pub(crate) const LAST: &str = "last";
 /// Binding of a case's thread to a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// CPU that the plan chose.
     Planned,
     /// Nowhere: the scheduler decides.
     Free,

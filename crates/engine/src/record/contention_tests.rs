@@ -11,7 +11,6 @@ struct Fake(RefCell<Counters>);
 #[derive(Default, Clone)]
 struct Counters {
     at: Duration,
-    /// Time used of each CPU.
     busy: [Duration; 2],
     own: Duration,
     /// CPU time of the worker that lives on.

@@ -15,7 +15,6 @@ use crate::record::journal::Took;
 #[derive(Default)]
 pub(super) struct Progress {
     pub(super) rounds: Vec<RoundResult>,
-    /// Cost of the last round.
     pub(super) last: Option<Cost>,
     /// Iterations of a sample that its rounds found.
     pub(super) iterations: Option<u64>,

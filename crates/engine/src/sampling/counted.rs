@@ -103,7 +103,6 @@ pub(crate) fn by_kernel(events: &[PerfEvent], work: &mut dyn FnMut() -> Result<(
     done.map(|()| grown)
 }
 
-/// Selection of counters.
 pub(crate) struct Wanted<'a> {
     /// Root of the tree in which the kernel names some.
     pub root: &'a Root,

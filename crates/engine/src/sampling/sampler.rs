@@ -394,7 +394,6 @@ pub(crate) fn report_progress(bytes: u64, of_bytes: u64) {
     }
 }
 
-/// Time limit of a set-up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     began_ns: u64,

@@ -25,7 +25,6 @@ pub(crate) enum SessionEnd {
     Interrupted,
 }
 
-/// Events of a round.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RoundEvents {
     /// Events as far as they came; the greeting is among those of a worker's first round.

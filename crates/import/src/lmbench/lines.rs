@@ -7,19 +7,23 @@ type Axes = &'static [(&'static str, &'static str)];
 /// A value with the case it belongs to, in its base unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LmbenchValue {
-    pub(super) probe: String,
-    pub(super) params: Vec<(String, String)>,
+    /// Its program, `lat_mem_rd`.
+    pub(super) program: &'static str,
+    pub(super) params: Vec<(&'static str, String)>,
     pub(super) number: f64,
 }
 
 impl LmbenchValue {
-    fn new(probe: &str, axes: Axes, number: f64) -> LmbenchValue {
-        let params = axes.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect();
-        LmbenchValue { probe: format!("lmbench.{probe}"), params, number }
+    pub(super) fn new(program: &'static str, axes: Axes, number: f64) -> LmbenchValue {
+        LmbenchValue {
+            program,
+            params: axes.iter().map(|(axis, value)| (*axis, (*value).to_owned())).collect(),
+            number,
+        }
     }
 
-    fn with(mut self, axis: &str, value: impl ToString) -> LmbenchValue {
-        self.params.push((axis.to_owned(), value.to_string()));
+    fn with(mut self, axis: &'static str, value: impl ToString) -> LmbenchValue {
+        self.params.push((axis, value.to_string()));
         self
     }
 }
@@ -123,7 +127,7 @@ fn select(count: &str, kind: &str) -> Option<LmbenchValue> {
     Some(LmbenchValue::new("lat_select", &[], 0.0).with("descriptors", count).with("kind", kind))
 }
 
-fn operated(program: &str, kind: &str, op: &str) -> LmbenchValue {
+fn operated(program: &'static str, kind: &str, op: &str) -> LmbenchValue {
     LmbenchValue::new(program, &[], 0.0).with("type", kind).with("op", op)
 }
 
@@ -223,7 +227,7 @@ impl LmbenchBlock {
     pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
-        let one = |axis: &str, key: u64| {
+        let one = |axis: &'static str, key: u64| {
             let number = at(1, line)? * self.unit;
             Ok(vec![LmbenchValue { number, ..self.value.clone() }.with(axis, key)])
         };

@@ -52,7 +52,6 @@ displays_its_message!(KernelError);
 
 /// A kernel that can be booted.
 pub struct BootKernel {
-    /// Contents of its file.
     pub bytes: Vec<u8>,
     /// Their SHA-256, hexadecimal.
     pub digest: String,

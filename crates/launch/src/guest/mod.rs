@@ -447,7 +447,6 @@ pub enum GuestError {
     Dynamic {
         machine: &'static str,
     },
-    /// Impossible request.
     Asked(Message),
     /// QEMU is missing, or does not start.
     Qemu {
@@ -455,7 +454,6 @@ pub enum GuestError {
         how: Message,
         remedy: Message,
     },
-    /// Silence of the guest.
     Silent {
         seconds: u64,
         lines: Vec<String>,

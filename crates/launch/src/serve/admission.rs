@@ -264,7 +264,6 @@ impl RateLimiter {
 /// The time between two lines of one kind.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Reason for a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// Message of another protocol.

@@ -32,7 +32,6 @@ pub(crate) struct Axis {
     spread: Spread,
     low: f64,
     high: f64,
-    /// Ticks: place and label.
     pub(crate) ticks: Vec<(f64, Message)>,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Section {
     /// The axis along which it goes.
     pub(crate) along: &'static str,
     pub(crate) sizes: Sizes,
-    /// Position on other axes.
     pub(crate) at: &'static [(&'static str, &'static str)],
     /// The axis of which every point gets such a section.
     pub(crate) each: Option<&'static str>,

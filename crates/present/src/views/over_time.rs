@@ -27,7 +27,6 @@ const HOURS: usize = 24;
 const SHADES: [(f64, char, char); 5] =
     [(0.05, '·', '.'), (0.1, '░', '-'), (0.25, '▒', '+'), (0.5, '▓', '*'), (f64::INFINITY, '█', '#')];
 
-/// Characters for shades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shades {
     Unicode,

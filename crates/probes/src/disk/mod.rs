@@ -40,7 +40,6 @@ const FULL_FACTORIAL: &[FullFactorial] = &[
     FullFactorial { from: Profile::Standard, axes: &["pattern", "block"] },
     FullFactorial { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
 ];
-/// Rate in requests.
 const OPERATIONS: Quantity =
     Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, term!("requests"));
 /// Time of a write where some requests read: the percentiles are those of the reads.

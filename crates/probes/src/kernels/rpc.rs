@@ -31,7 +31,6 @@ const LONGEST_AUTH: u32 = 400;
 /// The bit of a fragment's length that marks the last of a record.
 const LAST_FRAGMENT: u32 = 1 << 31;
 
-/// Error in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
     /// Message that ends before all that it must have.

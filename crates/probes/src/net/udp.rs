@@ -144,7 +144,6 @@ fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -
     }
 }
 
-/// Counts of the questions.
 #[derive(Debug, Default)]
 struct QuestionTally {
     answered: u64,

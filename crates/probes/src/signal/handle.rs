@@ -17,7 +17,6 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::signal::HANDLE
 };
 
-/// Cost of sending alone.
 const SENDING: Quantity = Quantity::given("sending", Unit::Nanoseconds, Better::Lower, term!("sending no signal"));
 /// The value less that, as lmbench gives it.
 const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better::Lower, term!("less the sending"));

@@ -49,7 +49,6 @@ pub(super) static LIMITS_ABOVE: HostRule = HostRule {
     },
 };
 
-/// Facts that /proc hides.
 fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
     [
         (host.memory.total_bytes == 0, term!("memory")),

@@ -30,7 +30,6 @@ pub enum ClaimVerdict {
 }
 
 impl ClaimVerdict {
-    /// Label before the claim.
     pub fn label(self) -> Text {
         match self {
             ClaimVerdict::So => term!("so here"),

@@ -53,7 +53,6 @@ impl TwoSides<'_> {
         Ok(taken.stopped.map_or(Ok(named), Err))
     }
 
-    /// Longest time of a run.
     fn limit(&self) -> Duration {
         profile_limits(self.profile.into()).limit
     }

@@ -423,7 +423,6 @@ pub struct Relayed<'a, 'b> {
     shared_outbox: OutboxWriter<'a, 'b>,
     pub answers: Receiver<Result<PeerAnswer, Message>>,
     pub names: Vec<String>,
-    /// Request to stop the run.
     pub stop: &'a StopRequest,
 }
 

@@ -24,7 +24,6 @@ const PART: usize = 1 << 14;
 const MOST_WAITING: usize = 128 << 20;
 /// Search path of programs in the guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Home of their user.
 const HOME: &str = "/root";
 
 /// An agent, and the session that it serves.

@@ -40,7 +40,6 @@ mod tables;
 /// The tmpfs that every distribution mounts, and every user may write to.
 pub const MEMORY_FILES: &str = "/dev/shm";
 
-/// Dependencies of a run.
 pub struct Means<'a> {
     pub machine: MeasuredMachine<'a>,
     pub stop: &'a StopRequest,

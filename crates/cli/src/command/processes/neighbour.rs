@@ -23,7 +23,6 @@ const MEMORY_BYTES: usize = 64 << 20;
 /// The shortest period of one that computes for a part of the time, ns.
 const SHORTEST_PERIOD_NS: u64 = 5_000_000;
 
-/// Work on its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Spins, and yields to every other thread.

@@ -106,7 +106,6 @@ impl Keeper for Here<'_> {
     }
 }
 
-/// Usual time of a pair.
 const EXPECTED: Duration = Duration::from_secs(6);
 /// The hosts of a run, this one first.
 pub struct Hosts<'a> {

@@ -209,7 +209,6 @@ fn is_served(typed: &str) -> bool {
     typed.trim_start().starts_with(TCP)
 }
 
-/// Parses a note on a run.
 fn note(typed: &str) -> Result<String, String> {
     match typed.trim() {
         text if (1..=200).contains(&text.chars().count()) => Ok(text.to_owned()),

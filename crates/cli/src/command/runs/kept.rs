@@ -36,7 +36,6 @@ pub struct RunDestination {
 
 /// Author of a run, which alone may resume it.
 pub struct Author {
-    /// Identity of the program.
     pub binary: String,
     pub elsewhere: Option<Elsewhere>,
 }

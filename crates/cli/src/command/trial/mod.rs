@@ -49,7 +49,6 @@ pub trait TakesTurns {
 }
 
 pub struct Side {
-    /// Name of its files.
     pub label: String,
     /// Place that a person named beside that.
     pub place: String,
@@ -91,7 +90,6 @@ pub struct Trial<'a> {
     pub rounds: Rounds,
     /// Seed of the order, and of each round's runs.
     pub seed: Option<u64>,
-    /// Longest turn.
     pub limit: Duration,
     /// Directory in which the runs are kept, each as soon as it has ended.
     pub keep: Option<&'a Path>,

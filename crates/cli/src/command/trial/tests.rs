@@ -30,7 +30,6 @@ impl Observer for Shown {
     }
 }
 
-/// Trouble in a turn.
 #[derive(Clone, Copy, PartialEq)]
 enum Trouble {
     IsAsked,

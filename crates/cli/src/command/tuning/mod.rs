@@ -247,7 +247,6 @@ pub fn own(tuning: &Tuning, host: &HostFacts) -> Vec<(String, Text)> {
     possible.map(|case| (case.filter.replace(NEAR, near.unwrap_or_default()), case.name)).collect()
 }
 
-/// Filters of either side.
 fn of_sides(tuning: &Tuning, filters: &[String]) -> Result<[Vec<String>; 2]> {
     let Mechanism::Axis(axes) = tuning.turn else { return Ok([filters.to_vec(), filters.to_vec()]) };
     let (mut without, mut with) = (Vec::new(), Vec::new());

@@ -28,9 +28,7 @@ pub enum MachineSetting {
     TransparentHugePages,
     /// Governor of CPU frequencies.
     Governor,
-    /// Available idle states.
     IdleStates,
-    /// Governor of idle states.
     IdleGovernor,
     /// Frequencies above the nominal one.
     Turbo,

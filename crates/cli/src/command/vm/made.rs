@@ -165,7 +165,6 @@ fn memory_of(host: &HostFacts) -> u64 {
     host.limits.memory_limit_bytes.map_or(host.memory.total_bytes, |limit| limit.min(host.memory.total_bytes))
 }
 
-/// Limits of native runs.
 pub struct ResourceCap {
     /// The CPUs, as a list; none where this machine has no more than the guest.
     pub cpus: Option<String>,

@@ -21,7 +21,6 @@ use crate::language::said;
 use crate::signals::StopRequest;
 use crate::{store, words};
 
-/// Default filters.
 const USUAL: [&str; 4] = ["syscall", "process", "memory.stream", "file"];
 /// Cases added where a kernel has the module: inside it, and the same in user space, bound alike.
 const IN_KERNEL: [&str; 11] = [
@@ -47,7 +46,6 @@ const EMULATED_STREAM_SHARE: u64 = 256;
 const STREAM: &str = "memory.stream";
 
 pub struct VmSide {
-    /// Name of its runs.
     pub name: String,
     pub place: Target,
     pub inputs: Inputs,

@@ -24,7 +24,6 @@ pub(super) use samples::{MOST_SAMPLES, of_samples};
 /// A picture with its title.
 pub(super) struct Figure {
     pub(super) title: Message,
-    /// Note for readers.
     pub(super) note: Option<Message>,
     pub(super) chart: Chart,
     /// The probes whose values it shows.

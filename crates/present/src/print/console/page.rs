@@ -14,7 +14,6 @@ use hostmark_analysis::typography::typeset_columns;
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
-    /// Escaped text.
     pub(crate) text: String,
     pub(crate) style: Style,
 }

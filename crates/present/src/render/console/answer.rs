@@ -31,7 +31,6 @@ struct AnswerShape {
     findings: FindingText,
 }
 
-/// Form of the constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Rows, with two constants in one where lines are so scarce.

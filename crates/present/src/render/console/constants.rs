@@ -39,7 +39,6 @@ impl ConstantRow {
     }
 }
 
-/// Style of a verdict.
 pub(super) fn style(tone: Tone) -> Style {
     match tone {
         Tone::Good => Style::Good,
@@ -200,7 +199,6 @@ pub(super) fn write(
     all_fit
 }
 
-/// Headings of the columns.
 fn head(here_at: usize, at: usize, beside: Option<&NearestReference>, page: &mut Page) {
     let here = page.say(HERE);
     let mut pieces = vec![gap(here_at), Piece::new(here, Style::Dim)];

@@ -168,7 +168,6 @@ pub fn copy(name: &str) -> Option<&'static CopyKernel> {
 pub enum Reach {
     /// Fits the first-level cache.
     FirstCache,
-    /// Fits some other cache.
     Caches,
     Memory,
 }

@@ -41,7 +41,6 @@ use std::mem::MaybeUninit;
 /// Room for one vector of the widest instruction set: SVE's 2048 bits.
 const MOST_LANES: usize = 64;
 
-/// Precision of a kernel.
 #[derive(Clone, Copy)]
 pub struct Variant<T: 'static> {
     /// Turns, not zero; room for one vector of the accumulators' sums.

@@ -81,7 +81,6 @@ struct OperationKernel {
     independent: fn(u64, Registers) -> u64,
 }
 
-/// Operation on one type.
 pub struct Operation {
     kernel: OperationKernel,
     registers: Registers,

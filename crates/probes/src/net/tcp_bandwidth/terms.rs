@@ -10,7 +10,6 @@ use rustix::fd::{AsFd, OwnedFd};
 use crate::workloads;
 use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 
-/// Options of streams.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub direction: Direction,

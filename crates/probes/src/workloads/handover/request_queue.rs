@@ -60,7 +60,6 @@ struct Queue {
 /// Delay of a request's beginning: since it was due, and since its worker was woken, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begun {
-    /// Time since it was due.
     pub since_due: u64,
     /// Time since its messenger was about to wake a worker.
     pub since_posted: u64,
@@ -215,7 +214,6 @@ struct FutexWords {
     called: Alone<AtomicU32>,
     /// Answers so far: the caller waits on it where both share a CPU.
     answered: Alone<AtomicU32>,
-    /// Time of the last answer.
     at: AtomicU64,
 }
 

@@ -48,7 +48,6 @@ pub struct PipelinePlan<'a> {
     pub file: Option<&'a OwnedFd>,
     /// Bytes of a transfer.
     pub amount: u64,
-    /// CPUs of each process.
     pub cpus: &'a [usize],
 }
 

@@ -101,7 +101,6 @@ impl fmt::Display for Stage {
 pub struct Path {
     /// Stages, one to [`MOST_STAGES`].
     pub stages: Vec<Stage>,
-    /// Turns of two of them.
     pub pace: Pace,
 }
 

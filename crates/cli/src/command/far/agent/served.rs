@@ -125,7 +125,6 @@ pub struct Serving {
     rounds: u64,
 }
 
-/// Means to start far ends.
 struct Means {
     processes: Processes,
     scratch: Scratch,

@@ -107,7 +107,6 @@ fn without_comment(line: &str) -> &str {
 /// A host that an engine has.
 #[derive(Debug, Clone)]
 pub struct Registered {
-    /// Name in the engine.
     pub name: String,
     /// Reason why it cannot be measured, where that is known from the start.
     pub refused: Option<String>,

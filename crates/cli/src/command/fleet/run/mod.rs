@@ -214,7 +214,6 @@ impl Request {
     }
 }
 
-/// Source of the hosts.
 pub enum Engine {
     /// A list of names, and the command that leads to each.
     Hosts {

@@ -33,7 +33,6 @@ pub struct WaveOptions<'a> {
     pub program: &'a Path,
     pub request: FleetRequest,
     pub at_once: usize,
-    /// Longest turn of a host.
     pub timeout: Option<Duration>,
     /// True where ways to measured hosts are needed afterwards.
     pub keeps_ways: bool,
@@ -210,7 +209,6 @@ pub struct Measuring {
 }
 
 pub enum Ended {
-    /// End with a run.
     WithRun,
     /// End without one, with the reason.
     Without(HostState, String),
