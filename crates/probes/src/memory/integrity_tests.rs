@@ -5,41 +5,18 @@ use super::*;
 /// Defect of a cell, or of a pair of cells.
 #[derive(Clone, Copy, Debug)]
 enum Defect {
-    Stuck {
-        at: usize,
-        bit: u32,
-        one: bool,
-    },
+    /// A bit is always so.
+    Stuck { at: usize, bit: u32, one: bool },
     /// A bit never changes to one, or to zero.
-    NoChange {
-        at: usize,
-        bit: u32,
-        up: bool,
-    },
+    NoChange { at: usize, bit: u32, up: bool },
     /// A bit flips whenever one bit of another word, or of its own, changes to one (or to zero).
-    Inverted {
-        by: (usize, u32),
-        up: bool,
-        at: (usize, u32),
-    },
+    Inverted { by: (usize, u32), up: bool, at: (usize, u32) },
     /// A bit takes a value whenever one bit of another word changes to one (or to zero).
-    Set {
-        by: (usize, u32),
-        up: bool,
-        at: (usize, u32),
-        one: bool,
-    },
+    Set { by: (usize, u32), up: bool, at: (usize, u32), one: bool },
     /// An address reaches the cell of another.
-    SameCell {
-        at: usize,
-        as_of: usize,
-    },
+    SameCell { at: usize, as_of: usize },
     /// A bit is lost in the cells, once, before the reading that comes next.
-    Lost {
-        at: usize,
-        bit: u32,
-        after_flushes: u32,
-    },
+    Lost { at: usize, bit: u32, after_flushes: u32 },
 }
 
 struct Broken {

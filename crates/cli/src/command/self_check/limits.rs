@@ -169,21 +169,13 @@ const LONGEST_RUN: Duration = Duration::from_secs(15);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Surroundings {
     /// A link to a second host of so many megabits a second.
-    Link {
-        mbit: u32,
-    },
+    Link { mbit: u32 },
     /// One that takes so long each way and loses every `loses`th frame; 0 stands for none.
-    Relayed {
-        delay: Duration,
-        loses: u32,
-    },
-    Quota {
-        percent: u8,
-    },
+    Relayed { delay: Duration, loses: u32 },
+    /// Percent of one CPU.
+    Quota { percent: u8 },
     /// Reads a second from the disk of the scratch directory.
-    Disk {
-        reads_a_second: u32,
-    },
+    Disk { reads_a_second: u32 },
 }
 
 /// A run of these filters in surroundings, or why there is none.
