@@ -74,6 +74,13 @@ fn every_failed_call_is_named_where_it_is_made() {
 }
 
 #[test]
+fn every_comment_says_what_its_item_is() {
+    let code = "//! A.\n/// How long it waits.\nfn f() {}\n/// Time.\n/// What.\n/// Who may enter\nfn g() {}\n";
+    assert_eq!(sources::comments_without_a_subject(&Tree::of(&[("crates/a/src/a.rs", code)])).len(), 1);
+    nothing(sources::comments_without_a_subject(Tree::of_repository()));
+}
+
+#[test]
 fn nothing_is_left_undone() {
     nothing(sources::unfinished(Tree::of_repository()));
 }

@@ -21,8 +21,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let depth: usize = case.param("depth")?;
     let mut path = case.scratch_dir()?;
     path.extend(std::iter::repeat_n("directory", depth));
-    std::fs::create_dir_all(&path)?;
+    std::fs::create_dir_all(&path).call("mkdir")?;
     path.push("file");
-    std::fs::write(&path, "")?;
+    std::fs::write(&path, "").call("open")?;
     case.calls(|| std::fs::metadata(&path)).time()
 }

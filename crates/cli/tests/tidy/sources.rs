@@ -107,6 +107,26 @@ pub fn without_purpose(tree: &Tree) -> Vec<String> {
     without.map(|file| file.says("its first line is not `//!` and what the file is for")).collect()
 }
 
+/// First words of a comment that names nothing.
+const VAGUE: [&str; 6] = ["What", "How", "Whether", "Why", "Which", "Who"];
+
+/// Doc comments that begin with neither a noun nor a verb. Help of the command line, which has no full stop, may, and descriptions in schemas.
+pub fn comments_without_a_subject(tree: &Tree) -> Vec<String> {
+    let is_ours = |file: &&File| file.path.contains("/src/") && !file.path.starts_with("crates/model/");
+    let mut found = Vec::new();
+    for file in tree.sources().filter(is_ours) {
+        let lines: Vec<&str> = file.text.lines().map(str::trim_start).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(at, _)| *at == 0 || !lines[at - 1].starts_with("///")) {
+            let first = line.strip_prefix("/// ").and_then(|text| text.split(' ').next());
+            let goes_on = lines.get(at + 1).is_some_and(|next| next.starts_with("/// "));
+            if first.is_some_and(|word| VAGUE.contains(&word)) && (goes_on || line.ends_with('.')) {
+                found.push(file.says(format!("line {}: the comment has no subject: {line}", at + 1)));
+            }
+        }
+    }
+    found
+}
+
 /// Marks of work that is not done.
 pub fn unfinished(tree: &Tree) -> Vec<String> {
     let prose = [concat!("FIX", "ME"), concat!("XX", "X")];
