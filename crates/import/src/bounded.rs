@@ -1,7 +1,7 @@
 //! Reads text, JSON and XML within bounds: no file of whatever size or form is held in memory, and what is not asked for is passed over.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -68,7 +68,7 @@ fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What stands behind a result and is none of it.
+/// Text behind a result that is none of it.
 #[derive(Debug)]
 pub(super) struct TrailingText {
     pub line: u64,
@@ -116,7 +116,7 @@ pub(super) fn shortened(text: &str) -> String {
 
 /// Longest text that is kept, characters.
 const LONGEST_TEXT: usize = 300;
-/// What may stand before a document, bytes: warnings of the tool.
+/// Longest text before a document, bytes: warnings of the tool.
 const MOST_TEXT: usize = 1 << 20;
 
 /// The documents of a file, one after the other, each given to `each`; text before, between and behind them is passed over.
@@ -140,14 +140,16 @@ pub(super) fn each_document<T: DeserializeOwned>(
             return Ok((lines + 1, rest));
         }
         let counted = Cell::new(lines);
-        let mut document = serde_json::Deserializer::from_reader(Counted { input: &mut *input, lines: &counted });
+        let input = Counted { input: &mut *input, lines: &counted };
+        let input = FiniteNumbers { input, is_text: false, is_escaped: false, word: VecDeque::new() };
+        let mut document = serde_json::Deserializer::from_reader(input);
         let document = T::deserialize(&mut document).map_err(|error| problem(&error, lines, what))?;
         (lines, is_first) = (counted.get(), false);
         each(document).map_err(|what| ImportError { line: lines + 1, what })?;
     }
 }
 
-/// What is wrong with a document, and where.
+/// The fault of a document, and its place.
 fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
@@ -190,6 +192,39 @@ fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Trailin
     };
     let rest = TrailingText { line: begin, text: shortened(String::from_utf8_lossy(&text).trim_end()) };
     Ok(((begin > 0).then_some(rest), is_end))
+}
+
+/// Gives null for the numbers that C prints and JSON lacks (NaN and infinities, outside of texts), and all other bytes as they are.
+struct FiniteNumbers<R> {
+    input: R,
+    is_text: bool,
+    is_escaped: bool,
+    word: VecDeque<u8>,
+}
+
+impl<R: BufRead> Read for FiniteNumbers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Longer than "-Infinity". A word ends at any other sign, so that nothing behind the document is taken.
+        const LONGEST: usize = 10;
+        let mut goes_on = self.word.is_empty();
+        while goes_on && let Some(&byte) = self.input.fill_buf()?.first() {
+            let is_word = !self.is_text && (byte.is_ascii_alphabetic() || byte == b'-');
+            if !is_word && !self.word.is_empty() {
+                break;
+            }
+            self.input.consume(1);
+            self.word.push_back(byte);
+            self.is_text ^= byte == b'"' && !self.is_escaped;
+            self.is_escaped = self.is_text && byte == b'\\' && !self.is_escaped;
+            goes_on = is_word && self.word.len() < LONGEST;
+        }
+        let word = &*self.word.make_contiguous();
+        let word = word.strip_prefix(b"-").unwrap_or(word);
+        if ["nan", "inf", "infinity"].iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes())) {
+            self.word = b"null".iter().copied().collect();
+        }
+        self.word.read(buffer)
+    }
 }
 
 /// Counts the lines that were read.
@@ -323,24 +358,23 @@ impl<T, const MOST: usize> Default for AtMost<T, MOST> {
 
 impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<T, const MOST: usize>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST> {
-            type Value = AtMost<T, MOST>;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a list")
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMost<T, MOST> {
+    type Value = Self;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a list")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
+        while let Some(value) = list.next_element()? {
+            if self.0.len() == MOST {
+                return Err(A::Error::custom(format!("there are more than {MOST}")));
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    if values.len() == MOST {
-                        return Err(A::Error::custom(format!("there are more than {MOST}")));
-                    }
-                    values.push(value);
-                }
-                Ok(AtMost(values))
-            }
+            self.0.push(value);
         }
-        deserializer.deserialize_seq(List(std::marker::PhantomData))
+        Ok(self)
     }
 }
 
@@ -350,26 +384,23 @@ pub(super) struct NameMap<T>(pub BTreeMap<String, T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Map<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
-            type Value = NameMap<T>;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                const MOST: usize = 100;
-                let mut names = BTreeMap::new();
-                while names.len() < MOST {
-                    match map.next_entry::<Short, T>()? {
-                        Some((name, value)) => names.insert(name.0, value),
-                        None => return Ok(NameMap(names)),
-                    };
-                }
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(NameMap(names))
-            }
+        deserializer.deserialize_map(NameMap(BTreeMap::new()))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for NameMap<T> {
+    type Value = Self;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        const MOST: usize = 100;
+        while self.0.len() < MOST {
+            let Some((Short(name), value)) = map.next_entry()? else { return Ok(self) };
+            self.0.insert(name, value);
         }
-        deserializer.deserialize_map(Map(std::marker::PhantomData))
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self)
     }
 }
 

@@ -11,7 +11,6 @@ use super::bounded::{Amount, AtMost, NameMap, Short, bytes};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, axis_value, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
-/// fio's JSON.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "fio",
     tool: "fio",
@@ -78,7 +77,7 @@ struct Job {
     write: Option<Transfer>,
     trim: Option<Transfer>,
     mixed: Option<Transfer>,
-    sync: Option<Sync>,
+    sync: Option<Transfer>,
 }
 
 #[derive(Deserialize, Default)]
@@ -90,11 +89,6 @@ struct Transfer {
     bw: Option<Amount>,
     iops: Option<Amount>,
     clat_ns: Latency,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Sync {
     lat_ns: Latency,
 }
 
@@ -192,7 +186,7 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
         run.keep(transfer.clat_ns.add(value))?;
         did = true;
     }
-    if let Some(Sync { lat_ns: latency @ Latency { mean: Some(mean), count, .. } }) = &job.sync
+    if let Some(Transfer { lat_ns: latency @ Latency { mean: Some(mean), count, .. }, .. }) = &job.sync
         && count.0 > 0.0
     {
         run.keep(latency.add(case("fio.sync", vec![mean.0])))?;

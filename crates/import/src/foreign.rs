@@ -79,11 +79,11 @@ pub(super) struct ImportedValue {
     pub samples: Vec<f64>,
     pub also: Vec<(&'static str, f64)>,
     pub notes: Vec<(&'static str, String)>,
-    /// What the value stands on and the file does not tell.
+    /// The doubt of the tool, or what the file does not tell.
     pub unconfirmed: Option<String>,
-    /// Why there is no value, by the tool's own word.
+    /// Reason for no value, by the tool's own word.
     pub failed: Option<String>,
-    /// Why there is none, where it is not that the tool printed 0.
+    /// Reason for no value, where it is not that the tool printed 0.
     pub absent: Option<Reason>,
 }
 
@@ -112,6 +112,7 @@ impl ImportedValue {
     }
 }
 
+#[derive(Default)]
 pub(super) struct Foreign {
     format: &'static ImportFormat,
     /// The tool's name and version.
@@ -123,9 +124,9 @@ pub(super) struct Foreign {
     /// Settings of the tool that the file tells, and what it was compiled for.
     pub set: BTreeMap<String, String>,
     pub target: String,
-    /// What stands behind the result in the file.
+    /// Text behind the result in the file.
     pub rest: Option<TrailingText>,
-    /// What the file has results of that are not read.
+    /// Names of results in the file that are not read.
     pub unread: Vec<String>,
     cases: Vec<(CaseId, ImportedValue)>,
     known: HashMap<CaseId, usize>,
@@ -136,24 +137,10 @@ pub(super) struct Foreign {
 
 impl Foreign {
     pub(super) fn of(format: &'static ImportFormat) -> Foreign {
-        Foreign {
-            format,
-            version: format.tool.to_owned(),
-            host: HostFacts::default(),
-            started: String::new(),
-            date: None,
-            set: BTreeMap::new(),
-            target: String::new(),
-            rest: None,
-            unread: Vec::new(),
-            cases: Vec::new(),
-            known: HashMap::new(),
-            values: 0,
-            names: HashMap::new(),
-        }
+        Foreign { format, version: format.tool.to_owned(), ..Foreign::default() }
     }
 
-    /// Whether nothing was kept yet.
+    /// True until a value is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.cases.is_empty()
     }
@@ -191,7 +178,6 @@ impl Foreign {
         self.date = Some(date.to_owned()).filter(|date| !date.is_empty());
     }
 
-    /// Takes the tool's version.
     pub(super) fn version_is(&mut self, version: &str) {
         self.version = format!("{} {version}", self.format.tool).trim_end().to_owned();
     }
@@ -220,6 +206,7 @@ impl Foreign {
                 kept.also.extend(value.also);
                 kept.failed = kept.failed.take().or(value.failed);
                 kept.absent = kept.absent.take().or(value.absent);
+                kept.unconfirmed = kept.unconfirmed.take().or(value.unconfirmed);
             }
         }
         Ok(())
@@ -249,7 +236,19 @@ impl Foreign {
                 is_static: false,
                 digest: None,
             },
-            settings: no_settings(self.set),
+            // This program was not asked for the run: they say nothing.
+            settings: Settings {
+                profile: Profile::Quick,
+                seed: 0,
+                filters: Vec::new(),
+                table: None,
+                rounds: 1,
+                limit_s: 0.0,
+                clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, message: None, drift: None },
+                cpu: 0,
+                set: self.set,
+                inputs: Default::default(),
+            },
             host: self.host,
             disturbances: self.rest.iter().map(TrailingText::passed_over).chain(passed_over(&self.unread)).collect(),
             neighbours: None,
@@ -313,28 +312,12 @@ fn passed_over(unread: &[String]) -> Option<Text<String>> {
     Some(texts::foreign::passed_over!(names))
 }
 
-/// The settings of a run that this program was not asked for: they say nothing.
-fn no_settings(set: BTreeMap<String, String>) -> Settings {
-    Settings {
-        profile: Profile::Quick,
-        seed: 0,
-        filters: Vec::new(),
-        table: None,
-        rounds: 1,
-        limit_s: 0.0,
-        clock: ClockFacts { source: String::new(), hz: 0.0, reason: None, message: None, drift: None },
-        cpu: 0,
-        set,
-        inputs: Default::default(),
-    }
-}
-
 fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord {
     let tool = format.tool;
     let failed = value.failed.map(|text| Outcome::Failed { reason: ReasonCode::Imported.because(text) });
-    let outcome = failed.unwrap_or_else(|| match estimate(&value.samples) {
+    let outcome = failed.unwrap_or_else(|| match estimate_above_zero(&value.samples) {
         None => {
-            let zero = || ReasonCode::NoValue.because(format!("{tool} printed 0, which is no value"));
+            let zero = || ReasonCode::NoValue.because(format!("{tool} printed 0, which is below its resolution"));
             Outcome::Skipped { reason: value.absent.unwrap_or_else(zero) }
         }
         Some(estimate) => {
@@ -344,18 +327,19 @@ fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord
                 further.into_iter().find(|further| further.0 == name).map(|further| further.1)
             };
             for (name, number) in value.also {
-                // A time or a rate of 0 is one that was cut off by its digits; a count or a share may be 0.
-                let may_be_zero = matches!(unit(name), Some(Unit::Count | Unit::Ratio));
-                if number > 0.0 || may_be_zero {
-                    also.entry(name.to_owned()).or_default().push(number);
-                }
+                also.entry(name.to_owned()).or_default().push(number);
             }
-            let also = also.into_iter().filter_map(|(name, numbers)| Some((name, Also { estimate: of(&numbers)? })));
+            let also = also.into_iter().filter_map(|(name, numbers)| {
+                // A time or a rate of 0 is one that was cut off by its digits; a count or a share may be 0.
+                let may_be_zero = matches!(unit(&name), Some(Unit::Count | Unit::Ratio));
+                let estimate = if may_be_zero { of(&numbers) } else { estimate_above_zero(&numbers) };
+                Some((name, Also { estimate: estimate? }))
+            });
             let flag = |detail: String| Flag::new(FlagKind::Unconfirmed, detail);
             Outcome::Measured(Box::new(Measured {
                 estimate,
                 also: also.collect(),
-                samples: vec![good(&value.samples)],
+                samples: vec![value.samples],
                 histogram: None,
                 rounds: Vec::new(),
                 noise: Noise::default(),
@@ -368,15 +352,12 @@ fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord
     CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
 }
 
-fn good(values: &[f64]) -> Vec<f64> {
-    values.iter().copied().filter(|value| *value > 0.0).collect()
+/// The estimate of what a tool printed; none where its median is 0, since that is a value below the tool's resolution.
+fn estimate_above_zero(values: &[f64]) -> Option<Estimate> {
+    of(values).filter(|estimate| estimate.typical > 0.0)
 }
 
-/// The estimate of what a tool printed, without an interval, since it tells no rounds; none of values of 0 or less alone.
-fn estimate(values: &[f64]) -> Option<Estimate> {
-    of(&good(values))
-}
-
+/// The estimate of all values, without an interval, since the tool tells no rounds.
 fn of(values: &[f64]) -> Option<Estimate> {
     let median = stats::median(values)?;
     Some(Estimate {
@@ -425,7 +406,7 @@ fn shortened_axis_value(name: &str, most: usize) -> String {
     format!("{begin}.{:06x}", digest & 0xff_ffff)
 }
 
-/// Which direction of a unit is good.
+/// The good direction of a unit.
 const fn better(unit: Unit) -> Better {
     match unit {
         Unit::Nanoseconds => Better::Lower,
@@ -473,12 +454,10 @@ fn info(format: &ImportFormat, program: &ForeignQuantity) -> ProbeInfo {
     }
 }
 
-/// What a number with a unit is.
+/// The kind of a number with a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnitKind {
-    /// A time: ns.
     Time,
-    /// Bytes per second.
     Rate,
     Operations,
 }
@@ -487,43 +466,31 @@ const KIB: f64 = 1024.0;
 
 /// Units that are known: what they are of, and what one is in the base unit. KB, MB and GB are not among them: some tools count
 /// 1000, others 1024.
-const UNITS: &[(&[&str], UnitKind, f64)] = &[
-    (&["ns", "nanoseconds"], UnitKind::Time, 1.0),
-    (&["us", "usec", "microseconds"], UnitKind::Time, 1e3),
-    (&["ms", "msec", "milliseconds"], UnitKind::Time, 1e6),
-    (&["s", "sec", "second", "seconds"], UnitKind::Time, 1e9),
-    (&["minutes"], UnitKind::Time, 60e9),
-    (&["hours"], UnitKind::Time, 3600e9),
-    (&["B/s", "byte/s", "bytes/s", "bytes/sec"], UnitKind::Rate, 1.0),
-    (&["KiB/s"], UnitKind::Rate, KIB),
-    (&["MiB/s"], UnitKind::Rate, KIB * KIB),
-    (&["GiB/s"], UnitKind::Rate, KIB * KIB * KIB),
-    (&["bits/sec"], UnitKind::Rate, 0.125),
-    (&["kbits/sec"], UnitKind::Rate, 125.0),
-    (&["mbits/sec"], UnitKind::Rate, 125e3),
-    (&["gbits/sec"], UnitKind::Rate, 125e6),
-    (OPERATIONS, UnitKind::Operations, 1.0),
-];
-const OPERATIONS: &[&str] = &[
-    "iops",
-    "ops/s",
-    "ops/sec",
-    "operations/s",
-    "operations/sec",
-    "operations per second",
-    "req/s",
-    "requests per second",
-    "transactions_per_second",
-    "transactions per second",
-    "tps",
-    "qps",
+const UNITS: &[(&str, UnitKind, f64)] = &[
+    ("ns|nanoseconds", UnitKind::Time, 1.0),
+    ("us|usec|microseconds", UnitKind::Time, 1e3),
+    ("ms|msec|milliseconds", UnitKind::Time, 1e6),
+    ("s|sec|second|seconds", UnitKind::Time, 1e9),
+    ("minutes", UnitKind::Time, 60e9),
+    ("hours", UnitKind::Time, 3600e9),
+    ("B/s|byte/s|bytes/s|bytes/sec", UnitKind::Rate, 1.0),
+    ("KiB/s", UnitKind::Rate, KIB),
+    ("MiB/s", UnitKind::Rate, KIB * KIB),
+    ("GiB/s", UnitKind::Rate, KIB * KIB * KIB),
+    ("bits/sec", UnitKind::Rate, 0.125),
+    ("kbits/sec", UnitKind::Rate, 125.0),
+    ("mbits/sec", UnitKind::Rate, 125e3),
+    ("gbits/sec", UnitKind::Rate, 125e6),
+    ("iops|ops/s|ops/sec|operations/s|operations/sec|operations per second", UnitKind::Operations, 1.0),
+    ("req/s|requests per second|tps|qps", UnitKind::Operations, 1.0),
+    ("transactions_per_second|transactions per second", UnitKind::Operations, 1.0),
 ];
 
-/// What a unit is. Words may be in any case; where B is bytes and b bits, it counts.
+/// The kind of a unit, and its size in the base unit. Words may be in any case; where B is bytes and b bits, it counts.
 pub(super) fn known(unit: &str) -> Option<(UnitKind, f64)> {
     let lower = unit.to_ascii_lowercase();
-    let is_it = |name: &&str| *name == unit || *name == lower;
-    UNITS.iter().find(|(names, ..)| names.iter().any(is_it)).map(|(_, kind, one)| (*kind, *one))
+    let is_it = |name: &str| name == unit || name == lower;
+    UNITS.iter().find(|(names, ..)| names.split('|').any(is_it)).map(|(_, kind, one)| (*kind, *one))
 }
 
 #[cfg(test)]
@@ -552,10 +519,10 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_of_zeros_is_none_and_of_one_value_is_that_value() {
-        assert_eq!(estimate(&[0.0]), None);
-        let one = estimate(&[0.0, 5.0]).unwrap();
-        assert_eq!((one.typical, one.n, one.ci_low), (5.0, 1, None));
+    fn an_estimate_whose_median_is_zero_is_none_and_zeros_are_samples() {
+        assert!([&[0.0][..], &[0.0, 0.0, 5.0]].iter().all(|values| estimate_above_zero(values).is_none()));
+        let one = estimate_above_zero(&[0.0, 5.0, 6.0]).unwrap();
+        assert_eq!((one.typical, one.n, one.ci_low), (5.0, 3, None));
     }
 
     #[test]

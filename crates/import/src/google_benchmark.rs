@@ -4,20 +4,19 @@ use std::collections::HashSet;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count};
-use hostmark_model::Run;
 use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 use hostmark_model::timestamp::Timestamp;
+use hostmark_model::{ReasonCode, Run};
 use serde::Deserialize;
 
 use super::bounded::{Amount, AtMost, Short};
 use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
-/// google-benchmark's JSON.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "google-benchmark",
     tool: "google-benchmark",
-    what: "what google-benchmark wrote with --benchmark_out",
+    what: "what google-benchmark wrote with --benchmark_out and --benchmark_out_format=json",
     nothing: "the file has no result",
     texts: crate::texts::google_benchmark::TEXTS,
     programs: &[quantity(
@@ -34,14 +33,14 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 };
 
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-/// How names of aggregates end, for versions that do not say what is one.
+/// Endings of the names of aggregates, for versions that do not say what is one.
 const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];
 
 #[derive(Deserialize)]
 struct GoogleBenchmarkFile {
     #[serde(default)]
     context: Context,
-    benchmarks: AtMost<GoogleBenchmarkEntry, 20_000>,
+    benchmarks: AtMost<GoogleEntry, 20_000>,
 }
 
 #[derive(Deserialize, Default)]
@@ -50,11 +49,12 @@ struct Context {
     date: Short,
     host_name: Short,
     library_version: Short,
+    library_build_type: Short,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct GoogleBenchmarkEntry {
+struct GoogleEntry {
     name: Short,
     run_type: Short,
     threads: Option<Amount>,
@@ -66,9 +66,11 @@ struct GoogleBenchmarkEntry {
     label: Short,
     error_occurred: bool,
     error_message: Short,
+    skipped: bool,
+    skip_message: Short,
 }
 
-impl GoogleBenchmarkEntry {
+impl GoogleEntry {
     /// Of which benchmark it is, and what of it.
     fn parts(&self) -> (&str, &str) {
         let ending = self.name.0.rsplit_once('_').filter(|(_, ending)| AGGREGATES.contains(ending));
@@ -86,13 +88,14 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         run.host.hostname = context.host_name.0;
         run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
         run.date_is(&context.date.0);
-        let parts = || benchmarks.0.iter().map(GoogleBenchmarkEntry::parts);
+        let parts = || benchmarks.0.iter().map(GoogleEntry::parts);
         let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
-        benchmarks.0.iter().try_for_each(|entry| keep_entry(run, entry, &whole))
+        let is_debug = context.library_build_type.0 == "debug";
+        benchmarks.0.iter().try_for_each(|entry| keep_entry(run, entry, &whole, is_debug))
     })
 }
 
-fn keep_entry(run: &mut Foreign, entry: &GoogleBenchmarkEntry, whole: &HashSet<&str>) -> Result<(), String> {
+fn keep_entry(run: &mut Foreign, entry: &GoogleEntry, whole: &HashSet<&str>, is_debug: bool) -> Result<(), String> {
     let (name, statistic) = entry.parts();
     // What an aggregate is of says it better.
     if !["each", "mean", "median"].contains(&statistic) || (statistic != "each" && whole.contains(name)) {
@@ -100,7 +103,8 @@ fn keep_entry(run: &mut Foreign, entry: &GoogleBenchmarkEntry, whole: &HashSet<&
     }
     let unit = UNITS.iter().find(|(unit, _)| *unit == entry.time_unit.0).map(|(_, ns)| *ns);
     let ns = |time: Option<Amount>| Some(time?.0 * unit?);
-    let mut value = ImportedValue::new("google_benchmark.time", ns(entry.real_time).into_iter().collect())
+    let samples = if entry.skipped { None } else { ns(entry.real_time) };
+    let mut value = ImportedValue::new("google_benchmark.time", samples.into_iter().collect())
         .at("name", run.distinct(name))
         .at("threads", entry.threads.map_or("unknown".to_owned(), |threads| threads.0.to_string()))
         .at("statistic", statistic)
@@ -111,7 +115,10 @@ fn keep_entry(run: &mut Foreign, entry: &GoogleBenchmarkEntry, whole: &HashSet<&
         .note("label", &entry.label.0);
     value.failed =
         entry.error_occurred.then(|| format!("the benchmark ended with an error ({})", entry.error_message.0));
-    if value.samples.is_empty() && value.failed.is_none() {
+    value.unconfirmed = is_debug.then(|| "google-benchmark's library was built as debug, which adds time".into());
+    let skipped = || ReasonCode::Imported.because(format!("the benchmark was skipped ({})", entry.skip_message.0));
+    value.absent = entry.skipped.then(skipped);
+    if value.samples.is_empty() && value.failed.is_none() && value.absent.is_none() {
         return Err(format!("the time of {name} is in no unit that is known ({})", entry.time_unit.0));
     }
     run.keep(value)

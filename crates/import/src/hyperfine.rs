@@ -5,13 +5,13 @@ use std::io::BufRead;
 use hostmark_model::AxisKind::Choice;
 use hostmark_model::Run;
 use hostmark_model::Unit::Nanoseconds;
+use hostmark_stats::descriptive::median;
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, Short};
+use super::bounded::{Amount, AtMost, Short, shortened};
 use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
-/// hyperfine's JSON.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "hyperfine",
     tool: "hyperfine",
@@ -55,13 +55,21 @@ fn keep_command(
 ) -> Result<(), String> {
     let ns = |Amount(seconds): Amount| seconds * 1e9;
     let times = times.map(|times| times.0).filter(|times| !times.is_empty()).unwrap_or_else(|| vec![mean]);
+    let is_zero = median(&times.iter().map(|time| time.0).collect::<Vec<f64>>()) == Some(0.0);
     let mut value = ImportedValue::new("hyperfine.time", times.into_iter().map(ns).collect())
         .at("command", run.distinct(&command))
         .and("user", user.map(ns))
         .and("system", system.map(ns))
-        .note("command", command);
+        .note("command", &command);
     let codes = exit_codes.unwrap_or_default().0;
     let bad = codes.iter().filter(|code| **code != Some(0)).count();
-    value.unconfirmed = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", codes.len()));
+    let problem = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", codes.len()));
+    (value.failed, value.unconfirmed) = if bad == codes.len() { (problem, None) } else { (None, problem) };
+    if is_zero && value.failed.is_none() {
+        let command = shortened(&command);
+        return Err(format!(
+            "the median time of '{command}' is 0, below hyperfine's resolution; measure more in a run"
+        ));
+    }
     run.keep(value)
 }

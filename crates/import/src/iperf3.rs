@@ -7,13 +7,12 @@ use hostmark_model::AxisKind::{Choice, Count, Size};
 use hostmark_model::{Run, Unit};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
 use super::bounded::{Amount, AtMost, Short};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
-/// iperf3's JSON.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "iperf3",
     tool: "iperf3",
@@ -46,41 +45,66 @@ const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, term!("CPUs used th
 const RETRANSMITS: Further = Further("retransmits", Unit::Count, term!("segments sent again"));
 
 const MOST_STREAMS: usize = 1000;
-/// Longest text of an error that is told, characters.
-const LONGEST_ERROR: usize = 200;
 
 /// A document, or an event of a stream.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Document {
     event: Option<Short>,
-    data: Data,
+    data: ObjectOr<ResultSection>,
     start: Option<ResultSection>,
-    end: Option<ResultSection>,
+    end: ObjectOr<ResultSection>,
     error: Option<Short>,
 }
 
-/// What an event carries: a part, or the text of an error.
+/// An object, or the text or the truth that stands in its place: an event carries the text of an error, and an interval says only
+/// whether this end of a stream is the sender.
 #[derive(Default)]
-struct Data(ResultSection, Short);
+struct ObjectOr<T>(Option<T>, Short);
 
-impl<'de> Deserialize<'de> for Data {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Data, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = Data;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("an object or a text")
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Data, E> {
-                Ok(Data(ResultSection::default(), Short(text.chars().take(LONGEST_ERROR).collect())))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Data, A::Error> {
-                let part = ResultSection::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Data(part, Short::default()))
-            }
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ObjectOr<T>, D::Error> {
+        deserializer.deserialize_any(ObjectOr(None, Short::default()))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOr<T> {
+    type Value = Self;
+    fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("an object, a text or a truth")
+    }
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self, E> {
+        Ok(ObjectOr(None, Short(text.chars().take(200).collect())))
+    }
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self, A::Error> {
+        let map = MapAccessDeserializer::new(SumsTwice { map, seen: Vec::new() });
+        Ok(ObjectOr(Some(T::deserialize(map)?), self.1))
+    }
+}
+
+/// An object in which iperf3 before 3.10 writes the sums of both directions under the same names: the second has the name of later
+/// versions.
+struct SumsTwice<A> {
+    map: A,
+    seen: Vec<String>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for SumsTwice<A> {
+    type Error = A::Error;
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(Short(mut key)) = self.map.next_key()? else { return Ok(None) };
+        if self.seen.contains(&key) {
+            key += "_bidir_reverse";
+        } else if ["sum", "sum_sent", "sum_received"].contains(&key.as_str()) {
+            self.seen.push(key.clone());
         }
-        deserializer.deserialize_any(Either)
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
     }
 }
 
@@ -96,6 +120,7 @@ struct ResultSection {
     sum: Option<Sum>,
     sum_sent: Option<Sum>,
     sum_received: Option<Sum>,
+    sum_bidir_reverse: Option<Sum>,
     sum_sent_bidir_reverse: Option<Sum>,
     sum_received_bidir_reverse: Option<Sum>,
     cpu_utilization_percent: Cpu,
@@ -121,36 +146,15 @@ struct TestStart {
     bidir: Amount,
     /// Told since 3.10.
     target_bitrate: Option<Amount>,
+    /// The rate at which the kernel paces a stream.
+    fqrate: Option<Amount>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Stream {
-    sender: StreamEnd,
-    receiver: StreamEnd,
-}
-
-/// One end's sum over the whole time; in an interval it is only said whether this end is the sender.
-#[derive(Default)]
-struct StreamEnd(Option<Sum>);
-
-impl<'de> Deserialize<'de> for StreamEnd {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StreamEnd, D::Error> {
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
-            type Value = StreamEnd;
-            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-                f.write_str("an object or a truth")
-            }
-            fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<StreamEnd, E> {
-                Ok(StreamEnd(None))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StreamEnd, A::Error> {
-                Ok(StreamEnd(Some(Sum::deserialize(MapAccessDeserializer::new(map))?)))
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
+    sender: ObjectOr<Sum>,
+    receiver: ObjectOr<Sum>,
 }
 
 #[derive(Deserialize, Default)]
@@ -190,14 +194,14 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         let (begin, end) = match document.event {
             None => {
                 no_error(document.error.as_ref())?;
-                (document.start.unwrap_or_default(), document.end)
+                (document.start.unwrap_or_default(), document.end.0)
             }
             Some(event) => match event.0.as_str() {
                 "start" => {
-                    start = document.data.0;
+                    start = document.data.0.unwrap_or_default();
                     return Ok(());
                 }
-                "end" => (std::mem::take(&mut start), Some(document.data.0)),
+                "end" => (std::mem::take(&mut start), document.data.0),
                 "error" => return no_error(Some(&document.data.1)),
                 // Intervals, and what later versions add.
                 _ => return Ok(()),
@@ -234,18 +238,17 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
         other => return Err(format!("its protocol is '{other}'; results of TCP and UDP can be imported")),
     };
     // A client that sends and receives at once has the other direction beside; before 3.13 the start does not say so.
-    let is_both = asked.bidir.0 > 0.0 || end.sum_received_bidir_reverse.is_some();
+    let is_both = asked.bidir.0 > 0.0 || end.sum_received_bidir_reverse.is_some() || end.sum_bidir_reverse.is_some();
     let (one, other) = match (is_both, asked.reverse.0 > 0.0) {
         (true, _) => ("both_forward", "both_reverse"),
         (false, true) => ("reverse", ""),
         (false, false) => ("forward", ""),
     };
     let at = |value: ImportedValue, direction: &str| {
-        let target = match asked.target_bitrate.map(|target| target.0) {
-            None => "unknown".to_owned(),
-            Some(0.0) => "none".to_owned(),
-            Some(target) => target.to_string(),
-        };
+        let targets = [asked.target_bitrate, asked.fqrate].into_iter().flatten().map(|target| target.0);
+        let none = || if asked.target_bitrate.is_none() { "unknown" } else { "none" }.to_owned();
+        let least = targets.filter(|target| *target > 0.0).min_by(f64::total_cmp);
+        let target = least.map_or_else(none, |target| target.to_string());
         value
             .at("direction", direction)
             .at("streams", asked.num_streams.0)
@@ -260,10 +263,12 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
             .and("cpu_here", end.cpu_utilization_percent.host_total.map(|percent| percent.0 / 100.0))
             .and("cpu_there", end.cpu_utilization_percent.remote_total.map(|percent| percent.0 / 100.0))
     };
-    let directions = [
-        (one, &end.sum_sent, end.sum_received.as_ref().or(end.sum.as_ref())),
-        (other, &end.sum_sent_bidir_reverse, end.sum_received_bidir_reverse.as_ref()),
-    ];
+    let first = end.sum_received.as_ref().or(end.sum.as_ref());
+    let second = end.sum_received_bidir_reverse.as_ref().or(end.sum_bidir_reverse.as_ref());
+    // The first sums are of what this end sends, unless they say that it received.
+    let is_swapped = is_both && first.is_some_and(|sum| sum.sender == Some(false));
+    let [of_first, of_second] = if is_swapped { [other, one] } else { [one, other] };
+    let directions = [(of_first, &end.sum_sent, first), (of_second, &end.sum_sent_bidir_reverse, second)];
     for (direction, sent, received) in directions.into_iter().filter(|(direction, ..)| !direction.is_empty()) {
         let received = received.ok_or_else(|| format!("the sum of what was received is missing; give {WHAT}"))?;
         let mut rate = received.rate().ok_or_else(|| format!("the sum tells no bits_per_second; give {WHAT}"))?;
@@ -273,7 +278,7 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
             unconfirmed = Some(format!("iperf3 says that {} % were lost, more than were sent", 100.0 * lost));
         }
         let lost = lost.filter(|lost| *lost <= 1.0);
-        if probe == "iperf3.udp" && end.sum_received.is_none() && received.sender == Some(true) {
+        if probe == "iperf3.udp" && end.sum_received.is_none() {
             rate *= 1.0 - lost.unwrap_or(0.0);
             unconfirmed = Some("iperf3 before 3.10 tells what was sent: less the share that was lost".into());
         }
@@ -300,7 +305,9 @@ fn streams(
 ) -> Result<(), String> {
     let mut numbers = [0, 0];
     for stream in streams {
-        let (StreamEnd(Some(sender)), StreamEnd(Some(receiver))) = (&stream.sender, &stream.receiver) else { continue };
+        let (ObjectOr(Some(sender), _), ObjectOr(Some(receiver), _)) = (&stream.sender, &stream.receiver) else {
+            continue;
+        };
         let is_other = !other.is_empty() && sender.sender == Some(false);
         let number = &mut numbers[usize::from(is_other)];
         *number += 1;

@@ -1,7 +1,7 @@
 //! Runs made of what other tools wrote, by format; a new one is a file here and one name in [`FORMATS`].
 #![forbid(unsafe_code)]
 
-/// What importers say of their values, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
+/// Texts of importers on their values, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
 #[macro_use]
 mod texts {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"));
@@ -30,20 +30,17 @@ use std::io::BufRead;
 
 use hostmark_model::{Run, Text};
 
-/// What another tool writes.
 #[derive(Debug)]
 pub struct ImportFormat {
-    /// What the command line calls it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What people call the tool.
     tool: &'static str,
-    /// What a file should be, for errors.
+    /// Description of a good file, for errors.
     what: &'static str,
-    /// What is wrong with a file in which nothing was found.
+    /// Fault of a file in which nothing was found.
     nothing: &'static str,
-    /// What its values are, by headings: `section` and `reading` of all, `name title` and `name` of each quantity.
+    /// Texts on its values, by headings: `section` and `reading` of all, `name title` and `name` of each quantity.
     texts: &'static [(&'static str, Text)],
-    /// In the order of a report.
     programs: &'static [foreign::ForeignQuantity],
     /// Reads a file. The run has neither id nor name yet, and no start where the file tells none; its values have no
     /// intervals where the tool tells none.
@@ -68,12 +65,18 @@ pub static FORMATS: &[ImportFormat] = &[
     phoronix::FORMAT,
 ];
 
+impl Default for &ImportFormat {
+    fn default() -> Self {
+        &FORMATS[0]
+    }
+}
+
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// How files of a format can be known, and texts that their tools write unless told otherwise: a part, and what to do.
+/// Parts of files by which a format is known, or a text that its tool writes unless told otherwise; each with what to do.
 const KNOWN_BY: &[(&str, &str)] = &[
     ("[lmbench", "hostmark import lmbench"),
     ("STREAM version", "hostmark import stream"),
@@ -99,18 +102,18 @@ const KNOWN_BY: &[(&str, &str)] = &[
     ("stress-ng: info:", "hostmark import stress-ng"),
 ];
 
-/// What to do with a text that is none of this format: the command that reads it, or has its tool write what can be read.
+/// Advice on a text that is none of this format: the command that reads it, or has its tool write what can be read.
 pub fn hint(text: &str, format: &ImportFormat) -> Option<&'static str> {
     let known = KNOWN_BY.iter().find(|(part, _)| text.contains(part))?.1;
     (known.strip_prefix("hostmark import ") != Some(format.name)).then_some(known)
 }
 
-/// Why a file cannot be read, and where.
+/// Fault of a file that cannot be read, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it and what to do, a fragment.
+    /// The fault of the line and what to do, a fragment.
     pub what: String,
 }
 

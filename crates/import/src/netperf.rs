@@ -10,7 +10,6 @@ use super::bounded::{amount, shortened};
 use super::foreign::{Axis, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
 
-/// netperf's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "netperf",
     tool: "netperf",
@@ -31,7 +30,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 const TEST: Axis = ("test", Choice);
 const SOCKET: Axis = ("socket", Size);
 
-/// What one is in bytes per second; without a K, M or G in front of bytes it is a power of ten of bits.
+/// Units in bytes per second; without a K, M or G in front of bytes it is a power of ten of bits.
 const UNITS: [(&str, f64); 6] = [
     ("10^3bits/s", 125.0),
     ("10^6bits/s", 125e3),
@@ -47,7 +46,7 @@ const WHAT: &str = "the whole text of netperf, without -P 0, -k, -o and -O";
 struct NetperfTest {
     name: String,
     unit: Option<f64>,
-    /// Whether the columns are the usual ones.
+    /// True where the columns are the usual ones.
     is_classic: bool,
     /// The line of the sending end of UDP: socket, message, what was sent.
     sender: Option<[f64; 3]>,
@@ -77,7 +76,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     })
 }
 
-/// What a line of numbers says; none where more is to come, or it says something else.
+/// The value of a line of numbers; none where more is to come, or it says something else.
 fn result(test: &mut NetperfTest, line: &str) -> Result<Option<ImportedValue>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if !test.is_classic || words.len() < 4 || words.iter().any(|word| word.parse::<f64>().is_err()) {

@@ -12,7 +12,6 @@ use super::foreign::{Axis, Foreign, quantity, read_lines};
 use super::table::Fields;
 use super::{ImportError, ImportFormat};
 
-/// perf bench's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perf-bench",
     tool: "perf bench",
@@ -72,9 +71,9 @@ struct Reader<'a> {
 struct Benchmark {
     /// `sched/pipe`.
     name: String,
-    /// Whether it has given a value.
+    /// True once it has given a value.
     is_done: bool,
-    /// What its lines tell: axes and notes.
+    /// Axes and notes of its lines.
     fields: Fields,
     /// The total time, seconds.
     total: Option<f64>,
@@ -83,17 +82,13 @@ struct Benchmark {
 }
 
 impl Benchmark {
-    fn named(name: &str) -> Benchmark {
-        Benchmark { name: name.to_owned(), ..Benchmark::default() }
-    }
-
     fn set(&mut self, name: &'static str, number: Result<f64, String>) -> Result<(), String> {
         self.fields.set(name, &number?.to_string());
         Ok(())
     }
 }
 
-/// How lines of benchmarks begin that have no heading in the simple format.
+/// Parts of summary lines of benchmarks that have no heading in the simple format.
 const IN_SUMMARY: &[(&str, &str)] = &[
     ("each operating on", "futex/hash"),
     ("waking up 1 at a time", "futex/wake"),
@@ -108,7 +103,7 @@ impl Reader<'_> {
     fn take(&mut self, line: &str) -> Result<(), String> {
         if let Some(name) = heading(line) {
             self.end()?;
-            *self.now = Some(Benchmark::named(name));
+            *self.now = Some(Benchmark { name: name.to_owned(), ..Benchmark::default() });
             return Ok(());
         }
         if line.starts_with("Run summary [PID ") {
@@ -173,7 +168,7 @@ impl Reader<'_> {
         let name = if line.contains("threads waking up") { "futex/wake-parallel" } else { name };
         if self.now.as_ref().is_none_or(|now| now.is_done || now.name != *name) {
             self.end()?;
-            *self.now = Some(Benchmark::named(name));
+            *self.now = Some(Benchmark { name: name.to_owned(), ..Benchmark::default() });
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let before = |wanted: &str| {
@@ -199,7 +194,7 @@ impl Reader<'_> {
                 return Err(format!("a function of no known benchmark; give {WHAT}"));
             };
             self.end()?;
-            *self.now = Some(Benchmark::named(&format!("mem/{name}")));
+            *self.now = Some(Benchmark { name: format!("mem/{name}"), ..Benchmark::default() });
         } else if let (Some(now), Some(name)) = (self.now.as_mut(), known) {
             now.name = format!("mem/{name}");
         }
@@ -319,7 +314,7 @@ fn heading(line: &str) -> Option<&str> {
     (name.len() < rest.len()).then(|| name.trim_matches('\''))
 }
 
-/// Whether a text is a number and no other sign, as `...`.
+/// True for a text that is a number and no other sign, as `...`.
 fn is_number(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-'))

@@ -13,7 +13,6 @@ use super::bounded::{Amount, Plain, Short, each_document};
 use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity};
 use super::{ImportError, ImportFormat};
 
-/// PerfKitBenchmarker's samples.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perfkit",
     tool: "PerfKitBenchmarker",
@@ -42,7 +41,7 @@ const MOST_SAMPLES: usize = 20_000;
 /// Samples that carry facts of a machine as labels and no value.
 const FACTS: &str = "lscpu proccpu proccpu_mapping cpu_vuln gcc_version glibc_version ulimit metadata";
 
-/// How far a number may be off its sample's seconds since 1970 to be such a date itself.
+/// Largest distance of a number from its sample's seconds since 1970 to be such a date itself.
 const DATES_S: f64 = 1e7;
 
 /// Labels of a machine, and the same behind a name as in `sending_zone`: what tells machines apart, ...
@@ -109,7 +108,7 @@ impl<'de> Deserialize<'de> for Labels {
     }
 }
 
-/// Whether a label is one of `names`, or such a one behind another name.
+/// True for a label that is one of `names`, or such a one behind another name.
 fn is_one_of(names: &str, label: &str) -> bool {
     names.split(' ').any(|name| label.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
 }
@@ -120,7 +119,7 @@ fn joined<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> String 
 }
 
 impl Labels {
-    /// How the test was set up: labels that neither describe a machine nor are results.
+    /// The setup of the test: labels that neither describe a machine nor are results.
     fn setup(&self) -> String {
         let is_setting = |key: &str| {
             let is_machine = is_one_of(MACHINE, key)
@@ -135,13 +134,13 @@ impl Labels {
         joined(self.0.iter().filter(|(key, _)| is_setting(key)))
     }
 
-    /// What tells its machines from others.
+    /// Labels that tell its machines from others.
     fn machine(&self) -> BTreeMap<String, String> {
         let of_machine = self.0.iter().filter(|(key, _)| is_one_of(MACHINE, key));
         of_machine.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// What a machine's label says, if the test had one kind of machine.
+    /// The value of a machine's label, if the test had one kind of machine.
     fn of_machine(&self, name: &str) -> Option<&str> {
         let is_of = |key: &str| key == name || (key.ends_with(name) && key.starts_with("vm_"));
         let mut values = self.0.iter().filter(|(key, _)| is_of(key)).map(|(_, value)| value.as_str());
@@ -150,7 +149,7 @@ impl Labels {
     }
 }
 
-/// What a file holds, gathered before the first value is kept: whether samples are of several machines is told by all of them.
+/// Contents of a file, gathered before the first value is kept: whether samples are of several machines is told by all of them.
 #[derive(Default)]
 struct PerfKitFile {
     version: String,

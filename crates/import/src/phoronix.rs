@@ -12,7 +12,6 @@ use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity, re
 use super::table::Fields;
 use super::{ImportError, ImportFormat};
 
-/// The Phoronix Test Suite's XML.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "phoronix",
     tool: "Phoronix Test Suite",
@@ -40,7 +39,7 @@ const AXES: &[Axis] = &[
 ];
 
 const WHAT: &str = "composite.xml of the Phoronix Test Suite";
-/// How far the mean of the runs may be off the value that the suite made of them.
+/// Largest distance of the mean of the runs from the value that the suite made of them.
 const SAME: f64 = 0.02;
 /// Most systems and values that are held.
 const MOST: usize = 20_000;
@@ -71,7 +70,7 @@ const ELEMENTS: &[(&str, &str, &str)] = &[
 /// Fields of an entry of a result.
 const ENTRY: &[&str] = &["system", "value", "raw", "compiler", "compiler_options"];
 
-/// What a file holds, gathered before the first value is kept: how many systems there are is told by all of it.
+/// Contents of a file, gathered before the first value is kept: how many systems there are is told by all of it.
 #[derive(Default)]
 struct PhoronixFile {
     generated: Fields,
@@ -195,7 +194,7 @@ fn samples(entry: &Fields) -> Result<Vec<f64>, String> {
     Ok(if is_mean { runs } else { vec![value] })
 }
 
-/// What a file tells of its only system.
+/// Takes the facts of a file's only system.
 fn take_host(run: &mut Foreign, system: &Fields) {
     /// `Kernel` of `OS: CentOS Stream 9, Kernel: 5.14.0 (x86_64), Compiler: GCC 11`.
     fn part<'a>(text: &'a str, name: &str) -> Option<&'a str> {

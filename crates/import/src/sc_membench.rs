@@ -8,7 +8,6 @@ use super::bounded::amount;
 use super::foreign::{Axis, Foreign, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
 
-/// sc-membench's table.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sc-membench",
     tool: "sc-membench",

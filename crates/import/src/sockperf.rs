@@ -10,7 +10,6 @@ use super::foreign::{Axis, Further, quantity, read_lines};
 use super::table::Fields;
 use super::{ImportError, ImportFormat};
 
-/// sockperf's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sockperf",
     tool: "sockperf",
@@ -37,24 +36,22 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 const PROTOCOL: Axis = ("protocol", Choice);
 const MESSAGE: Axis = ("message", Size);
 
-/// What its lines say. Its MB are 2^20 bytes.
+/// Its lines. Its MB are 2^20 bytes.
 const LINES: &[&str] = &[
     "{}== version #{version:word}",
     "{}PORT = {}# {protocol:word}",
     "{}msg-size={message:word}",
+    "[Valid Duration] RunTime={} sec; SentMessages={sent:1}; ReceivedMessages={}",
+    "# dropped messages = {dropped:1}; # duplicated messages = {}",
     "Summary: Latency is {one:us} usec",
     "Summary: Round trip is {both:us} usec",
     "Summary: Message Rate is {rate:1} [msg/sec]",
     "Summary: BandWidth is {bytes:MiB/s} MBps{}",
     "---> <MAX> observation = {greatest:us}",
-    "---> percentile 99.900 = {p999:us}",
-    "---> percentile 99.90 = {p999:us}",
-    "---> percentile 99.000 = {p99:us}",
-    "---> percentile 99.00 = {p99:us}",
-    "---> percentile 90.000 = {p90:us}",
-    "---> percentile 90.00 = {p90:us}",
-    "---> percentile 50.000 = {p50:us}",
-    "---> percentile 50.00 = {p50:us}",
+    "---> percentile 99.90{} = {p999:us}",
+    "---> percentile 99.00{} = {p99:us}",
+    "---> percentile 90.00{} = {p90:us}",
+    "---> percentile 50.00{} = {p50:us}",
 ];
 const WHAT: &str = "the whole text of sockperf";
 
@@ -84,7 +81,10 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         if let Some(way) = result(&fields).filter(|_| text.starts_with(end)) {
             fields.set("way", way);
             let probe = if way == "rate" { "sockperf.messages" } else { "sockperf.latency" };
-            let value = fields.value(&FORMAT, probe, vec![fields.number(way, text)?], "unknown")?;
+            let mut value = fields.value(&FORMAT, probe, vec![fields.number(way, text)?], "unknown")?;
+            let is_dropped = fields.has("dropped") && fields.number("dropped", text)? > 0.0;
+            let dropped = || format!("{} of {} messages were dropped", fields.text("dropped"), fields.text("sent"));
+            value.unconfirmed = is_dropped.then(dropped);
             fields = fields.split_off(&["protocol", "message"]);
             run.keep(value)?;
         }

@@ -11,7 +11,6 @@ use super::bounded::amount;
 use super::foreign::{Foreign, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
 
-/// STREAM's output.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "stream",
     tool: "STREAM",

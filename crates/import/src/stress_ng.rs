@@ -9,7 +9,6 @@ use super::bounded::{Amount, TrailingText, amount, shortened};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_lines};
 use super::{ImportError, ImportFormat};
 
-/// stress-ng's metrics.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "stress-ng",
     tool: "stress-ng",
@@ -36,7 +35,7 @@ const CPU_RATE: &str = "bogo-ops-per-second-usr-sys-time";
 /// Times by how a metric's name begins, ns.
 const TIMES: [(&str, f64); 5] =
     [("nanosec", 1.0), ("microsec", 1e3), ("millisec", 1e6), ("secs", 1e9), ("seconds", 1e9)];
-/// What every stressor tells besides, which is no metric of its own.
+/// Metrics of every stressor, which are no cases of their own.
 const COMMON: &[&str] =
     &["bogo-ops", RATE, CPU_RATE, "wall-clock-time", "user-time", "system-time", "cpu-usage-per-instance", "max-rss"];
 /// Most metrics of a stressor.
@@ -55,27 +54,22 @@ struct StressNgReader {
     /// The key in the first column under which the lines stand.
     section: String,
     stressor: Option<Stressor>,
-    /// Whether a document has begun, and whether its end has come.
+    /// True once a document has begun, and once its end has come.
     is_yaml: bool,
     is_closed: bool,
     table: StressorTable,
 }
 
-/// What is told of one stressor, in the file's order.
+/// One stressor with its metrics in the file's order.
 #[derive(Default)]
 struct Stressor {
     name: String,
     metrics: Vec<(String, f64)>,
-    /// How many ran, where it is told.
+    /// The number of instances, where it is told.
     instances: String,
-    /// Whether stress-ng says that one of them failed.
     is_failed: bool,
-}
-
-impl Stressor {
-    fn named(name: &str) -> Stressor {
-        Stressor { name: name.to_owned(), ..Stressor::default() }
-    }
+    /// A doubt that stress-ng has itself of the metrics.
+    doubt: Option<&'static str>,
 }
 
 impl StressNgReader {
@@ -123,7 +117,7 @@ impl StressNgReader {
             "system-info" => system(run, key, value),
             "metrics" if is_item && key == "stressor" => {
                 self.end_stressor(run)?;
-                self.stressor = Some(Stressor::named(value));
+                self.stressor = Some(Stressor { name: value.to_owned(), ..Stressor::default() });
                 Ok(())
             }
             "metrics" => {
@@ -160,7 +154,7 @@ impl StressNgReader {
     }
 
     fn end_stressor(&mut self, run: &mut Foreign) -> Result<(), String> {
-        let Some(Stressor { name, metrics, instances, is_failed }) = self.stressor.take() else { return Ok(()) };
+        let Some(Stressor { name, metrics, instances, is_failed, doubt }) = self.stressor.take() else { return Ok(()) };
         let metric = |wanted: &str| metrics.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
         let rate =
             metric(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
@@ -174,11 +168,13 @@ impl StressNgReader {
         }
         value = value.note("instances", instances);
         value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
+        value.unconfirmed = doubt.map(str::to_owned);
         run.keep(value)?;
         for (key, number) in metrics.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
             let time = TIMES.iter().find(|(start, _)| key.starts_with(start));
             let (probe, scale) = time.map_or(("stress_ng.metric", 1.0), |(_, ns)| ("stress_ng.time", *ns));
-            run.keep(ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
+            let value = ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key);
+            run.keep(ImportedValue { unconfirmed: doubt.map(str::to_owned), ..value })?;
         }
         Ok(())
     }
@@ -214,22 +210,22 @@ fn unquoted(value: &str) -> &str {
 /// The columns of a row behind the stressor's name, as the YAML calls them. Older versions lack the last two.
 const COLUMNS: [&str; 8] =
     ["bogo-ops", "wall-clock-time", "user-time", "system-time", RATE, CPU_RATE, "cpu-usage-per-instance", "max-rss"];
-/// How many of them every version has.
+/// The number of them that every version has.
 const LEAST_COLUMNS: usize = 6;
 /// Most rows: stress-ng has some 400 stressors.
 const MOST_ROWS: usize = 5000;
 
-/// What the text tells so far.
+/// State of the text so far.
 #[derive(Default)]
 struct StressorTable {
     stressors: Vec<Stressor>,
     /// stress-ng's version, which it prints with `--verbose`.
     pub version: Option<String>,
-    /// Where the rows of the last table begin.
+    /// Begin of the rows of the last table.
     begin: Option<usize>,
-    /// Whether `--log-brief` leaves out what stands before each message.
+    /// True where `--log-brief` leaves out the text before each message.
     is_brief: bool,
-    /// How many instances of a stressor were started.
+    /// Stressors with the number of instances that were started.
     started: Vec<(String, String)>,
 }
 
@@ -249,11 +245,20 @@ impl StressorTable {
         } else if let Some(hogs) = message.strip_prefix("dispatching hogs: ") {
             let pairs = hogs.split(',').filter_map(|hog| hog.trim().split_once(' '));
             self.started = pairs.map(|(count, name)| (name.to_owned(), count.to_owned())).collect();
-        } else if let Some((_, names)) = message.strip_prefix("failed: ").and_then(|rest| rest.split_once(": ")) {
-            // `failed: 2: cpu (1), vm (1)`
-            let failed = |name: &str| names.split(',').any(|one| one.split_whitespace().next() == Some(name));
-            let last = self.begin.unwrap_or_default();
-            self.stressors[last..].iter_mut().for_each(|stressor| stressor.is_failed |= failed(&stressor.name));
+        } else if let Some((what, names)) = verdict(message) {
+            for stressor in &mut self.stressors[self.begin.unwrap_or_default()..] {
+                let is_named = names.split(',').any(|one| one.split_whitespace().next() == Some(&stressor.name));
+                match what {
+                    "failed" => stressor.is_failed |= is_named,
+                    "metrics untrustworthy" if is_named => {
+                        stressor.doubt = Some("stress-ng says that its metrics are untrustworthy")
+                    }
+                    "unsuccessful run" => {
+                        stressor.doubt = stressor.doubt.or(Some("stress-ng says that its run was unsuccessful"))
+                    }
+                    _ => {}
+                }
+            }
         } else if let Some(version) = message.strip_prefix("stress-ng ").filter(|rest| rest.starts_with(is_digit)) {
             self.version = version.split_whitespace().next().map(str::to_owned);
         } else if let Some(begin) = self.begin {
@@ -278,7 +283,8 @@ impl StressorTable {
             self.stressors.push(Stressor {
                 metrics: metrics.collect::<Result<_, String>>()?,
                 instances: started.unwrap_or_default(),
-                ..Stressor::named(name)
+                name: name.to_owned(),
+                ..Stressor::default()
             });
         } else if let (1, Some(stressor)) = (numbers, self.stressors[begin..].iter_mut().find(|one| one.name == name)) {
             if stressor.metrics.len() == MOST_METRICS {
@@ -291,7 +297,14 @@ impl StressorTable {
     }
 }
 
-/// What stands behind `stress-ng: metrc: [4242] `.
+/// The word of stress-ng on stressors and their names, of `failed: 2: cpu (1), vm (1)`; one on the whole run has no names.
+fn verdict(message: &str) -> Option<(&'static str, &str)> {
+    let what =
+        ["failed", "metrics untrustworthy", "unsuccessful run"].into_iter().find(|what| message.starts_with(what))?;
+    Some((what, message.rsplit_once(": ").map_or("", |(_, names)| names)))
+}
+
+/// The text behind `stress-ng: metrc: [4242] `.
 fn message(line: &str) -> Option<&str> {
     let (_, rest) = line.trim_start().strip_prefix("stress-ng: ")?.split_once(':')?;
     Some(rest.trim_start().strip_prefix('[')?.split_once(']')?.1.trim_start())

@@ -11,7 +11,6 @@ use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_lines
 use super::table::Fields;
 use super::{ImportError, ImportFormat};
 
-/// sysbench's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sysbench",
     tool: "sysbench",
@@ -49,7 +48,7 @@ const THREADS: Axis = ("threads", Count);
 const FILE_AXES: &[Axis] = &[THREADS, ("mode", Choice), ("block", Size)];
 const OPERATIONS: Further = Further("operations", OperationsPerSecond, term!("operations"));
 
-/// What its lines say; rates of fileio and the total time as sysbench 1.1 prints them as well.
+/// Templates of its lines; rates of fileio and the total time as sysbench 1.1 prints them as well.
 const LINES: &[&str] = &[
     "Running the test with following options{options}",
     "Number of threads: {threads:1}",
@@ -146,7 +145,7 @@ fn version(line: &str) -> Option<&str> {
     is_first.then(|| version.trim_end_matches(':'))
 }
 
-/// Whether a line is the last of an output: fileio of sysbench 1.1 has no times of threads.
+/// True for the last line of an output: fileio of sysbench 1.1 has no times of threads.
 fn is_last(output: &Fields, line: &str) -> bool {
     line.starts_with("execution time (avg/stddev):")
         || (line.starts_with("sum:") && output.has("reads") && !output.has("time"))

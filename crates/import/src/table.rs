@@ -84,7 +84,7 @@ impl Fields {
     }
 }
 
-/// What stands in the holes of a template; none where the line is another.
+/// The texts in the holes of a template; none where the line is another.
 fn holes<'a>(template: &'static str, line: &'a str) -> Option<Vec<(&'static str, &'a str)>> {
     let (start, mut template) = template.split_once('{')?;
     let mut rest = line.strip_prefix(start)?;

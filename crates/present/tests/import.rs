@@ -389,16 +389,6 @@ fn what_decides_a_value_is_part_of_its_case() {
 }
 
 #[test]
-fn a_failure_that_stream_reports_last_is_one() {
-    let start = STREAM.split("Solution Validates").next().unwrap();
-    let run = read(
-        "stream",
-        format!("{start}Failed Validation on array a[]\n  For array a[], 2 errors were found.\n-----\n"),
-    );
-    assert!(run.unwrap().cases.iter().all(|case| matches!(case.outcome, Outcome::Failed { .. })));
-}
-
-#[test]
 fn an_export_says_of_the_solution_what_the_file_says() {
     let table = |run: &Run| export::format_named("stream").unwrap().render_one(run, &RenderOptions::default());
     let remark = "Solution Validates: avg error less than 1.000000e-06 on all three arrays";
@@ -409,23 +399,28 @@ fn an_export_says_of_the_solution_what_the_file_says() {
 }
 
 #[test]
-fn iperf3_before_3_10_reports_what_was_sent_and_no_target() {
-    let udp = |target: &str| format!("iperf3.udp@direction=forward,streams=1,message=32768,target={target}");
-    let old = [
-        ("sum_sent", "x"),
-        ("sum_received", "y"),
-        ("\"target_bitrate\": 100000000", "\"z\": 1"),
-        ("\"lost_percent\": 0,", "\"lost_percent\": 40,"),
-    ];
-    let run = with("iperf3", IPERF_UDP, &old).unwrap();
-    let whole: serde_json::Value = serde_json::from_str(IPERF_UDP).unwrap();
-    let sent = whole["end"]["sum"]["bits_per_second"].as_f64().unwrap();
-    check(&run, &[(&udp("unknown"), 0.6 * sent / 8.0), (&(udp("unknown") + "/lost"), 0.4)]);
-    // More than was sent cannot be lost.
-    let run = with("iperf3", IPERF_UDP, &[("\"lost_percent\": 0,", "\"lost_percent\": 180,")]).unwrap();
-    let odd = measured(&run, &udp("100000000"));
-    assert!(!odd.also.contains_key("lost") && odd.flags[0].detail.contains("180 %"), "{:?}", odd.flags);
-    assert!(read("iperf3", format!("{IPERF_TCP}{IPERF_TCP}")).unwrap_err().what.contains("second"));
+fn files_are_read_as_their_table_says() {
+    let folder = format!("{}/tests/fixtures/import/right", env!("CARGO_MANIFEST_DIR"));
+    let file = |name: &str| std::fs::read(format!("{folder}/{name}")).unwrap();
+    for line in String::from_utf8(file("right.tsv")).unwrap().lines() {
+        let [format, name, ref wanted @ ..] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let found: Vec<String> = match read(format, file(name)) {
+            Err(error) => vec![format!("refused {error}")],
+            Ok(run) => run.cases.iter().map(|case| format!("{} {}", case.id, told(&case.outcome))).collect(),
+        };
+        for wanted in wanted {
+            let fits = |found: &String| wanted.split('~').all(|part| found.contains(part));
+            assert!(found.iter().any(fits), "{name}: {wanted} is not in {found:#?}");
+        }
+    }
+}
+
+/// An outcome in words: a value with its flags, or a reason.
+fn told(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Measured(found) => format!("{:.4} {:?} {:?}", found.estimate.typical, found.flags, found.also.keys()),
+        other => format!("{other:?}"),
+    }
 }
 
 #[test]

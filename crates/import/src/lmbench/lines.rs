@@ -1,4 +1,4 @@
-//! What the lines of a result file say: labels and headings as data.
+//! Reads the lines of a result file: labels and headings as data.
 
 use crate::bounded::shortened;
 
@@ -144,7 +144,7 @@ fn number(word: &str, what: &str) -> Result<f64, String> {
     })
 }
 
-/// Which chain the blocks that follow are of.
+/// The chain of the blocks that follow.
 pub(super) fn pattern(line: &str) -> Option<&'static str> {
     match line {
         _ if line.starts_with("Memory load latency") => Some("stride"),
@@ -153,7 +153,7 @@ pub(super) fn pattern(line: &str) -> Option<&'static str> {
     }
 }
 
-/// What the first number of a block's lines is.
+/// The kind of the first number of a block's lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Key {
     /// Units of 10^6 bytes.
@@ -223,7 +223,7 @@ impl LmbenchBlock {
         }
     }
 
-    /// What a line of the block says.
+    /// The values of a line of the block.
     pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
