@@ -1,5 +1,6 @@
 //! Reads the JSON of hyperfine (`--export-json FILE`): the time of every run of a command.
 
+use std::collections::HashSet;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::Choice;
@@ -8,7 +9,7 @@ use hostmark_model::Unit::Nanoseconds;
 use hostmark_stats::descriptive::median;
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, Short, shortened};
+use super::bounded::{Amount, AtMost, NameMap, Short, shortened};
 use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
@@ -39,19 +40,28 @@ struct HyperfineCommand {
     user: Option<Amount>,
     system: Option<Amount>,
     times: Option<AtMost<Amount, MOST_RUNS>>,
+    parameters: Option<NameMap<Short>>,
     /// None for one that a signal ended.
     exit_codes: Option<AtMost<Option<i64>, MOST_RUNS>>,
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     read_documents(&FORMAT, input, |run, file: HyperfineFile| {
-        file.results.0.into_iter().try_for_each(|command| keep_command(run, command))
+        let mut commands = file.results.0;
+        let names: HashSet<String> = commands.iter().map(|one| one.command.0.clone()).collect();
+        // A name of the user's own (`-n`) is the same for all parameters.
+        let is_ambiguous = names.len() < commands.len();
+        for HyperfineCommand { command, parameters, .. } in &mut commands {
+            let parameters = parameters.take().filter(|_| is_ambiguous).unwrap_or_default().0;
+            command.0.extend(parameters.iter().map(|(name, value)| format!(" {name}={}", value.0)));
+        }
+        commands.into_iter().try_for_each(|command| keep_command(run, command))
     })
 }
 
 fn keep_command(
     run: &mut Foreign,
-    HyperfineCommand { command: Short(command), mean, user, system, times, exit_codes }: HyperfineCommand,
+    HyperfineCommand { command: Short(command), mean, user, system, times, exit_codes, .. }: HyperfineCommand,
 ) -> Result<(), String> {
     let ns = |Amount(seconds): Amount| seconds * 1e9;
     let times = times.map(|times| times.0).filter(|times| !times.is_empty()).unwrap_or_else(|| vec![mean]);

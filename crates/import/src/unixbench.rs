@@ -33,11 +33,19 @@ const UNITS: &[(&str, &str, f64)] = &[
     ("KBps", "unixbench.file", 1024.0),
 ];
 const INDEX: &str = "System Benchmarks Index Score";
+/// Beginnings of the names of tests behind which an index stands.
+const INDEXED: [&str; 6] = ["Dhrystone", "Double-Precision", "Execl", "File Copy", "Pipe", "Process"];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut copies = "unknown".to_owned();
-    read_lines(&FORMAT, input, |run, _, line| {
-        line.map_or(Ok(()), |line| read_line(run, &mut copies, line.trim_start()))
+    let (mut copies, mut is_whole) = ("unknown".to_owned(), true);
+    read_lines(&FORMAT, input, |run, _, line| match line.map(str::trim_start) {
+        Some(line) => {
+            let is_test = line.ends_with("samples)") && INDEXED.iter().any(|name| line.starts_with(name));
+            is_whole = !is_test && (is_whole || line.starts_with(INDEX) || line.starts_with("FINAL SCORE"));
+            read_line(run, &mut copies, line)
+        }
+        None if is_whole => Ok(()),
+        None => Err(format!("the file ends here without its index, so it is truncated; give {}", FORMAT.what)),
     })
 }
 
