@@ -149,7 +149,7 @@ impl Drop for EnterGuard {
 }
 
 /// CPU time that the estimates and the report of a quick run take.
-const REPORT_CPU: Duration = Duration::from_millis(400);
+const REPORT_CPU: Duration = Duration::from_millis(600);
 /// A run gives up no more than this of its time to a report that waits for a CPU.
 const MOST_REPORT_DELAY: Duration = Duration::from_secs(4);
 
