@@ -57,8 +57,8 @@ struct Document {
     error: Option<Short>,
 }
 
-/// An object, or the text or the truth that stands in its place: an event carries the text of an error, and an interval says only
-/// whether this end of a stream is the sender.
+/// An object, or the text or boolean in its place: an error event has a text, and a stream of an interval has a boolean that tells whether
+/// this end is the sender.
 #[derive(Default)]
 struct ObjectOr<T>(Option<T>, Short);
 

@@ -41,8 +41,7 @@ pub struct ThreadCounters {
 impl ThreadCounters {
     /// Counters of the calling thread.
     pub fn open() -> ThreadCounters {
-        let schedstat = File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from);
-        ThreadCounters { schedstat, last: Cell::default() }
+        ThreadCounters { schedstat: open_schedstat(), last: Cell::default() }
     }
 
     /// The CPU that the thread runs on.
@@ -61,16 +60,20 @@ impl ThreadCounters {
 
 /// Tells whether the kernel reports how long a thread could run and did not.
 pub fn has_run_delay() -> bool {
-    File::open("/proc/thread-self/schedstat").is_ok_and(|file| schedstat_ns(&OwnedFd::from(file)).is_some())
+    open_schedstat().as_ref().and_then(schedstat_ns).is_some()
 }
 
 /// Time that the calling thread waited for a CPU over the CPU time that it had, where the kernel tells both.
 pub fn thread_wait_ratio() -> Option<f64> {
-    let [ran, waited] = schedstat_ns(&File::open("/proc/thread-self/schedstat").ok()?.into())?;
+    let [ran, waited] = schedstat_ns(&open_schedstat()?)?;
     (ran > 0).then(|| waited as f64 / ran as f64)
 }
 
-/// CPU time of a thread and its time runnable without running.
+fn open_schedstat() -> Option<OwnedFd> {
+    File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from)
+}
+
+/// CPU time of a thread and its time runnable without running, ns.
 fn schedstat_ns(schedstat: &OwnedFd) -> Option<[u64; 2]> {
     let mut text = [0_u8; 96];
     let length = rustix::io::pread(schedstat, &mut text, 0).ok()?;
