@@ -255,6 +255,7 @@ fn a_watch_that_was_killed_has_a_gap_and_no_episode_of_it() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_weeks_are_the_same_until_one_is_of_a_slower_machine() {
     let week = |seed| MadeUpWeek { seed, ..MadeUpWeek::default() }.turns();
     let mut wrong = 0;

@@ -58,9 +58,9 @@ pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Li
         say!("a link of {expected} Mbit/s: {wanted:.2} MB/s of TCP", expected = mbit.expected, wanted = wanted / 1e6);
     let check = check("link", put_in, percent_off(RATE_OFF));
     in_surroundings(check, bench, Surroundings::Link { mbit: mbit.put }, &[BANDWIDTH], measure, |run| {
-        let rate = measured(run, "net.tcp_bandwidth")?.estimate.stated().value;
-        let back = Message::plain(format!("{:.2} MB/s", rate / 1e6));
-        Some((back, (rate / wanted - 1.0).abs() <= RATE_OFF))
+        let rate = measured(run, "net.tcp_bandwidth")?.estimate.stated();
+        let back = Message::plain(format!("{:.2} MB/s", rate.value / 1e6));
+        Some((back, is_within(rate.value, rate.of_this_run, wanted, RATE_OFF)))
     })
 }
 
@@ -82,7 +82,7 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
         let back = say!("{trip:.2} ms, one in {one_in:.0} sent again");
         let is_trip = (1.0..=1.0 + TRIP_OFF).contains(&(trip / trip_ms));
         let is_loss = (1.0 / LOSS_OFF..=LOSS_OFF).contains(&(one_in / f64::from(relay.expected.1)));
-        Some((back, is_trip && is_loss))
+        Some((back, Ok(is_trip && is_loss)))
     })
 }
 
@@ -98,7 +98,7 @@ pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) ->
         let stopped = rounds.iter().filter(is_stopped).count();
         let count = rounds.len();
         let back = say!("{quota:.2} CPUs, {stopped} of {count} rounds stopped");
-        Some((back, (quota - wanted).abs() <= QUOTA_OFF && 2 * stopped > count))
+        Some((back, Ok((quota - wanted).abs() <= QUOTA_OFF && 2 * stopped > count)))
     })
 }
 
@@ -108,8 +108,11 @@ pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> L
     let surroundings = Surroundings::Disk { reads_a_second: reads.put };
     let filters = ["disk.read@pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
-        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated().value;
-        Some((Message::plain(format!("{rate:.0} /s")), (rate / wanted - 1.0).abs() <= READS_OFF))
+        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated();
+        Some((
+            Message::plain(format!("{:.0} /s", rate.value)),
+            is_within(rate.value, rate.of_this_run, wanted, READS_OFF),
+        ))
     })
 }
 
@@ -122,6 +125,21 @@ fn check(id: &'static str, put_in: Message, bound: Message) -> Check {
     Check { id, put_in, bound, limit: LIMIT, puts_others_in: true }
 }
 
+/// Tells whether a rate lies within the bound. Rounds whose interval reaches into the bound, where their median does not, tell nothing: what
+/// limits a rate does so in every round, and what else uses the disk or the link does not.
+pub(super) fn is_within(rate: f64, interval: Option<(f64, f64)>, wanted: f64, off: f64) -> Result<bool, Message> {
+    let (least, most) = (wanted * (1.0 - off), wanted * (1.0 + off));
+    match interval {
+        _ if (least..=most).contains(&rate) => Ok(true),
+        Some((low, high)) if low <= most && high >= least => Err(disturbed()),
+        _ => Ok(false),
+    }
+}
+
+fn disturbed() -> Message {
+    term!("other programs disturbed it; rerun later").into()
+}
+
 /// Looks at a run in surroundings: what came back, and whether that lies within the bound.
 fn in_surroundings(
     check: Check,
@@ -129,7 +147,7 @@ fn in_surroundings(
     surroundings: Surroundings,
     filters: &[&str],
     measure: &mut MeasureIn,
-    judged: impl Fn(&Run) -> Option<(Message, bool)>,
+    judged: impl Fn(&Run) -> Option<(Message, Result<bool, Message>)>,
 ) -> Line {
     check.judge(bench, |bench| {
         if bench.elapsed() >= LATEST {
@@ -137,10 +155,10 @@ fn in_surroundings(
         }
         let run = measure(surroundings, filters)?;
         let (back, is_within) = judged(&run).ok_or_else(|| without_value(&run))?;
-        let disturbed = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
-        let is_within = match disturbed && !is_within {
-            true => Err(term!("other programs disturbed it; rerun later").into()),
-            false => Ok(is_within),
+        let has_others = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
+        let is_within = match is_within {
+            Ok(false) if has_others => Err(disturbed()),
+            is_within => is_within,
         };
         Ok(Attempt { back, is_within })
     })

@@ -552,6 +552,9 @@ fn surroundings_that_cannot_be_had_or_that_others_disturb_make_a_check_impossibl
     };
     let line = limits::link(&mut right(), &Known::of(83), &mut contended);
     assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+    // Rounds that were slowed down beside others that were not.
+    assert!(limits::is_within(930.0, Some((750.0, 1003.0)), 1000.0, 0.05).is_err());
+    assert_eq!(limits::is_within(930.0, Some((920.0, 940.0)), 1000.0, 0.05), Ok(false));
     let mut empty = |_, _: &[&str]| Ok(run_of(&[]));
     let line = limits::link(&mut right(), &Known::of(83), &mut empty);
     assert_eq!(line.reason.unwrap().en, "the run has no value");
