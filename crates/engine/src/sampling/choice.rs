@@ -18,12 +18,12 @@ const LEAST_NS: f64 = 0.5e6;
 const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it falls behind.
 const TRIALS: usize = 7;
-/// Time of trials, ns, after which [`ENOUGH`] of each way do; after [`FAR_TOO_MUCH`] times as long, or where two turns would
-/// take that, there are no more: on a host that is so slow, or where each trial waits for its CPU, a choice is worth no further
-/// wait, and the round must not be taken for hung.
-const MOST_NS: f64 = 60e6;
+/// Time of trials, ns, after which [`ENOUGH`] of each way do: no more than the samples of the rounds that the choice serves. After
+/// [`FAR_TOO_MUCH`] times as long, or where two turns would take that, there are no more: on a host that is so slow, or where each trial
+/// waits for its CPU, a choice is worth no further wait, and the round must not be taken for hung.
+const MOST_NS: f64 = 30e6;
 const ENOUGH: usize = 2;
-const FAR_TOO_MUCH: f64 = 20.0;
+const FAR_TOO_MUCH: f64 = 40.0;
 /// Turns without which nothing is clear, and before which it is looked at whether a choice takes too long.
 const LOOKS: usize = 2;
 /// Number of trials of all after which the first stays where none is ahead of it even by [`SLIGHTLY`]: a way that is
