@@ -146,6 +146,20 @@ struct OfOneRun {
     halves: [HalfWidths; 2],
     /// Deviation of the clocks at which undisturbed values are reported.
     clock: f64,
+    /// Factor of both for what differs between runs and stood still while this one lasted.
+    beyond: f64,
+}
+
+/// Duration of the runs that tell the constants, s: a quick run.
+const CALIBRATED_S: f64 = 57.0;
+/// Largest factor by which a shorter run sees too little.
+const MOST_BEYOND: f64 = 3.0;
+
+/// Returns by what factor runs lie further apart than a run of this duration tells. What disturbs a guest drifts: the variance of a drift
+/// grows with time. It is no less than one, which longer runs had too (docs/decisions/0065-how-far-another-run-lies.md).
+fn beyond(run: &Run) -> f64 {
+    let wall_s = run.time.map_or(CALIBRATED_S, |time| time.wall_s);
+    (CALIBRATED_S / wall_s).sqrt().clamp(1.0, MOST_BEYOND)
 }
 
 impl OfOneRun {
@@ -159,7 +173,7 @@ impl OfOneRun {
             }
             halves
         });
-        OfOneRun { halves, clock: clock_deviation(run) }
+        OfOneRun { halves, clock: clock_deviation(run), beyond: beyond(run) }
     }
 
     /// Deviation between runs of a case. Values reported at a clock differ by that clock too.
@@ -167,7 +181,8 @@ impl OfOneRun {
         let half = half_width(estimate).unwrap_or(0.0);
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
         let halves = &self.halves[usize::from(!name.is_empty())];
-        Deviation::assumed(halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED).hypot(clock))
+        let own = halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED);
+        Deviation::assumed(self.beyond * own.hypot(clock))
     }
 }
 

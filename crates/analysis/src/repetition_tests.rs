@@ -1,7 +1,7 @@
 //! Tests of the prediction of another run.
 
 use super::*;
-use hostmark_model::{Also, Bounds, Leading, Noise, Quiet};
+use hostmark_model::{Also, Bounds, Leading, Noise, Quiet, RunTime};
 
 fn estimate(value: f64, half: f64) -> Estimate {
     serde_json::from_value(serde_json::json!({
@@ -138,17 +138,18 @@ fn estimated_again_it_stands_as_the_file_has_it() {
 
 #[test]
 fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
-    let half_of = |others: f64| {
+    let half_of = |others: f64, wall_s: f64| {
         let mut cases = vec![case("net.tcp", 100.0, 0.0)];
         cases.extend((0..6).map(|number| case(&format!("net.{number}"), 100.0, others)));
         cases.extend((0..6).map(|number| case(&format!("ipc.{number}"), 100.0, 0.4)));
-        let mut run = run("new", cases);
+        let time = Some(RunTime { wall_s, ..RunTime::default() });
+        let mut run = Run { time, ..run("new", cases) };
         add(&mut run, &Earlier::default());
-        let of = of_id(&run, "net.tcp");
-        (of.high / of.low).ln() / 2.0
+        (of_id(&run, "net.tcp").high / of_id(&run, "net.tcp").low).ln() / 2.0
     };
-    let (calm, busy) = (half_of(0.0), half_of(0.1));
+    let [calm, busy, short] = [(0.0, 57.0), (0.1, 285.0), (0.1, 57.0 / 4.0)].map(|(others, s)| half_of(others, s));
     assert!((0.014..0.015).contains(&calm) && (0.07..0.09).contains(&busy), "{calm} {busy}");
+    assert!((short / busy - 2.0).abs() < 1e-6, "rounds that lie within seconds tell less: {short}");
 }
 
 #[test]
