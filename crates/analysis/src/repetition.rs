@@ -148,12 +148,18 @@ struct OfOneRun {
     clock: f64,
     /// Factor of both for what differs between runs and stood still while this one lasted.
     beyond: f64,
+    /// Factor for what the core does by itself, where it was seldom alone.
+    shared: f64,
 }
 
 /// Duration of the runs that tell the constants, s: a quick run.
 const CALIBRATED_S: f64 = 57.0;
 /// Largest factor by which a shorter run sees too little.
 const MOST_BEYOND: f64 = 3.0;
+
+/// Factor of a core-bound value's deviation for each part of the run in which another thread used the core, from half of it on: no round
+/// is alone then, and the undisturbed value is itself disturbed.
+const SHARED: f64 = 2.0;
 
 /// Returns by what factor runs lie further apart than a run of this duration tells. What disturbs a guest drifts: the variance of a drift
 /// grows with time. It is no less than one, which longer runs had too (docs/decisions/0065-how-far-another-run-lies.md).
@@ -173,7 +179,8 @@ impl OfOneRun {
             }
             halves
         });
-        OfOneRun { halves, clock: clock_deviation(run), beyond: beyond(run) }
+        let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared).unwrap_or(0.0);
+        OfOneRun { halves, clock: clock_deviation(run), beyond: beyond(run), shared: SHARED * core_shared }
     }
 
     /// Deviation between runs of a case. Values reported at a clock differ by that clock too.
@@ -182,7 +189,8 @@ impl OfOneRun {
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
         let halves = &self.halves[usize::from(!name.is_empty())];
         let own = halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED);
-        Deviation::assumed(self.beyond * own.hypot(clock))
+        let times = if is_of_core(estimate) { self.beyond.max(self.shared) } else { self.beyond };
+        Deviation::assumed(times * own.hypot(clock))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::recorded::{self, Case, Recorded};
 
 /// The machines, and their folders.
 const MACHINES: &[(&str, &[&str])] =
-    &[("A", &["a"]), ("B", &["b", "c", "d"]), ("E", &["e"]), ("F", &["f"]), ("G", &["g"])];
+    &[("A", &["a"]), ("B", &["b", "c", "d"]), ("E", &["e"]), ("F", &["f"]), ("G", &["g"]), ("H", &["h"])];
 /// What is tried of each number.
 const OF_CORE: &[f64] = &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7];
 const OF_OTHERS: &[f64] = &[0.005, 0.01, 0.015, 0.02];
