@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_analysis::lmbench::{self, CasePoint, PROGRAMS, SummaryColumn};
+use hostmark_analysis::lmbench::{self, CasePoint, SummaryColumn, programs};
 use hostmark_engine::plan::{Plan, Request, pick, plan};
 use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
@@ -249,10 +249,10 @@ fn handbook() -> String {
 fn the_handbook_has_every_program_and_every_columns_probe() {
     let text = handbook();
     let code: HashSet<&str> = text.split('`').skip(1).step_by(2).collect();
-    let programs = PROGRAMS.iter().filter(|program| !code.contains(**program));
+    let programs = programs().filter(|program| !code.contains(program));
     let probes = columns().flat_map(|(_, column)| column.ours.points()).map(|point| point.probe);
     let is_named = |probe: &&str| code.iter().any(|code| code.split('@').next() == Some(*probe));
-    let missing: Vec<&str> = programs.copied().chain(probes.filter(|probe| !is_named(probe))).collect();
+    let missing: Vec<&str> = programs.chain(probes.filter(|probe| !is_named(probe))).collect();
     assert!(missing.is_empty(), "docs/coming-from-lmbench.md does not name {missing:?}");
 }
 
