@@ -154,6 +154,8 @@ pub struct Page {
     pub path: PathBuf,
     /// The headings of its halves.
     pub title: Pair,
+    /// Text below the heading of the first half, before its sections.
+    pub head: String,
     /// Heading and text of each section.
     pub sections: Vec<(Pair, Pair)>,
 }
@@ -184,7 +186,8 @@ impl Page {
             Ok((pair(&en.heading, &zh.heading), body))
         };
         let sections = en.iter().zip(zh).map(section).collect::<Result<_, String>>()?;
-        Ok(Page { path: path.to_owned(), title: pair(&en_title.heading, &zh_title.heading), sections })
+        let title = pair(&en_title.heading, &zh_title.heading);
+        Ok(Page { path: path.to_owned(), title, head: en_title.body.clone(), sections })
     }
 
     /// Its file's name without the ending, as a name in Rust.
