@@ -324,12 +324,9 @@ pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
     let of_page =
         |page: &Page| module(&page.name(), &page.sections.iter().map(|part| section(page, part)).collect::<String>());
     let inside = folders(folder).into_iter().map(|folder| {
+        let name = identifier(folder.rsplit('/').next().unwrap_or_default());
         let inside = keyed(&folder, is_constant);
-        if inside.is_empty() {
-            inside
-        } else {
-            module(&identifier(folder.rsplit('/').next().unwrap_or_default()), &inside)
-        }
+        if inside.is_empty() { inside } else { module(&name, &inside) }
     });
     pages(folder).iter().map(of_page).chain(inside).collect()
 }
