@@ -1,7 +1,7 @@
 //! `hostmark agent` as a process, told what no parent says: it answers with a sentence or ends, and leaves nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{ChildStdin, Stdio};
 
 use hostmark_model::{
     AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
@@ -9,22 +9,15 @@ use hostmark_model::{
 };
 
 use crate::processes::{SOON, processes, within};
-use crate::support::{Home, ended, files};
+use crate::support::{Home, Running, ended, files};
 
 const HELLO: &str = "{\"hello\":{\"protocol\":3}}\n";
 
 struct Agent {
     home: Home,
-    child: Child,
+    child: Running,
     input: Option<ChildStdin>,
     output: BufReader<std::process::ChildStdout>,
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Agent {
@@ -34,7 +27,7 @@ impl Agent {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Agent { home, child, input, output }
+        Agent { home, child: Running(child), input, output }
     }
 
     /// One that has been greeted.
@@ -81,16 +74,7 @@ impl Agent {
 
 fn request() -> RunRequest {
     let (filters, inputs) = (vec!["clock.loop".to_owned()], Inputs::default());
-    RunRequest {
-        filters,
-        profile: Profile::Quick,
-        seed: None,
-        set: Vec::new(),
-        table: None,
-        inputs,
-        via: Vec::new(),
-        begun: None,
-    }
+    RunRequest { filters, profile: Profile::Quick, inputs, ..RunRequest::default() }
 }
 
 #[test]

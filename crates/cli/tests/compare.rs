@@ -8,11 +8,10 @@ use serde_json::Value;
 
 use crate::processes::{SOON, processes, within};
 use crate::support;
-use crate::support::{Home, PROGRAM, ended, files, in_process};
+use crate::support::{Home, PROGRAM, ended, files, in_process, succeeded};
 
 fn a_run(home: &Home) -> Run {
-    let (code, out, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"])));
     load_run(&out).unwrap()
 }
 
@@ -206,8 +205,7 @@ fn pairs_are_made_until_all_is_reported() {
     let kept = at.path().join("kept");
     let arguments = ["compare", "--interleave", "here", "env", "clock.loop", "--resolve", "50%", "--at-most", "2m"];
     let rest = ["--keep", kept.to_str().unwrap(), "--format", "json"];
-    let (code, out, errors) = ended(&mut home.hostmark(&[&arguments[..], &rest].concat()));
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(ended(&mut home.hostmark(&[&arguments[..], &rest].concat())));
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["new"][0]["same_within"], 0.5);
     assert_eq!(value["new"][0]["counts"]["same"], 1);

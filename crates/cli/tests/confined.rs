@@ -11,7 +11,7 @@ use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use crate::alone::alone;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, ended, files, with_code};
 
 // Runs are timed: one at a time.
 
@@ -98,8 +98,7 @@ impl Confined {
 
 /// The default case of every probe that asks the system for something, as a filter.
 fn defaults() -> Vec<String> {
-    let (code, list, _) = ended(&mut Home::new().hostmark(&["list", "--format", "json"]));
-    assert_eq!(code, 0);
+    let (list, _) = with_code(0, ended(&mut Home::new().hostmark(&["list", "--format", "json"])));
     let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let filter = |probe: &serde_json::Value| {

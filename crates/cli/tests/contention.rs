@@ -11,7 +11,7 @@ use crate::neighbour::{Neighbour, one_cpu};
 use crate::processes::{SOON, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, with_code};
 
 // Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
 
@@ -21,8 +21,7 @@ const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.round_trip@by=pipe,cpus
 fn run(filters: &[&str], more: &[&str]) -> Run {
     let home = Home::new();
     let mut command = home.hostmark(&["run"]);
-    let (code, json, errors) = ended(command.args(filters).args(more).args(["--seed", "7", "--format", "json"]));
-    assert_eq!(code, 0, "{errors}");
+    let (json, _) = with_code(0, ended(command.args(filters).args(more).args(["--seed", "7", "--format", "json"])));
     assert!(files(home.scratch.path()).is_empty(), "left behind");
     load_run(&json).unwrap()
 }
@@ -141,8 +140,7 @@ fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {
     let (home, before) = (Home::new(), groups());
     for (by, due) in [("nice", 335.0 / (1024.0 + 335.0)), ("cgroup", 0.2)] {
         let mut command = home.hostmark(&["run", &format!("sched.fairness@by={by}"), "--format", "json"]);
-        let (code, json, errors) = ended(&mut command);
-        assert_eq!(code, 0, "{errors}");
+        let (json, _) = with_code(0, ended(&mut command));
         let run = load_run(&json).unwrap();
         match &run.cases[0].outcome {
             Outcome::Measured(measured) => {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::alone::alone;
 use crate::help::{hostmark, words};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, files, said};
+use crate::support::{Home, PROGRAM, files, said, with_code};
 use crate::tables::FILE as OF_LMBENCH;
 
 /// The documents below a directory, by their paths there, and their texts.
@@ -269,8 +269,7 @@ impl FreshClone {
         for line in
             ["hostmark run", "hostmark run --profile quick"].into_iter().chain(tables.iter().map(String::as_str))
         {
-            let (code, _, errors) = self.execute(line, "C");
-            assert_eq!(code, 0, "{line}: {errors}");
+            with_code(0, self.execute(line, "C"));
         }
         self.stored = files(&self.runs()).into_iter().map(|file| (fs::read(&file).unwrap(), file)).collect();
         // Each copy is a run of its own.

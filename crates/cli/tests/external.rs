@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{SOON, processes, within};
 use crate::support;
-use crate::support::{Home, ended, files, in_process};
+use crate::support::{Home, Running, ended, files, in_process};
 
 fn run_of(home: &Home, command: &str) -> (i32, Run) {
     let (code, json, errors) =
@@ -307,33 +307,18 @@ fn daemons(home: &Home) -> usize {
     processes(home).iter().filter(|(_, word)| ["1000", "1001"].contains(&word.as_str())).count()
 }
 
-/// A process of the same user that must not be harmed, ended when dropped.
-struct Bystander(std::process::Child);
-
-impl Bystander {
-    fn start() -> Bystander {
-        Bystander(Command::new("setsid").args(["sleep", "1002"]).spawn().unwrap())
-    }
-
-    fn lives(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
-}
-
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A process of the same user that must not be harmed.
+fn bystander() -> Running {
+    Running(Command::new("setsid").args(["sleep", "1002"]).spawn().unwrap())
 }
 
 #[test]
 fn a_daemon_that_a_command_leaves_ends_with_the_command() {
-    let (home, mut bystander) = (Home::new(), Bystander::start());
+    let (home, mut bystander) = (Home::new(), bystander());
     let (code, run) = run_of(&home, &with_daemon(&home, "true"));
     assert_eq!((code, daemons(&home)), (0, 0), "{:?}", run.cases);
     assert_eq!(measured(&run).estimate.rounds, 5);
-    assert!(bystander.lives());
+    assert!(bystander.try_wait().unwrap().is_none());
 }
 
 #[test]
@@ -341,7 +326,7 @@ fn a_daemon_that_a_command_leaves_ends_with_the_command() {
 fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
     // Who is killed, by the names that the kernel has.
     for killed in [&["run"][..], &["worker"], &["run", "worker"], &["keeper"], &["worker", "keeper"]] {
-        let (home, mut bystander) = (Home::new(), Bystander::start());
+        let (home, mut bystander) = (Home::new(), bystander());
         let mut command = home.hostmark(&["run", "--command", &with_daemon(&home, "sleep 1003")]);
         let mut run = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         assert!(within(SOON, || daemons(&home) == 2), "{killed:?} {:?}", processes(&home));
@@ -367,7 +352,7 @@ fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
         // A case that lost its worker or its keeper has failed; the run goes on with nothing, and ends.
         let ended = within(SOON, || run.try_wait().unwrap().is_some());
         assert!(within(SOON, || processes(&home).is_empty()), "{killed:?} {:?}", processes(&home));
-        assert!(ended && bystander.lives(), "{killed:?}");
+        assert!(ended && bystander.try_wait().unwrap().is_none(), "{killed:?}");
         assert!(killed.contains(&"run") || run.wait().unwrap().code() == Some(3), "{killed:?}");
     }
 }

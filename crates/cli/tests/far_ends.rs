@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Run, load_run};
@@ -14,7 +14,7 @@ use crate::alone::beside;
 use crate::processes::{SOON, processes, within};
 use crate::relay::{Gate, Harm, Link, Relay, entries};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, Running, ended, files, succeeded};
 
 /// Two leases as they are in a release, which does not shorten them, the time that is given to put things in order, and a loaded
 /// machine's.
@@ -34,14 +34,7 @@ struct UnderWay {
     near: Home,
     link: Link,
     relay: Relay,
-    child: Child,
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    child: Running,
 }
 
 impl UnderWay {
@@ -67,7 +60,7 @@ impl UnderWay {
         command.args(arguments).process_group(0);
         let to = |name: &str| Stdio::from(File::create(link.path(name)).unwrap());
         command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err"));
-        UnderWay { child: command.spawn().unwrap(), near, link, relay }
+        UnderWay { child: Running(command.spawn().unwrap()), near, link, relay }
     }
 
     fn errors(&self) -> String {
@@ -84,10 +77,6 @@ impl UnderWay {
         let journal =
             self.kept(".partial.jsonl").and_then(|journal| fs::read_to_string(journal).ok()).unwrap_or_default();
         journal.matches('\n').count().saturating_sub(1)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Kills what stands for ssh, with all that it has started.
@@ -132,8 +121,7 @@ impl UnderWay {
         self.relay = self.link.carries(None);
         let place = self.link.command();
         let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap(), "--on", &place];
-        let (code, json, errors) = ended(&mut self.near.hostmark(&arguments));
-        assert_eq!((code, errors.as_str()), (0, ""));
+        let json = succeeded(ended(&mut self.near.hostmark(&arguments)));
         let run = load_run(&json).unwrap();
         assert!(run.disturbances.iter().any(|text| text.en.contains(&format!("after {rounds} rounds"))), "{rounds}");
         self.is_whole(&run);
@@ -226,7 +214,7 @@ fn whoever_is_killed_no_finished_round_is_lost_and_the_run_goes_on() {
         ("the parent", || {
             let mut run = UnderWay::start(SHORT);
             let known = run.journalled();
-            run.signal(Signal::KILL);
+            run.child.signal(Signal::KILL);
             assert_eq!(run.ends(SOON), 128 + 9);
             assert!(run.journalled() >= known);
             run.leaves_nothing();
@@ -321,7 +309,7 @@ fn a_request_to_stop_keeps_what_was_measured_there() {
 
 fn stopped(signal: Signal) {
     let mut run = UnderWay::start(LONG);
-    run.signal(signal);
+    run.child.signal(signal);
     assert_eq!((run.ends(SOON), run.errors().as_str()), (128 + signal.as_raw(), ""));
     let shown = run.shown();
     assert!(shown.interrupted.is_some() && shown.cases.iter().any(|case| case.measured().is_some()));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, succeeded, with_code};
 use hostmark_analysis::fleet::planted::{MadeUp, Planted};
 
 fn written(made_up: &MadeUp, directory: &Path) {
@@ -75,8 +75,7 @@ fn whatever_lies_in_the_directory_is_a_row_and_never_the_end() {
     std::os::unix::fs::symlink("/dev/zero", at("zero.json")).unwrap();
     std::os::unix::fs::symlink(root.path(), at("loop")).unwrap();
     std::os::unix::fs::symlink("nowhere", at("dangling.json")).unwrap();
-    let (code, out, errors) = report(&home, root.path(), &["--check"]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(report(&home, root.path(), &["--check"]));
     assert!(out.starts_with("6 hosts, 6 runs, 1 kind"), "{out}");
     for part in [
         "torn.json is truncated",
@@ -102,26 +101,21 @@ fn a_directory_of_a_hundred_thousand_entries_ends() {
         let ending = if number % 10 == 0 { "json" } else { "log" };
         fs::File::create(root.path().join(format!("x{number}.{ending}"))).unwrap();
     }
-    let (code, out, errors) = report(&home, root.path(), &[]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(report(&home, root.path(), &[]));
     assert!(out.contains("5 hosts, 5 runs") && out.contains("9990 more; show them by --verbose"), "{out}");
 }
 
 #[test]
 fn errors_say_what_to_do() {
     let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
-    let (code, _, errors) = report(&home, root.path(), &[]);
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, report(&home, root.path(), &[]));
     assert!(errors.contains("there is no run (*.json) in") && errors.contains("give the directory"), "{errors}");
     fs::write(root.path().join("a.json"), "{}").unwrap();
-    let (code, _, errors) = report(&home, root.path(), &[]);
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, report(&home, root.path(), &[]));
     assert!(errors.contains("none of the 1 files") && errors.lines().count() == 1, "{errors}");
-    let (code, _, errors) = report(&home, &root.path().join("nowhere"), &[]);
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, report(&home, &root.path().join("nowhere"), &[]));
     assert!(errors.contains("cannot be read") && errors.contains("give a directory"), "{errors}");
     written(&MadeUp::usual(5, 4), root.path());
-    let (code, _, errors) = report(&home, root.path(), &["memroy"]);
-    assert_eq!(code, 4);
+    let (_, errors) = with_code(4, report(&home, root.path(), &["memroy"]));
     assert!(errors.contains("no run there has a case of memroy"), "{errors}");
 }

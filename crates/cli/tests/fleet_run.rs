@@ -16,7 +16,7 @@ use crate::processes::{SOON, processes, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
-use crate::support::{self, Home, ended, files, said};
+use crate::support::{self, Home, ended, files, said, succeeded, with_code};
 
 // Runs are timed: one at a time.
 
@@ -45,8 +45,7 @@ fn a_failed_host_is_a_row_and_going_on_measures_it_alone() {
     fleet.write("fail-b", "\u{1b}[31mno such host\u{202e}\n");
     let runs = fleet.at("runs").display().to_string();
     let common = ["--hosts", &hosts, "--each", &each, "--at-once", "3", SHORT];
-    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--out", &runs]].concat()));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (out, errors) = with_code(3, ended(&mut fleet.command(&[&common[..], &["--out", &runs]].concat())));
     let rows = fleet.rows("runs");
     use HostState::{Failed, Measured};
     assert_eq!(state(&rows), [("a", Measured), ("b", Failed), ("c", Measured)]);
@@ -57,14 +56,12 @@ fn a_failed_host_is_a_row_and_going_on_measures_it_alone() {
     assert_eq!(fleet.names("runs"), ["a.json", "c.json", "fleet.json"]);
     let run = load_run(&fleet.text("runs/a.json")).unwrap();
     assert!(run.name == "a" && run.place.is_some_and(|place| place.ends_with("way a")));
-    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(ended(&mut fleet.home.hostmark(&["fleet", "report", &runs])));
     assert!(out.contains("b has no run (failed: ") && !out.contains('\u{1b}'), "{out}");
 
     fs::remove_file(fleet.at("fail-b")).unwrap();
     let before = fleet.text("runs/a.json");
-    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
-    assert_eq!(code, 0, "{out} {errors}");
+    let (out, errors) = with_code(0, ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat())));
     assert!(errors.contains("measuring 1 of 3 hosts into") && !out.contains("--resume"), "{out} {errors}");
     assert_eq!(fleet.names("runs"), ["a.json", "b.json", "c.json", "fleet.json"]);
     assert_eq!(fleet.text("runs/a.json"), before);
@@ -85,8 +82,7 @@ fn a_host_without_an_end_is_given_up_and_nothing_of_it_is_left() {
     fleet.write("fail-b", "away");
     let runs = fleet.at("runs").display().to_string();
     let words = ["--hosts", &hosts, "--each", &each, "--timeout", "5s", "--out", &runs, SHORT];
-    let (code, out, errors) = ended(&mut fleet.command(&words));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (out, _) = with_code(3, ended(&mut fleet.command(&words)));
     let rows = fleet.rows("runs");
     assert_eq!(state(&rows), [("a", HostState::Slow), ("b", HostState::Failed)]);
     assert!(rows[0].2.contains("not done after 5 s") && out.contains("0 of 2 hosts are measured"), "{out}");
@@ -161,8 +157,7 @@ fn ended_by(signal: Signal) {
     }
     fs::remove_file(fleet.at("hang-b")).unwrap();
     let before = fleet.text("runs/a.json");
-    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat()));
-    assert_eq!(code, 0, "{out} {errors}");
+    with_code(0, ended(&mut fleet.command(&[&common[..], &["--resume", &runs]].concat())));
     assert_eq!(fleet.names("runs"), ["a.json", "b.json", "c.json", "fleet.json"]);
     assert_eq!(fleet.text("runs/a.json"), before);
 }
@@ -298,8 +293,7 @@ fn the_printed_script_measures_the_same_hosts() {
     let each = format!("{} {{host}}", fleet.script("my way/it's", WAY).replace("my way/it's", "'my way/it'\\''s'"));
     fleet.write("fail-c", "away");
     let words = ["--hosts", &hosts, "--each", &each, "--at-once", "3", "--print", "--seed", "7", SHORT];
-    let (code, script, errors) = ended(&mut fleet.command(&words));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let script = succeeded(ended(&mut fleet.command(&words)));
     let path = fleet.script("printed", script.strip_prefix("#!/bin/sh\n").unwrap());
     for shell in ["sh", "bash"] {
         assert!(Command::new(shell).args(["-n", &path]).status().unwrap().success(), "{shell} {script}");
@@ -340,8 +334,7 @@ fn hosts_behind_ssh_are_measured_and_nothing_is_left_there() {
     let each = format!("ssh -F {}/{{host}}.config far", fleet.at("").display());
     let runs = fleet.at("runs").display().to_string();
     let words = ["--hosts", &hosts, "--each", &each, "--at-once", "5", "--out", &runs, SHORT];
-    let (code, out, errors) = ended(&mut fleet.command(&words));
-    assert_eq!(code, 3, "{out} {errors}");
+    with_code(3, ended(&mut fleet.command(&words)));
     for (host, state, why) in fleet.rows("runs") {
         match host.as_str() {
             "host4" => assert!(state == HostState::Failed && why.contains("Connection refused"), "{state:?} {why}"),
@@ -389,8 +382,7 @@ fn every_two_hosts_meet_both_ways_and_a_slow_link_shows_at_its_host() {
     let each = format!("{way} {{host}}");
     let runs = fleet.at("runs").display().to_string();
     let common = ["--hosts", &list, "--each", &each, "syscall.null"];
-    let (code, out, errors) = ended(&mut fleet.command(&[&common[..], &["--out", &runs]].concat()));
-    assert_eq!(code, 0, "{out} {errors}");
+    with_code(0, ended(&mut fleet.command(&[&common[..], &["--out", &runs]].concat())));
     assert!(pairs(&fleet).is_empty());
 
     // Pairs are added to what is measured, and who interrupts them keeps those that were.
@@ -405,8 +397,7 @@ fn every_two_hosts_meet_both_ways_and_a_slow_link_shows_at_its_host() {
     assert!(before.len() < 6, "{before:?}");
     assert!(within(PAIR_SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
 
-    let (code, out, errors) = ended(&mut fleet.command(&with_pairs));
-    assert_eq!(code, 0, "{out} {errors}");
+    let (out, _) = with_code(0, ended(&mut fleet.command(&with_pairs)));
     assert!(out.contains("6 of 6 pairs are measured"), "{out}");
     let all = pairs(&fleet);
     assert_eq!(all[..before.len()], before);
@@ -425,15 +416,13 @@ fn every_two_hosts_meet_both_ways_and_a_slow_link_shows_at_its_host() {
         quiet.holds(rate.is_some_and(is_right) && round_trip.is_some_and(|ns| ns > 0.0), || format!("{pair:?}"));
     }
     assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
-    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(ended(&mut fleet.home.hostmark(&["fleet", "report", &runs])));
     assert!(out.contains("6 measured, both ways counted"), "{out}");
 
     // A host to which there is no way any more is told in its pairs, and the others are not measured again.
     let gone = fleet.write("hosts", &[&names[..2], &["999999999".to_owned()]].concat().join("\n"));
     let words = ["--hosts", &gone, "--each", &each, "syscall.null", "--pairs", "--resume", &runs];
-    let (code, out, errors) = ended(&mut fleet.command(&words));
-    assert_eq!(code, 3, "{out} {errors}");
+    with_code(3, ended(&mut fleet.command(&words)));
     assert_eq!(pairs(&fleet), all);
     let states: Vec<HostState> = fleet.rows("runs").into_iter().map(|(_, state, _)| state).collect();
     assert_eq!(states, [HostState::Measured, HostState::Measured, HostState::Measured, HostState::Failed]);

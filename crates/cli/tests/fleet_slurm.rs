@@ -15,7 +15,7 @@ use crate::fleets::Fleet;
 use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::slurm::{Slurm, Wrapper};
-use crate::support::{self, ended, files, said};
+use crate::support::{self, ended, files, said, succeeded, with_code};
 
 const NODES: usize = 8;
 /// The node that has half a CPU, and the one without huge pages.
@@ -154,8 +154,7 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     );
     // No allocation has a node that is down, and none is waited for.
     let mut command = fleet.command(&[&common[..], &["--resume", &runs]].concat());
-    let (code, out, errors) = ended(command.env(name, &value));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (_, errors) = with_code(3, ended(command.env(name, &value)));
     assert!(fleet.rows("runs")[1].2.contains("down or drained"), "{:?} {errors}", fleet.rows("runs"));
 
     for (signal, wanted) in [(Signal::INT, 130), (Signal::KILL, -1)] {
@@ -173,8 +172,7 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     }
 
     let words = ["--slurm", "-p batch -N 2", "--print", "--seed", "7", "syscall.null"];
-    let (code, script, errors) = ended(&mut fleet.command(&words));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let script = succeeded(ended(&mut fleet.command(&words)));
     let path = fleet.script("job", script.strip_prefix("#!/bin/sh\n").unwrap());
     for shell in ["sh", "bash"] {
         assert!(Command::new(shell).args(["-n", &path]).status().unwrap().success(), "{shell} {script}");
@@ -200,8 +198,7 @@ fn nodes_of_an_allocation_meet_within_it() {
     let runs = fleet.at("runs").display().to_string();
     let (name, value) = slurm.variable();
     let words = ["--slurm", "-p batch -N 3", "--at-once", "2", "--pairs", "syscall.null", "--out", &runs];
-    let (code, out, errors) = ended(fleet.command(&words).env(name, &value));
-    assert_eq!(code, 0, "{out} {errors}");
+    let (out, _) = with_code(0, ended(fleet.command(&words).env(name, &value)));
     assert!(out.contains("6 of 6 pairs are measured"), "{out}");
     let stored = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
     for pair in &stored.pairs {
@@ -306,8 +303,7 @@ fn each_node_has_a_pod_that_is_entered_and_removed() {
     let waiting = r#"{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \u001b[31m"}}"#;
     fleet.write("status-imageless", &format!(r#"{{"phase":"Pending","containerStatuses":[{{"state":{waiting}}}]}}"#));
     let runs = fleet.at("runs").display().to_string();
-    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--out", &runs]].concat()));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (out, errors) = with_code(3, ended(&mut fleet.command(&[&COMMON[..], &["--out", &runs]].concat())));
     for ((host, state, why), (name, wanted, part)) in fleet.rows("runs").iter().zip([
         ("pool-a1", HostState::Measured, ""),
         ("pool-a2.example.org", HostState::Measured, ""),
@@ -373,8 +369,8 @@ fn a_pod_that_does_not_start_is_reported_with_the_clusters_last_warning() {
     let last = event("2026-01-01T00:02:00Z", "runc create failed: \u{1b}[31mEOF");
     fleet.write("events", &[last, event("2026-01-01T00:01:00Z", "no network")].join(","));
     let runs = fleet.at("runs").display().to_string();
-    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--timeout", "2s", "--out", &runs]].concat()));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (out, errors) =
+        with_code(3, ended(&mut fleet.command(&[&COMMON[..], &["--timeout", "2s", "--out", &runs]].concat())));
     let (_, state, why) = fleet.rows("runs").remove(0);
     assert_eq!(state, HostState::Slow);
     assert!(why.contains("2 s (--timeout): FailedCreatePodSandBox: runc create failed"), "{why}");
@@ -387,8 +383,7 @@ fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_reported_in_its_pairs
     let fleet = cluster(&["a", "b", "c"].map(|name| node(name, "True", false)));
     fleet.write("vanish-c", "");
     let runs = fleet.at("runs").display().to_string();
-    let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--pairs", "--out", &runs]].concat()));
-    assert_eq!(code, 3, "{out} {errors}");
+    let (out, _) = with_code(3, ended(&mut fleet.command(&[&COMMON[..], &["--pairs", "--out", &runs]].concat())));
     let stored = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
     assert!(stored.hosts.iter().all(|host| host.state == HostState::Measured), "{:?}", stored.hosts);
     assert_eq!(stored.pairs.len(), 6);
@@ -431,8 +426,7 @@ fn the_printed_job_is_one_that_the_api_takes() {
     let _beside = beside();
     let fleet = cluster(&[node("a", "True", false), node("b", "True", false), node("c", "True", true)]);
     let words = [&COMMON[..], &["--print", "--timeout", "10m"]].concat();
-    let (code, yaml, errors) = ended(&mut fleet.command(&words));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let yaml = succeeded(ended(&mut fleet.command(&words)));
     for part in ["kind: \"Job\"", "completionMode: \"Indexed\"", "completions: 2\n", "activeDeadlineSeconds: 600\n"] {
         assert!(yaml.contains(part), "{part}\n{yaml}");
     }

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use hostmark_analysis::findings::RULES;
 use hostmark_analysis::findings::host::HOST_RULES;
-use hostmark_analysis::lmbench::{PROGRAMS, TABLES, probes_of_column};
+use hostmark_analysis::lmbench::{TABLES, probes_of_column, programs};
 
 use crate::skip;
-use crate::support::{Home, PROGRAM, files, in_process};
+use crate::support::{Home, PROGRAM, files, in_process, succeeded, with_code};
 
 pub fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
     in_process(Home::new().hostmark(&[]).args(words))
@@ -53,8 +53,7 @@ fn examples() -> Vec<String> {
         "serve",
     ] {
         let asked: Vec<&str> = path.split_whitespace().chain(["--help"]).collect();
-        let (code, help, errors) = hostmark(&asked);
-        assert_eq!((code, errors.as_str()), (0, ""), "{path}");
+        let help = succeeded(hostmark(&asked));
         let (_, rest) = help.split_once("\nExamples\n").expect("examples");
         let section = rest.split("\n\n").next().unwrap_or_default();
         all.extend(section.lines().filter_map(|line| line.strip_prefix("  hostmark ")).map(str::to_owned));
@@ -130,8 +129,7 @@ fn hostile_words_are_refused_cleanly() {
     for word in hostile {
         for before in [&["run", "--profile"][..], &["report", "--format"], &[], &["--lang", "zh"], &["run", "--seed"]] {
             let words: Vec<&OsStr> = before.iter().map(OsStr::new).chain([OsStr::from_bytes(word)]).collect();
-            let (code, _, errors) = hostmark(&words);
-            assert_eq!(code, 2, "{words:?}");
+            let (_, errors) = with_code(2, hostmark(&words));
             assert!(errors.len() < 2000 && errors.lines().count() == 1, "{} {errors:.300}", errors.len());
             assert!(!errors.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{errors:?}");
         }
@@ -249,8 +247,7 @@ const WORDS: &[(&str, &str)] = &[
 
 /// What is opened, or listed first, under a name.
 fn first(name: &str) -> (String, String) {
-    let (code, out, errors) = hostmark(&["explain", name]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{name}");
+    let out = succeeded(hostmark(&["explain", name]));
     let is_list = ["Best matches", "“"].iter().any(|start| out.starts_with(start));
     let line = out.lines().nth(usize::from(is_list)).unwrap_or_default();
     (line.trim_start().split("  ").next().unwrap_or_default().to_owned(), out)
@@ -275,7 +272,7 @@ fn every_column_and_program_of_lmbench_is_found() {
         let probes = probes_of_column(head);
         assert!(probes.is_empty() || probes.contains(&found.as_str()), "{head}: {out}");
     }
-    let of_catalogue = PROGRAMS.iter().filter(|program| hostmark(&["list", program]).0 == 0);
+    let of_catalogue = programs().filter(|program| hostmark(&["list", program]).0 == 0);
     assert!(of_catalogue.count() > 35);
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_engine::worker::far::LOOPBACK;
@@ -18,7 +18,7 @@ use crate::far::far_ends;
 use crate::faults::{Came, Excuse, Report};
 use crate::jobs::{Places, jobs};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, files, said};
+use crate::support::{Home, PROGRAM, Running, files, said};
 use crate::tracer::{Fault, Part, Seen, WAITS, trace};
 use crate::traces;
 use crate::traces::{Queues, objects};
@@ -186,25 +186,18 @@ fn failing(counts: &BTreeMap<c_long, usize>, at: &str, report: &mut Report) -> V
 }
 
 /// A process of this user that has nothing to do with the program, and must outlive it.
-struct Bystander(Child);
+struct Bystander(Running);
 
 impl Bystander {
     fn new() -> Bystander {
         let mut command = Command::new("setsid");
         command.args(["sleep", "100000"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Bystander(command.spawn().unwrap())
+        Bystander(Running(command.spawn().unwrap()))
     }
 
     fn is_alive(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
-    }
-}
-
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::alone::{alone, beside};
 use crate::control_group::{ControlGroup, set};
 use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::support::{Home, PROGRAM, ended, files, said, succeeded, with_code};
 use crate::under_way::{BEGUN_WITHIN, UnderWay, assert_is_interrupted, journal_in};
 
 // Runs are timed: one at a time.
@@ -81,8 +81,7 @@ fn a_second_request_ends_a_run_at_once_and_leaves_the_journal() {
     // What it has is as good as any other run's rounds; what it lacks says so.
     let [journal] = &run.left(SOON)[..] else { unreachable!() };
     let journal = journal.to_str().unwrap();
-    let (code, json, errors) = ended(&mut run.home.hostmark(&["report", journal, "--reestimate", "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(&mut run.home.hostmark(&["report", journal, "--reestimate", "--format", "json"])));
     let again = load_run(&json).unwrap();
     assert_eq!((again.interrupted.as_deref(), again.finished), (Some("only its journal is left"), None));
     let journalled = |id: &str| run.journal().lines().skip(1).any(|line| line.contains(&format!("\"{id}\"")));
@@ -269,8 +268,7 @@ fn a_program_that_is_replaced_or_deleted_measures_to_its_end() {
         assert!(within(SOON, has_worker));
         let done = if replaces { fs::rename(&other, &program) } else { fs::remove_file(&program) };
         done.unwrap();
-        let (code, out, errors) = said(&run.wait_with_output().unwrap());
-        assert_eq!((code, errors.as_str()), (0, ""), "{replaces}");
+        let out = succeeded(said(&run.wait_with_output().unwrap()));
         assert_eq!(reasons(&load_run(&out).unwrap()), Vec::<&str>::new(), "{replaces}");
     }
 }
@@ -284,8 +282,7 @@ fn interfaces_are_those_of_the_network_namespace_of_the_process() {
     let home = Home::new();
     let names = |script: &str| {
         let script = format!("{script} && exec {PROGRAM} host --format json");
-        let (code, out, errors) = ended(home.start("unshare").args(["-n", "sh", "-c", &script]));
-        assert_eq!(code, 0, "{errors}");
+        let (out, _) = with_code(0, ended(home.start("unshare").args(["-n", "sh", "-c", &script])));
         let report: HostReport = serde_json::from_str(&out).unwrap();
         report.host.network.into_iter().map(|interface| interface.name).collect::<Vec<_>>()
     };
@@ -333,8 +330,7 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     // The first pass is over.
     assert!(within(SOON, || journal_in(&home).lines().count() > 12));
     set(&group.0.join("cpuset.cpus"), &first.to_string()).unwrap();
-    let (code, out, errors) = said(&run.wait_with_output().unwrap());
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(said(&run.wait_with_output().unwrap()));
     let run = load_run(&out).unwrap();
     let taken = format!("CPU {last} was taken from this run after ");
     assert!(run.disturbances.iter().any(|text| text.en.starts_with(&taken)), "{:?}", run.disturbances);

@@ -15,7 +15,7 @@ use crate::alone::{alone, beside};
 use crate::processes::{SOON, processes, within};
 use crate::quiet::undisturbed;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, said};
+use crate::support::{Home, PROGRAM, ended, refusal, said, succeeded};
 use crate::under_way::{UnderWay, assert_is_interrupted};
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
@@ -50,8 +50,7 @@ fn can_have_filters() -> bool {
 fn run(home: &Home, words: &[&str]) -> Run {
     let mut command = home.hostmark(&["run", "--format", "json"]);
     command.args(words);
-    let (code, json, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
     load_run(&json).unwrap()
 }
 
@@ -175,8 +174,7 @@ fn layers_are_entered_together_and_reported_by_a_comparison() {
     assert_eq!(errors, "");
     assert!(text.contains("isolate=namespaces,seccomp"), "{text}");
     let view = ["report", &format!("native={native}"), &format!("layers={layered}"), "--format", "overhead"];
-    let (code, text, errors) = ended(&mut home.hostmark(&view));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = succeeded(ended(&mut home.hostmark(&view)));
     assert!(text.contains("layers") && text.contains('%'), "{text}");
 }
 
@@ -212,8 +210,7 @@ fn a_layer_that_is_refused_ends_a_run_before_anything_is_measured() {
         return skipped("it takes root to give up privileges");
     }
     let command = [PROGRAM, "run", "syscall.null", "--isolate", "namespaces"];
-    let (code, text, errors) = ended(without_privilege(&home).args(command));
-    assert_eq!((code, text.as_str()), (2, ""), "{errors}");
+    let errors = refusal(ended(without_privilege(&home).args(command)));
     assert!(errors.starts_with("hostmark: namespaces cannot be entered (unshare: Operation not permitted"), "{errors}");
     assert_eq!(errors.lines().count(), 1, "{errors}");
     assert!(fs::read_dir(home.data.path()).unwrap().next().is_none());
@@ -252,8 +249,7 @@ fn another_user_than_root_has_namespaces_too() {
         "--isolate",
         "namespaces",
     ];
-    let (code, json, errors) = ended(&mut as_nobody(&[&[program], &words[..]].concat()));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(&mut as_nobody(&[&[program], &words[..]].concat())));
     let run = load_run(&json).unwrap();
     assert!(run.cases.iter().all(|case| case.measured().is_some()), "{:?}", run.cases);
     // It is who it was, also inside.

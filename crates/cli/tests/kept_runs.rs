@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::alone::alone;
 use crate::answers::{assert_refused, printed};
-use crate::support::{Home, ended, files, in_process};
+use crate::support::{Home, ended, files, in_process, refusal, with_code};
 
 /// A measured run, and the directory it lies in.
 fn measured(home: &Home) -> (String, PathBuf) {
@@ -227,8 +227,7 @@ fn a_run_that_is_slower_than_expected_ends_with_one() {
 #[test]
 fn what_is_usual_for_an_unknown_processor_is_refused_before_anything_is_measured() {
     let home = Home::new();
-    let (code, shown, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--expect", "usual"]));
-    assert_eq!((code, shown.as_str()), (2, ""), "{errors}");
+    let errors = refusal(in_process(&home.hostmark(&["run", "clock.loop", "--expect", "usual"])));
     assert!(errors.starts_with("hostmark: nothing is known of what is usual for "), "{errors}");
 }
 
@@ -272,8 +271,7 @@ fn a_change_for_good_is_reported_with_its_run_and_what_changed_with_it() {
         keep(&runs, &name, &text);
     }
     fs::write(runs.join("20260102T000000Z-torn.json"), &text.as_bytes()[..text.len() / 2]).unwrap();
-    let (code, table, errors) = ended(&mut home.hostmark(&["runs", "--changes"]));
-    assert_eq!(code, 0, "{errors}");
+    let (table, errors) = with_code(0, ended(&mut home.hostmark(&["runs", "--changes"])));
     assert!(errors.lines().count() == 1 && errors.contains("torn"), "{errors}");
     for word in ["16 runs, 1 change", "2026-01-09T00:00:00Z", "clock.loop", "6.1.0 → 6.99.0", "8 and 8 runs"] {
         assert!(table.contains(word), "{word} is not in\n{table}");
@@ -354,8 +352,7 @@ fn a_seed_that_is_shown_can_be_given_again() {
     let largest = dry("0xffffffffffffffff", "json");
     assert_eq!(serde_json::from_str::<Value>(&largest).unwrap()["seed"], u64::MAX);
     for seed in ["7f3a", "0x", "1.5", "0x10000000000000000", ""] {
-        let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock", "--dry-run", "--seed", seed]));
-        assert_eq!((code, out.as_str()), (2, ""), "{seed}");
+        let errors = refusal(ended(&mut home.hostmark(&["run", "clock", "--dry-run", "--seed", seed])));
         assert!(errors.contains("hexadecimal as 0x7f3a"), "{seed}: {errors}");
     }
 }
@@ -384,8 +381,7 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     // Nor is a directory made for the runs.
     let is_empty = |folder: &tempfile::TempDir| std::fs::read_dir(folder.path()).unwrap().next().is_none();
     assert!(is_empty(&home.data) && is_empty(&home.scratch));
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"]));
-    assert_eq!(code, 2, "{errors}");
+    with_code(2, ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"])));
 }
 
 /// What cannot run, and why it is refused before its first measurement.

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{CaseId, CaseRecord, Outcome, Run, load_run, out_of_memory};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::alone::{alone, beside};
 use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, Running, ended, files, with_code};
 use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
 use crate::under_way::journal_in;
 
@@ -71,18 +71,11 @@ struct UnderWay<'a> {
     home: Home,
     /// What `--scratch` names: on a disk, where the build has one.
     disk: TempDir,
-    child: Child,
+    child: Running,
     queues: &'a Queues,
     before: BTreeSet<String>,
     /// Directories in memory that it was seen to have.
     memory: RefCell<BTreeSet<PathBuf>>,
-}
-
-impl Drop for UnderWay<'_> {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl UnderWay<'_> {
@@ -94,11 +87,7 @@ impl UnderWay<'_> {
         let mut command = home.start("env");
         command.args(["--default-signal=INT,HUP", PROGRAM, "run", "--scratch"]);
         command.arg(disk.path()).args(filters).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
-        UnderWay { child: command.spawn().unwrap(), home, disk, queues, before, memory: RefCell::default() }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        UnderWay { child: Running(command.spawn().unwrap()), home, disk, queues, before, memory: RefCell::default() }
     }
 
     /// Sends a signal to every process of the run that has this name, as the kernel tells it.
@@ -241,8 +230,7 @@ fn seen() -> Option<(Queues, Vec<Load>)> {
 #[test]
 fn every_group_that_asks_the_system_for_something_is_run() {
     let _beside = beside();
-    let (code, list, _) = ended(&mut Home::new().hostmark(&["list", "--format", "json"]));
-    assert_eq!(code, 0);
+    let (list, _) = with_code(0, ended(&mut Home::new().hostmark(&["list", "--format", "json"])));
     let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let all = probes.iter().map(|probe| probe["id"].as_str().unwrap().split('.').next().unwrap());
     // Made of instructions alone, of guests and timers that end with their descriptors, or of a command that the person
@@ -290,7 +278,7 @@ fn an_interrupted_run_leaves_its_file_alone() {
     let _alone = alone();
     let Some((queues, loads)) = seen() else { return };
     for load in &loads {
-        let ended = ended_amid(*load, &queues, |run| run.signal(Signal::INT));
+        let ended = ended_amid(*load, &queues, |run| run.child.signal(Signal::INT));
         let is_interrupted = kept(&ended.left).interrupted.is_some();
         assert_eq!((ended.status.code(), is_interrupted), (Some(130), true), "{load:?}");
     }
@@ -301,7 +289,7 @@ fn a_terminated_run_leaves_its_file_alone() {
     let _alone = alone();
     let Some((queues, _)) = seen() else { return };
     for load in HARDEST.map(|load| LOADS[load]) {
-        let ended = ended_amid(load, &queues, |run| run.signal(Signal::TERM));
+        let ended = ended_amid(load, &queues, |run| run.child.signal(Signal::TERM));
         let is_interrupted = kept(&ended.left).interrupted.is_some();
         assert_eq!((ended.status.code(), is_interrupted), (Some(143), true), "{load:?}");
     }
@@ -316,7 +304,7 @@ fn a_killed_run_leaves_its_journal_alone() {
             // Who is stopped does not end by itself when it has nobody left to answer.
             run.signal_all("hostmark\n", Signal::STOP);
             run.let_begin();
-            run.signal(Signal::KILL);
+            run.child.signal(Signal::KILL);
             run.let_ask();
         });
         assert_eq!(ended.status.signal(), Some(9), "{load:?}");
@@ -491,6 +479,5 @@ fn children_are_waited_for_also_where_whoever_starts_a_run_ignores_their_end() {
     let mut command = home.start("env");
     // Ignored, the kernel forgets children as they end, and gives their numbers away.
     command.args(["--ignore-signal=CHLD", PROGRAM, "run", "process.fork_exit@way=syscall"]);
-    let (code, table, errors) = ended(&mut command);
-    assert_eq!(code, 0, "{table}{errors}");
+    with_code(0, ended(&mut command));
 }

@@ -14,7 +14,7 @@ use crate::alone::alone;
 use crate::control_group::ControlGroup;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::support::{Home, PROGRAM, ended, files, said, succeeded};
 
 // Runs are timed: one at a time.
 
@@ -109,8 +109,7 @@ fn peak(group: &ControlGroup) -> Option<u64> {
 
 /// The run of a command that ended well, in which nothing failed.
 fn whole_run(command: &mut Command) -> Run {
-    let (code, json, errors) = ended(command);
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(command));
     let run = load_run(&json).unwrap();
     for case in &run.cases {
         let is_failed = matches!(case.outcome, Outcome::Failed { .. });
@@ -237,8 +236,7 @@ fn a_limit_of_file_sizes_is_reported_in_a_sentence_and_the_name_is_free_again() 
     assert!(files(home.data.path()).is_empty());
     // An empty journal, as one leaves that is killed before its first line.
     fs::write(home.data.path().join("mine.partial.jsonl"), "").unwrap();
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    succeeded(ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file])));
     assert_eq!(files(home.data.path()), [PathBuf::from(&file)]);
 }
 

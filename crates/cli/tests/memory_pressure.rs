@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use hostmark_engine::probe::entries;
 use hostmark_engine::sys::scratch::Private;
@@ -13,7 +13,7 @@ use crate::alone::beside;
 use crate::control_group::ControlGroup;
 use crate::processes::{SOON, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, Running, ended, files, with_code};
 
 /// Where a limit is written, by version: the directory of groups, the file, and the value.
 type Limit = [(&'static str, &'static [(&'static str, &'static str)]); 2];
@@ -25,28 +25,13 @@ const OF_128_MIB: Limit = [
 const OF_LITTLE_CPU: Limit =
     [("/sys/fs/cgroup/cpu", &[("cpu.cfs_quota_us", "5000")]), ("/sys/fs/cgroup", &[("cpu.max", "5000 100000")])];
 
-/// A process that holds 60 MiB and does nothing; killed when dropped.
-struct Bystander(Child);
-
-impl Bystander {
-    fn start(group: &ControlGroup, home: &Home) -> Option<Bystander> {
-        let holds = "$| = 1; my $held = ''; vec($held, (60 << 20) - 1, 8) = 1; print qq(held\\n); sleep 600";
-        let mut child = group.start(home, &["perl", "-e", holds]).stdout(Stdio::piped()).spawn().ok()?;
-        let mut word = [0; 5];
-        std::io::Read::read_exact(child.stdout.as_mut()?, &mut word).ok()?;
-        Some(Bystander(child))
-    }
-
-    fn lives(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(None))
-    }
-}
-
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A process that holds 60 MiB and does nothing.
+fn bystander(group: &ControlGroup, home: &Home) -> Option<Running> {
+    let holds = "$| = 1; my $held = ''; vec($held, (60 << 20) - 1, 8) = 1; print qq(held\\n); sleep 600";
+    let mut child = group.start(home, &["perl", "-e", holds]).stdout(Stdio::piped()).spawn().ok()?;
+    let mut word = [0; 5];
+    std::io::Read::read_exact(child.stdout.as_mut()?, &mut word).ok()?;
+    Some(Running(child))
 }
 
 fn job(case: &str) -> Job {
@@ -83,7 +68,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     let (home, Some(group)) = (Home::new(), ControlGroup::of("worker", &OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
-    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
+    let Some(mut bystander) = bystander(&group, &home) else { return skipped("perl is not available here") };
     let size = 58 << 20;
     for case in [
         format!("memory.read@kernel=best,size={size},page=pmd,threads=1"),
@@ -98,7 +83,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
             reason.contains("needs") && reason.contains("can spare") || reason.contains("locked"),
             "{case}: {reason}"
         );
-        assert!(bystander.lives() && group.kills() == 0, "{case}");
+        assert!(matches!(bystander.try_wait(), Ok(None)) && group.kills() == 0, "{case}");
     }
     // What fits is measured, and of memory that is only looked through as much as fits.
     for case in [
@@ -107,7 +92,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     ] {
         let event = last_event(&group, &home, case);
         assert!(matches!(event, Event::Done { .. }), "{case}: {event:?}");
-        assert!(bystander.lives() && group.kills() == 0, "{case}");
+        assert!(matches!(bystander.try_wait(), Ok(None)) && group.kills() == 0, "{case}");
     }
 }
 
@@ -162,17 +147,16 @@ fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
     let (home, Some(group)) = (Home::new(), ControlGroup::of("run", &OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
-    let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
+    let Some(mut bystander) = bystander(&group, &home) else { return skipped("perl is not available here") };
     let filters = ["memory.read", "memory.stream", "memory.copy", "process.fork_resident", "file.reread", "paging"];
     let command = [&[PROGRAM, "run", "--format", "json"], &filters[..]].concat();
-    let (code, json, errors) = ended(&mut group.start(&home, &command));
-    assert_eq!(code, 0, "{errors}");
+    let (json, _) = with_code(0, ended(&mut group.start(&home, &command)));
     let run = load_run(&json).unwrap();
     for case in &run.cases {
         assert!(!matches!(case.outcome, Outcome::Failed { .. }), "{}: {:?}", case.id, case.outcome);
     }
     assert!(run.cases.iter().any(|case| case.measured().is_some()));
-    assert!(bystander.lives());
+    assert!(matches!(bystander.try_wait(), Ok(None)));
     assert_eq!((group.kills(), files(home.scratch.path())), (0, Vec::new()));
 }
 

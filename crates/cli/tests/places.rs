@@ -14,7 +14,7 @@ use crate::neighbour::one_cpu;
 use crate::processes::SOON;
 use crate::quiet::undisturbed;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::support::{Home, PROGRAM, ended, files, refusal, said, succeeded, with_code};
 use crate::under_way::{UnderWay, assert_is_interrupted};
 
 /// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
@@ -25,8 +25,7 @@ const LONG: &[&str] = &["memory.read", "clock", "syscall"];
 /// A run that ended well, as `--format json` printed it.
 fn measured(home: &Home, arguments: &[&str]) -> Run {
     let mut command = home.hostmark(&[arguments, &["--format", "json"]].concat());
-    let (code, out, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    let out = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
     load_run(&out).unwrap()
 }
 
@@ -110,16 +109,14 @@ fn a_plan_and_facts_are_those_of_the_place() {
     let plan = |on: &[&str]| {
         let case = ["run", "--dry-run", "--format", "json", "--seed", "7", "--cpu", cpu.as_str(), "clock", "syscall"];
         let arguments = [&case[..], on].concat();
-        let (code, out, errors) = ended(&mut home.hostmark(&arguments));
-        assert_eq!((code, errors.as_str()), (0, ""));
+        let out = succeeded(ended(&mut home.hostmark(&arguments)));
         serde_json::from_str::<Value>(&out).unwrap()
     };
     let (here, there) = (plan(&[]), plan(&["--on", ENV]));
     assert_eq!(here["cases"], there["cases"]);
     assert!(here["cases"].as_array().is_some_and(|cases| !cases.is_empty()));
     let host = |on: &[&str]| {
-        let (code, out, errors) = ended(&mut home.hostmark(&[&["host", "--format", "json"], on].concat()));
-        assert_eq!((code, errors.as_str()), (0, ""));
+        let out = succeeded(ended(&mut home.hostmark(&[&["host", "--format", "json"], on].concat())));
         let facts: Value = serde_json::from_str(&out).unwrap();
         ["hostname", "kernel", "cpus", "boot_id"].map(|fact| facts["host"][fact].clone())
     };
@@ -139,8 +136,7 @@ fn runs_that_are_kept_at_a_place_are_shown_here() {
         let shown = measured(&here, &["report", name, "--on", &place]);
         assert_eq!(shown, run);
     }
-    let (code, out, errors) = ended(&mut here.hostmark(&["report", "nothing", "--on", &place]));
-    assert_eq!((code, out.as_str()), (2, ""));
+    let errors = refusal(ended(&mut here.hostmark(&["report", "nothing", "--on", &place])));
     let sentence = "there is no run 'nothing'; give a file, a run's name, or last";
     assert_eq!(errors, format!("hostmark: '{place}': {sentence}\n"));
     let (code, _, errors) = ended(&mut here.hostmark(&["report", "--on", ENV]));
@@ -154,8 +150,7 @@ fn what_a_run_is_given_is_given_to_the_place() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
     let out = at.path().join("far.json").display().to_string();
-    let (code, text, errors) = ended(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--out", &out]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = succeeded(ended(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--out", &out])));
     assert!(text.contains(&format!("saved as {out}")), "{text}");
     assert_eq!(load_run(&std::fs::read_to_string(&out).unwrap()).unwrap().name, "far");
     assert!(files(home.data.path()).is_empty());
@@ -166,8 +161,7 @@ fn what_a_run_is_given_is_given_to_the_place() {
     assert!(command.cases.iter().any(|case| case.probe.starts_with("external") && case.measured().is_some()));
     let set = measured(&home, &["run", "--on", ENV, "memory.latency", "--set", "size=4K"]);
     assert!(case_ids(&set).iter().all(|id| id.contains("size=4096")), "{:?}", case_ids(&set));
-    let (code, table, _) = ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"]));
-    assert_eq!(code, 0);
+    let (table, _) = with_code(0, ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"])));
     assert!(table.contains("Triad") || table.contains("triad"), "{table}");
 }
 
@@ -264,8 +258,7 @@ fn what_is_usual_for_an_unknown_processor_there_is_refused_before_anything_is_me
         return skipped("what is usual for this processor is known");
     }
     for more in [&[][..], &["--dry-run"]] {
-        let (code, out, errors) = ended(&mut home.hostmark(&[&asked[..], &["--on", ENV], more].concat()));
-        assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+        let errors = refusal(ended(&mut home.hostmark(&[&asked[..], &["--on", ENV], more].concat())));
         assert!(errors.contains("nothing is known of what is usual for "), "{errors}");
     }
     assert_eq!(files(home.data.path()), Vec::<PathBuf>::new());
@@ -279,8 +272,7 @@ fn progress_is_shown_on_a_terminal() {
     let Ok(output) = home.start("script").args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).output() else {
         return skipped("there is no script (bsdutils)");
     };
-    let (code, drawn, _) = said(&output);
-    assert_eq!(code, 0, "{drawn}");
+    let (drawn, _) = with_code(0, said(&output));
     assert!(drawn.contains("clock.read") && drawn.contains("s left"), "{drawn:?}");
 }
 
@@ -345,8 +337,7 @@ fn a_journal_decides_on_nothing_that_is_executed() {
     }
     // The line that it shows goes on.
     let script = format!("{PROGRAM} {line} --format json");
-    let (code, json, errors) = ended(run.home.start("sh").args(["-c", &script]));
-    assert_eq!((code, errors.as_str()), (0, ""), "{script}");
+    let json = succeeded(ended(run.home.start("sh").args(["-c", &script])));
     assert!(mark.exists() && load_run(&json).unwrap().interrupted.is_none());
     run.left(SOON);
 }

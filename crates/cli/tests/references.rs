@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{assert_refused, printed};
 use crate::support::in_process::{healthy_worker, scripted};
-use crate::support::{Home, files, in_process};
+use crate::support::{Home, files, in_process, refusal, succeeded, with_code};
 
 /// What a command printed, with what it ended.
 fn outcome(home: &Home, arguments: &[&str]) -> (i32, String, String) {
@@ -22,8 +22,7 @@ fn outcome(home: &Home, arguments: &[&str]) -> (i32, String, String) {
 /// A run of null calls and of reading the time, kept as last.
 fn with_a_run() -> Home {
     let home = Home::new();
-    let (code, _, errors) = outcome(&home, &["run", "syscall.null", "clock.read", "--format", "json"]);
-    assert_eq!(code, 0, "{errors}");
+    with_code(0, outcome(&home, &["run", "syscall.null", "clock.read", "--format", "json"]));
     home
 }
 
@@ -46,8 +45,7 @@ fn slim(value: f64) -> Value {
 #[test]
 fn a_run_is_held_against_a_reference_by_name() {
     let home = with_a_run();
-    let (code, out, errors) = outcome(&home, &["compare", "--against", "x220"]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(outcome(&home, &["compare", "--against", "x220"]));
     for part in ["ThinkPad X220", "https://github.com/BG2BKK/my_benchmark", "2016-11-06", "other method", "49.6 ns"] {
         assert!(out.contains(part), "{part} is not in\n{out}");
     }
@@ -92,8 +90,7 @@ fn a_reference_stands_beside_a_run_of_which_a_case_failed() {
 #[test]
 fn references_are_listed_and_explained_with_their_sources() {
     let home = Home::new();
-    let (code, out, errors) = outcome(&home, &["list", "--references"]);
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(outcome(&home, &["list", "--references"]));
     for name in ["x220", "i7-6500u", "i7-6500u-kvm", "broadwell-stream", "celeron-1037u", "lmbench-result", "graviton4"]
     {
         assert!(out.contains(name), "{name} is not in\n{out}");
@@ -111,8 +108,7 @@ fn ones_own_references_work_as_those_of_the_program_do() {
     let at = own(&home);
     std::fs::write(at.join("old.json"), slim(1e-3).to_string()).unwrap();
     // Its value has an interval, and so there is a verdict.
-    let (code, out, errors) = outcome(&home, &["compare", "--against", "old"]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    let out = succeeded(outcome(&home, &["compare", "--against", "old"]));
     assert!(out.contains("the old server") && out.contains("https://example.org/old"), "{out}");
     let (_, out, _) = outcome(&home, &["compare", "--against", "old", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).unwrap();
@@ -126,8 +122,7 @@ fn ones_own_references_work_as_those_of_the_program_do() {
     let runs = files(&home.data.path().join("hostmark/runs"));
     let run = runs.iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     std::fs::copy(run, at.join("before.json")).unwrap();
-    let (code, out, _) = outcome(&home, &["run", "syscall.null", "--format", "json"]);
-    assert_eq!(code, 0, "{out}");
+    with_code(0, outcome(&home, &["run", "syscall.null", "--format", "json"]));
     let (code, out, errors) = outcome(&home, &["compare", "--against", "before"]);
     assert!([0, 1].contains(&code) && out.contains("Null call"), "{code} {out} {errors}");
     assert!(outcome(&home, &["list", "--references"]).1.contains("before"));
@@ -201,8 +196,7 @@ fn usual_is_what_servers_of_the_runs_design_deliver_and_decides() {
     // Nine of ten such servers take under 130 ns, whatever their size.
     let [fine, slow, unknown] = [(milan, 95.0, "fine"), (milan, 250.0, "slow"), (None, 250.0, "unknown")]
         .map(|(design, ns, name)| with_memory_of(&home, design, ns, name));
-    let (code, out, errors) = outcome(&home, &["compare", &slow, "--against", "usual"]);
-    assert_eq!(code, 1, "{out}{errors}");
+    let (out, _) = with_code(1, outcome(&home, &["compare", &slow, "--against", "usual"]));
     let lines = |name: &str| out.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
     assert!(lines("DRAM ").ends_with(" % slower !") && lines("L3 ").ends_with("not measured"), "{out}");
     // What is not known is not as usual.
@@ -211,8 +205,7 @@ fn usual_is_what_servers_of_the_runs_design_deliver_and_decides() {
         code == 6 && out.contains("as usual") && errors.contains("not known to be as usual"),
         "{code} {out} {errors}"
     );
-    let (code, out, errors) = outcome(&home, &["compare", &unknown, "--against", "usual"]);
-    assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+    let errors = refusal(outcome(&home, &["compare", &unknown, "--against", "usual"]));
     assert!(errors.contains("nothing is known of what is usual for AMD EPYC; "), "{errors}");
     // By the name of the base the same is said, and nothing decided.
     let (code, named, _) = outcome(&home, &["compare", &slow, "--against", "usual-zen-3-milan"]);
@@ -244,8 +237,7 @@ fn a_fleet_is_not_fine_where_it_is_slow_as_a_whole_or_nothing_was_judged() {
             std::fs::rename(&file, at.join(format!("{host}.json"))).unwrap();
         }
         let at = at.display().to_string();
-        let (code, out, errors) = outcome(&home, &["fleet", "report", &at, "--check"]);
-        assert_eq!(code, exit, "{out}{errors}");
+        let (out, errors) = with_code(exit, outcome(&home, &["fleet", "report", &at, "--check"]));
         let out = out.split_whitespace().collect::<Vec<&str>>().join(" ");
         assert_eq!(out.contains("2 of 2 have slower DRAM than 9 of 10 such servers"), exit == 1, "{out}");
         assert_eq!(errors.contains("nothing could be judged"), exit == 6, "{errors}");

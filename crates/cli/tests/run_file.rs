@@ -9,7 +9,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::support::in_process::{healthy_worker, in_process, printing_to};
-use crate::support::{Home, ended, files, said};
+use crate::support::{Home, ended, files, refusal, said, succeeded};
 
 fn runs(home: &Home) -> PathBuf {
     home.data.path().join("hostmark/runs")
@@ -46,8 +46,7 @@ fn assert_is_table(text: &str) {
 fn a_run_is_whole_ordered_and_kept_and_found_again() {
     let home = Home::new();
     let arguments = ["run", "syscall.null", "clock", "--format", "json", "--seed", "77"];
-    let (code, json, errors) = in_process(&home.hostmark(&arguments));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(in_process(&home.hostmark(&arguments)));
     let run = load_run(&json).unwrap();
     assert_eq!(run, only_run(&home));
     assert_is_a_runs_name(&run.name);
@@ -83,13 +82,11 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() >= 6);
 
     // A second run becomes the last, the first the last but one.
-    let (code, table, errors) = in_process(&home.hostmark(&["run", "clock.loop"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let table = succeeded(in_process(&home.hostmark(&["run", "clock.loop"])));
     assert_is_table(&table);
     assert!(table.contains("saved as ") && table.contains("more: hostmark report 20"), "{table}");
     let report = |of: &str| {
-        let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--format", "json"]));
-        assert_eq!((code, errors.as_str()), (0, ""), "{of}");
+        let json = succeeded(ended(&mut home.hostmark(&["report", of, "--format", "json"])));
         load_run(&json).unwrap()
     };
     assert_eq!(report("last-1"), run);
@@ -97,13 +94,11 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     let last = report("last");
     assert_eq!(last.settings.filters, ["clock.loop"]);
     assert!(last.name > run.name, "{} {}", last.name, run.name);
-    let (code, out, errors) = ended(&mut home.hostmark(&["report", "last-2"]));
-    assert_eq!((code, out.as_str()), (2, ""));
+    let errors = refusal(ended(&mut home.hostmark(&["report", "last-2"])));
     let sentence =
         "hostmark: there is no last-2, since 2 runs with values are kept on this machine; go back less far\n";
     assert_eq!(errors, sentence);
-    let (code, shown, errors) = ended(&mut home.hostmark(&["report"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let shown = succeeded(ended(&mut home.hostmark(&["report"])));
     assert!(table.starts_with(&shown), "{table}\n{shown}");
 }
 
@@ -113,8 +108,7 @@ fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
     let file = home.data.path().join("mine.json");
     std::fs::write(&file, "old").unwrap();
     let shown = file.display().to_string();
-    let (code, table, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--out", &shown]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let table = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--out", &shown])));
     assert!(table.contains(&format!("saved as {shown}\n")) && table.contains(&format!("hostmark report {shown}")));
     assert_eq!(load_run(&std::fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
     assert_eq!(files(home.data.path()), [file]);
@@ -149,8 +143,7 @@ fn a_reader_that_leaves_does_not_stop_a_run() {
     // That the kernel says so, and does not end the process, is seen of one.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let (code, _, errors) = said(&home.hostmark(&["list"]).stdout(writer).output().unwrap());
-    assert_eq!((code, errors.as_str()), (0, ""));
+    succeeded(said(&home.hostmark(&["list"]).stdout(writer).output().unwrap()));
 }
 
 #[test]
@@ -238,8 +231,7 @@ fn assert_is_valid(schema: &Validator, run: &Value) {
 fn measured() -> Value {
     let home = Home::new();
     let filters = ["syscall.null", "memory.latency@size=4K", "ipc.bandwidth@by=pipe,cpus=other_node"];
-    let (code, json, errors) = ended(&mut home.hostmark(&[&["run"][..], &filters, &["--format", "json"]].concat()));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(&mut home.hostmark(&[&["run"][..], &filters, &["--format", "json"]].concat())));
     let run = load_run(&json).unwrap();
     for measured in run.cases.iter().filter_map(CaseRecord::measured) {
         assert!(measured.rounds.len() >= 5 && measured.samples.iter().all(|round| !round.is_empty()));

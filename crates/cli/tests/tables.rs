@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_analysis::lmbench::{self, CasePoint, PROGRAMS, SummaryColumn};
+use hostmark_analysis::lmbench::{self, CasePoint, SummaryColumn, programs};
 use hostmark_engine::plan::{Plan, Request, pick, plan};
 use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
@@ -10,12 +10,11 @@ use hostmark_present::tables::TABLES;
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
-use crate::support::{Home, ended, files, in_process};
+use crate::support::{Home, ended, files, in_process, refusal, succeeded, with_code};
 use crate::whole_runs::stopped;
 
 fn refused(arguments: &[&str]) -> String {
-    let (code, output, errors) = in_process(&Home::new().hostmark(arguments));
-    assert_eq!((code, output.as_str()), (2, ""), "{errors}");
+    let errors = refusal(in_process(&Home::new().hostmark(arguments)));
     errors
 }
 
@@ -51,8 +50,7 @@ fn help_names_every_table() {
 fn a_glance_has_the_constants_in_ten_seconds_unless_something_is_asked_for() {
     let plan = |more: &[&str]| -> Value {
         let mut command = Home::new().hostmark(&["run", "--profile", "glance", "--dry-run", "--format", "json"]);
-        let (code, json, errors) = in_process(command.args(more));
-        assert_eq!((code, errors.as_str()), (0, ""));
+        let json = succeeded(in_process(command.args(more)));
         serde_json::from_str(&json).unwrap()
     };
     let has = |plan: &Value, start: &str| {
@@ -91,8 +89,7 @@ fn a_dry_run_has_the_cells_of_the_table_and_no_others() {
         let home = Home::new();
         let plan = |set: &[&str]| -> Value {
             let mut command = home.hostmark(&["run", "--table", table, "--dry-run", "--format", "json"]);
-            let (code, json, errors) = ended(command.args(set));
-            assert_eq!((code, errors.as_str()), (0, ""));
+            let json = succeeded(ended(command.args(set)));
             serde_json::from_str(&json).unwrap()
         };
         let ids = |plan: &Value| -> Vec<String> {
@@ -126,8 +123,7 @@ fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_fro
     assert!(without.iter().all(|row| row.ends_with(')')), "{table}");
     assert!(table.contains("(1) skipped: "), "{table}");
     // The same from the file, without measuring again.
-    let (code, again, errors) = ended(&mut home.hostmark(&["report", "--format", "pipe"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let again = succeeded(ended(&mut home.hostmark(&["report", "--format", "pipe"])));
     assert!(table.starts_with(&again), "{table}\n{again}");
     // The file says which table was asked for.
     let (_, json, _) = ended(&mut home.hostmark(&["report", "--format", "json"]));
@@ -234,8 +230,7 @@ fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
             assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
         }
     }
-    let (code, page, errors) = ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let page = succeeded(ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"])));
     assert!(page.contains("sched.context_switch") && page.contains("ipc.round_trip"), "{page}");
 }
 
@@ -249,10 +244,10 @@ fn handbook() -> String {
 fn the_handbook_has_every_program_and_every_columns_probe() {
     let text = handbook();
     let code: HashSet<&str> = text.split('`').skip(1).step_by(2).collect();
-    let programs = PROGRAMS.iter().filter(|program| !code.contains(**program));
+    let programs = programs().filter(|program| !code.contains(program));
     let probes = columns().flat_map(|(_, column)| column.ours.points()).map(|point| point.probe);
     let is_named = |probe: &&str| code.iter().any(|code| code.split('@').next() == Some(*probe));
-    let missing: Vec<&str> = programs.copied().chain(probes.filter(|probe| !is_named(probe))).collect();
+    let missing: Vec<&str> = programs.chain(probes.filter(|probe| !is_named(probe))).collect();
     assert!(missing.is_empty(), "docs/coming-from-lmbench.md does not name {missing:?}");
 }
 
@@ -265,8 +260,7 @@ fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_li
     let home = Home::new();
     let file = home.data.path().join("old-host.0");
     std::fs::write(&file, FILE).unwrap();
-    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
-    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
+    succeeded(ended(home.hostmark(&["import", "lmbench"]).arg(&file)));
     assert!(files(home.scratch.path()).is_empty());
     // The same file again is another run.
     assert_eq!(ended(home.hostmark(&["import", "lmbench"]).arg(&file)).0, 0);
@@ -274,19 +268,16 @@ fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_li
     assert_eq!((code, runs.matches("old-host").count() >= 2, runs.matches("imported").count()), (0, true, 2), "{runs}");
     let (code, shown, _) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "lmbench"]));
     assert_eq!((code, shown.matches("0.250").count()), (0, 2), "{shown}");
-    let (code, _, errors) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"]));
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"])));
     assert!(errors.contains("--format hosts, html, markdown, lmbench or overhead"), "{errors}");
     std::fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
-    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&file));
-    assert_eq!((code, said.as_str()), (2, ""));
+    let errors = refusal(ended(home.hostmark(&["import", "lmbench"]).arg(&file)));
     assert!(errors.contains("old-host.0, line 2: 'much' is no number"), "{errors}");
 }
 
 #[test]
 fn a_program_without_a_probe_is_answered_with_the_handbook() {
-    let (code, _, errors) = ended(&mut Home::new().hostmark(&["run", "lat_pmake"]));
-    assert_eq!(code, 4);
+    let (_, errors) = with_code(4, ended(&mut Home::new().hostmark(&["run", "lat_pmake"])));
     assert!(errors.contains("lat_pmake") && errors.contains("docs/coming-from-lmbench.md"), "{errors}");
 }
 
@@ -299,8 +290,7 @@ fn run(home: &Home, file: &str, microseconds: &str) -> String {
     );
     std::fs::write(&source, text).unwrap();
     let out = home.data.path().join(file);
-    let (code, said, errors) = ended(home.hostmark(&["import", "lmbench"]).arg(&source).arg("--out").arg(&out));
-    assert_eq!((code, errors.as_str()), (0, ""), "{said}");
+    succeeded(ended(home.hostmark(&["import", "lmbench"]).arg(&source).arg("--out").arg(&out)));
     out.display().to_string()
 }
 
@@ -314,8 +304,7 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     };
     let [native_run, slow_run, guest_run] =
         [("native", &native), ("native", &slow), ("guest", &guest)].map(|(name, file)| format!("{name}={file}"));
-    let (code, text, errors) = report(&[&native_run, &guest_run], &[]);
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let text = succeeded(report(&[&native_run, &guest_run], &[]));
     assert!(text.contains("over native") && text.contains("+200.00 %"), "{text}");
     // The median of two runs of an environment is 0.3.
     let (_, text, _) = report(&[&native_run, &slow_run, &guest_run], &[]);
@@ -332,14 +321,11 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     }
     let (code, _, errors) = report(&[&format!("{folder}/m-*")], &[]);
     assert!(code == 2 && errors.contains("no run is called like"), "{errors}");
-    let (code, _, errors) = report(&[&native_run, &guest_run], &["--base", "syscall.nothing"]);
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, report(&[&native_run, &guest_run], &["--base", "syscall.nothing"]));
     assert!(errors.contains("native has no such case"), "{errors}");
-    let (code, _, errors) = ended(&mut home.hostmark(&["report", &native, "--base", "syscall.null"]));
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, ended(&mut home.hostmark(&["report", &native, "--base", "syscall.null"])));
     assert!(errors.contains("--format overhead"), "{errors}");
-    let (code, _, errors) = report(&["native=nowhere.json"], &[]);
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, report(&["native=nowhere.json"], &[]));
     assert!(errors.contains("there is no file nowhere.json"), "{errors}");
     // A file that has an equals sign in its own name.
     let odd = run(&home, "x=y.json", "0.2");

@@ -31,9 +31,15 @@ const TCP: &str = "net.tcp_bandwidth@message=65536,direction=receive,method=writ
                    congestion=reno,block=65536";
 const LOADED: &str = "net.rate_latency@load=receive,cpus=free";
 
+/// A wire of this rate between networks of one's own; none where none can be had.
+pub fn wire(rate: &str) -> Option<Networks> {
+    let skip = |reason: &String| skipped(&format!("no wire between networks of one's own: {reason}"));
+    limits::with_rate(rate).inspect_err(skip).ok()
+}
+
 /// A wire of so many megabits a second, with a queue of 50 ms at most.
-fn of(mbit: u32) -> Result<Networks, String> {
-    limits::with_rate(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
+fn of(mbit: u32) -> Option<Networks> {
+    wire(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
 }
 
 /// Bytes that have passed the near end of a wire, either way.
@@ -145,10 +151,7 @@ fn is_full(wire: &Networks, case: &str, off: f64, share: impl Fn(&Came) -> f64) 
 fn goodput_is_that_of_the_wire_whoever_sends() {
     let _alone = alone();
     for mbit in [83, 419] {
-        let wire = match of(mbit) {
-            Ok(wire) => wire,
-            Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-        };
+        let Some(wire) = of(mbit) else { return };
         // Both ends send at the slower rate alone: at the faster one the queues of two CPUs are what is measured.
         let both = (mbit == 83).then_some(("both", 2.0));
         for (direction, times) in [("receive", 1.0), ("send", 1.0)].into_iter().chain(both) {
@@ -165,10 +168,7 @@ fn goodput_is_that_of_the_wire_whoever_sends() {
 fn streams_and_methods_share_the_wire() {
     let _alone = alone();
     let mbit = 131;
-    let wire = match of(mbit) {
-        Ok(wire) => wire,
-        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-    };
+    let Some(wire) = of(mbit) else { return };
     let two = with(TCP, "streams=1", "streams=2");
     for case in [two.clone(), with(&two, "direction=receive", "direction=send")] {
         is_full(&wire, &case, OFF, |came| came.rate() / goodput(mbit));
@@ -183,10 +183,7 @@ fn streams_and_methods_share_the_wire() {
 fn four_streams_on_fewer_cpus_share_the_wire() {
     let _alone = alone();
     for (mbit, burst) in [(250, "64kb"), (1000, "256kb")] {
-        let wire = match limits::with_rate(&format!("rate {mbit}mbit burst {burst} latency 50ms")) {
-            Ok(wire) => wire,
-            Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-        };
+        let Some(wire) = wire(&format!("rate {mbit}mbit burst {burst} latency 50ms")) else { return };
         for direction in ["receive", "send"] {
             let case =
                 with(&with(TCP, "streams=1", "streams=4"), "direction=receive", &format!("direction={direction}"));
@@ -204,10 +201,7 @@ fn four_streams_on_fewer_cpus_share_the_wire() {
 #[test]
 fn a_far_end_that_dies_midway_is_no_value() {
     let _beside = beside();
-    let wire = match of(83) {
-        Ok(wire) => wire,
-        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-    };
+    let Some(wire) = of(83) else { return };
     let bulk = ["receive", "send", "both"].map(|value| with(TCP, "direction=receive", &format!("direction={value}")));
     for case in bulk.into_iter().chain([LOADED.to_owned()]) {
         let before = passed(&wire);
@@ -226,10 +220,7 @@ fn a_far_end_that_dies_midway_is_no_value() {
 fn a_receiver_that_finds_a_full_buffer_is_no_faster_than_its_wire() {
     let _beside = beside();
     let mbit = 83;
-    let wire = match of(mbit) {
-        Ok(wire) => wire,
-        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-    };
+    let Some(wire) = of(mbit) else { return };
     let mut round = Round::start(&wire, TCP, Duration::from_secs(2));
     let pid = Pid::from_child(&round.worker);
     // What comes meanwhile is read at once. Noise only takes from what the wire lets through.
@@ -252,10 +243,7 @@ fn a_receiver_that_finds_a_full_buffer_is_no_faster_than_its_wire() {
 fn a_request_behind_a_bulk_flow_waits_for_the_queue_of_the_wire() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let mbit = 47;
-    let wire = match of(mbit) {
-        Ok(wire) => wire,
-        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
-    };
+    let Some(wire) = of(mbit) else { return };
     for load in ["receive", "send", "both"] {
         let case = with(LOADED, "load=receive", &format!("load={load}"));
         let came = measured(&wire, &case, Duration::from_secs(1));

@@ -28,49 +28,43 @@ fn nothing(found: Vec<String>) {
     assert!(found.is_empty(), "{} against the rule:\n  {}", found.len(), found.join("\n  "));
 }
 
-#[test]
-fn every_file_of_a_group_is_a_registered_probe_or_a_part_of_one() {
-    nothing(layout::unregistered(Tree::of_repository()));
+/// Tests of rules that find nothing in the repository.
+macro_rules! rules {
+    ($($name:ident: $rule:path;)*) => {
+        $(#[test]
+        fn $name() {
+            nothing($rule(Tree::of_repository()));
+        })*
+    };
 }
 
-#[test]
-fn every_source_file_is_a_module() {
-    nothing(layout::orphans(Tree::of_repository()));
-}
-
-#[test]
-fn unsafe_code_stands_in_its_folders_alone() {
-    nothing(sources::unsafe_elsewhere(Tree::of_repository()));
-}
-
-#[test]
-fn no_probe_reads_a_clock_by_itself() {
-    nothing(sources::clocks_in_probes(Tree::of_repository()));
-}
-
-#[test]
-fn what_people_read_is_the_leading_value() {
-    nothing(sources::beside_the_leading_value(Tree::of_repository()));
-}
-
-#[test]
-fn no_file_of_people_is_written_by_its_name() {
-    nothing(sources::written_by_name(Tree::of_repository()));
-}
-
-#[test]
-fn no_probe_maps_memory_that_nobody_was_asked_for() {
-    nothing(sources::memory_unasked(Tree::of_repository()));
-}
-
-#[test]
-fn every_file_says_first_what_it_is_for() {
-    nothing(sources::without_purpose(Tree::of_repository()));
-}
-
-#[test]
-fn every_failed_call_is_named_where_it_is_made() {
-    nothing(sources::unnamed(Tree::of_repository()));
+rules! {
+    every_file_of_a_group_is_a_registered_probe_or_a_part_of_one: layout::unregistered;
+    every_source_file_is_a_module: layout::orphans;
+    unsafe_code_stands_in_its_folders_alone: sources::unsafe_elsewhere;
+    no_probe_reads_a_clock_by_itself: sources::clocks_in_probes;
+    what_people_read_is_the_leading_value: sources::beside_the_leading_value;
+    no_file_of_people_is_written_by_its_name: sources::written_by_name;
+    no_probe_maps_memory_that_nobody_was_asked_for: sources::memory_unasked;
+    every_file_says_first_what_it_is_for: sources::without_purpose;
+    every_failed_call_is_named_where_it_is_made: sources::unnamed;
+    nothing_is_left_undone: sources::unfinished;
+    every_test_that_is_skipped_is_counted: sources::skips_unprepared;
+    no_test_passes_without_a_word_where_it_could_not_look: sources::silent;
+    every_test_of_the_second_tier_says_whether_others_may_run_beside_it: sources::disturbed;
+    no_lint_is_switched_off_without_a_reason: sources::lints_off;
+    every_link_between_documents_leads_to_a_file: documents::dead_links;
+    no_text_names_a_path_of_the_machine_it_was_written_on: documents::machine_paths;
+    every_error_is_reported_in_both_languages: texts::in_one_language;
+    every_text_file_has_its_chinese: texts::untranslated;
+    every_reason_has_a_code_and_every_code_a_reason: texts::without_a_code;
+    chinese_has_punctuation_of_its_own: texts::half_width;
+    no_crate_imports_what_it_may_not: layout::imports;
+    every_dependency_has_its_version_in_the_workspace: layout::own_versions;
+    the_program_has_nothing_that_is_for_tests_alone: layout::tests_in_the_program;
+    no_modules_of_a_crate_import_each_other_in_a_circle: modules::circles;
+    probes_know_of_the_engine_only_its_prelude: layout::past_the_prelude;
+    no_file_has_a_name_that_says_nothing: layout::empty_names;
 }
 
 #[test]
@@ -78,41 +72,6 @@ fn every_comment_says_what_its_item_is() {
     let code = "//! A.\n/// How long it waits.\nfn f() {}\n/// Time.\n/// What.\n/// Who may enter\nfn g() {}\n";
     assert_eq!(sources::comments_without_a_subject(&Tree::of(&[("crates/a/src/a.rs", code)])).len(), 1);
     nothing(sources::comments_without_a_subject(Tree::of_repository()));
-}
-
-#[test]
-fn nothing_is_left_undone() {
-    nothing(sources::unfinished(Tree::of_repository()));
-}
-
-#[test]
-fn every_test_that_is_skipped_is_counted() {
-    nothing(sources::skips_unprepared(Tree::of_repository()));
-}
-
-#[test]
-fn no_test_passes_without_a_word_where_it_could_not_look() {
-    nothing(sources::silent(Tree::of_repository()));
-}
-
-#[test]
-fn every_test_of_the_second_tier_says_whether_others_may_run_beside_it() {
-    nothing(sources::disturbed(Tree::of_repository()));
-}
-
-#[test]
-fn no_lint_is_switched_off_without_a_reason() {
-    nothing(sources::lints_off(Tree::of_repository()));
-}
-
-#[test]
-fn every_link_between_documents_leads_to_a_file() {
-    nothing(documents::dead_links(Tree::of_repository()));
-}
-
-#[test]
-fn no_text_names_a_path_of_the_machine_it_was_written_on() {
-    nothing(documents::machine_paths(Tree::of_repository()));
 }
 
 #[test]
@@ -131,24 +90,9 @@ fn the_handbook_reports_every_finding() {
 }
 
 #[test]
-fn every_error_is_reported_in_both_languages() {
-    nothing(texts::in_one_language(Tree::of_repository()));
-}
-
-#[test]
 fn every_sentence_of_the_program_has_its_chinese() {
     let known = hostmark_texts::catalogue(concat!(env!("CARGO_MANIFEST_DIR"), "/../analysis/zh.po").as_ref());
     nothing(texts::without_counterpart(Tree::of_repository(), &known));
-}
-
-#[test]
-fn every_text_file_has_its_chinese() {
-    nothing(texts::untranslated(Tree::of_repository()));
-}
-
-#[test]
-fn every_reason_has_a_code_and_every_code_a_reason() {
-    nothing(texts::without_a_code(Tree::of_repository()));
 }
 
 #[test]
@@ -158,31 +102,6 @@ fn every_error_of_the_system_has_its_own_name_in_chinese() {
         let text = hostmark_analysis::reasons::localized(&error, hostmark_model::Lang::Zh);
         assert_eq!(text.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
     }
-}
-
-#[test]
-fn chinese_has_punctuation_of_its_own() {
-    nothing(texts::half_width(Tree::of_repository()));
-}
-
-#[test]
-fn no_crate_imports_what_it_may_not() {
-    nothing(layout::imports(Tree::of_repository()));
-}
-
-#[test]
-fn every_dependency_has_its_version_in_the_workspace() {
-    nothing(layout::own_versions(Tree::of_repository()));
-}
-
-#[test]
-fn the_program_has_nothing_that_is_for_tests_alone() {
-    nothing(layout::tests_in_the_program(Tree::of_repository()));
-}
-
-#[test]
-fn no_modules_of_a_crate_import_each_other_in_a_circle() {
-    nothing(modules::circles(Tree::of_repository()));
 }
 
 #[test]
@@ -198,16 +117,6 @@ fn every_crate_keeps_to_its_lines() {
     nothing(budget::exceeded(tree));
     let again = "cargo test -p hostmark --test fast tidy::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", budget::BUDGET), &budget::lowered(tree), again);
-}
-
-#[test]
-fn probes_know_of_the_engine_only_its_prelude() {
-    nothing(layout::past_the_prelude(Tree::of_repository()));
-}
-
-#[test]
-fn no_file_has_a_name_that_says_nothing() {
-    nothing(layout::empty_names(Tree::of_repository()));
 }
 
 #[test]

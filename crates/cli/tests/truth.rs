@@ -16,7 +16,7 @@ use crate::alone::alone;
 use crate::processes::{processes, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, ended, files, succeeded};
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;
@@ -238,8 +238,7 @@ fn a_run_names_the_self_check_that_passed_here_and_strict_runs_demand_it() {
     if code != 0 {
         return skipped("the self-check did not pass here");
     }
-    let (code, out, errors) = ended(&mut home.hostmark(&strict));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(ended(&mut home.hostmark(&strict)));
     let checked = load_run(&out).unwrap().trust.unwrap().self_check.unwrap();
     assert!(checked.has_passed() && checked.passed >= 1, "{checked:?}");
     let (_, out, _) = ended(&mut home.hostmark(&["run", "clock.loop", "--full"]));
@@ -257,8 +256,7 @@ fn run_of(probe: &str, sets: &[&str]) -> Run {
     let home = Home::new();
     let mut arguments = vec!["run", probe, "--format", "json"];
     arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
-    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(&mut home.hostmark(&arguments)));
     assert!(files(home.scratch.path()).is_empty());
     load_run(&json).unwrap()
 }
@@ -342,8 +340,7 @@ fn faults_cost_what_the_kernel_has_to_do_in_them() {
 
 /// A short run of this home, kept there.
 fn run(home: &Home) -> Run {
-    let (code, json, errors) = ended(&mut home.hostmark(&["run", "syscall.getpid", "clock.loop", "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let json = succeeded(ended(&mut home.hostmark(&["run", "syscall.getpid", "clock.loop", "--format", "json"])));
     load_run(&json).unwrap()
 }
 

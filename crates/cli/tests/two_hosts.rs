@@ -14,7 +14,7 @@ use crate::processes::{SOON, processes, within};
 use crate::quiet::{Quiet, undisturbed};
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
-use crate::support::{self, Home, PROGRAM, ended, files};
+use crate::support::{self, Home, PROGRAM, ended, files, succeeded, with_code};
 use crate::under_way::{UnderWay, assert_is_interrupted};
 
 // Runs are timed: one at a time.
@@ -45,8 +45,7 @@ pub fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> 
 /// A run that ended well, as `--format json` printed it.
 pub fn measured(command: &mut Command) -> Run {
     command.args(["--format", "json"]);
-    let (code, out, errors) = undisturbed(|| ended(command), |said| said.0 == 0);
-    assert_eq!((code, errors.as_str()), (0, ""), "{command:?}");
+    let out = succeeded(undisturbed(|| ended(command), |said| said.0 == 0));
     load_run(&out).unwrap()
 }
 
@@ -194,8 +193,7 @@ fn nothing_is_left_at_a_peer_whose_run_is_killed_and_the_run_goes_on_later() {
     run.signal(Signal::KILL);
     run.assert_only_the_journal_is_left();
     let (one, other) = (place(&networks, 1), place(&networks, 2));
-    let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &one]));
-    assert_eq!(code, 2);
+    let (_, errors) = with_code(2, ended(&mut run.home.hostmark(&["run", "--resume", "--on", &one])));
     assert!(errors.contains("was begun with the peers peer; name each by --peer"), "{errors}");
     let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--on", &one, "--peer", &other]));
     assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
@@ -225,8 +223,7 @@ fn measured_over(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run,
     let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
     let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
     let mut command = home.hostmark(&[&["run"], arguments, &places].concat());
-    let (code, out, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    let out = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
     assert!(files(home.scratch.path()).is_empty(), "something was left");
     Ok(load_run(&out).unwrap())
 }
@@ -333,8 +330,7 @@ fn a_run_over_ssh_is_kept_here_and_leaves_nothing_there() {
     let (near, far) = (Home::new(), Home::new());
     let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
     let arguments = [&["run", "--on", &place, "--format", "json"], SHORT].concat();
-    let (code, out, errors) = ended(&mut near.hostmark(&arguments));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(ended(&mut near.hostmark(&arguments)));
     let run = load_run(&out).unwrap();
     assert_eq!((run.place.as_deref(), run.settings.seed), (Some(place.as_str()), 7));
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
@@ -363,8 +359,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     is_left_in_peace(&far);
     let kept = run.journal().lines().count() - 1;
     assert!(kept >= before, "{kept} {before}");
-    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let out = succeeded(ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"])));
     let whole = load_run(&out).unwrap();
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
     let expected = format!("cut short after {kept} rounds");

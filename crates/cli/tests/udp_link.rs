@@ -14,6 +14,7 @@ use crate::far::far_ends;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM};
+use crate::tcp_link::wire;
 use crate::two_hosts::{at, beside, measured};
 use hostmark::self_check::limits;
 use hostmark::self_check::limits::Networks;
@@ -158,10 +159,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
     let _alone = alone();
     // The burst lasts longer than a timer of a busy machine is late.
     for (megabits, burst) in [(83, "16kb"), (419, "64kb")] {
-        let wire = match limits::with_rate(&format!("rate {megabits}mbit burst {burst} limit 64kb")) {
-            Ok(wire) => wire,
-            Err(why) => return skipped(&format!("no wire can be made here: {why}")),
-        };
+        let Some(wire) = wire(&format!("rate {megabits}mbit burst {burst} limit 64kb")) else { return };
         let goodput = f64::from(megabits) * 1e6 / 8.0 * DATAGRAM / FRAME;
         for direction in ["receive", "send"] {
             let below = megabits * 9 / 10;
@@ -202,10 +200,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
 fn a_queue_that_lets_the_sender_wait_is_distinguished_from_one_that_drops() {
     let _alone = alone();
     // It holds more than a socket may have under way.
-    let wire = match limits::with_rate("rate 83mbit burst 16kb limit 8mb") {
-        Ok(wire) => wire,
-        Err(why) => return skipped(&format!("no wire can be made here: {why}")),
-    };
+    let Some(wire) = wire("rate 83mbit burst 16kb limit 8mb") else { return };
     let goodput = 83e6 / 8.0 * DATAGRAM / FRAME;
     for direction in ["receive", "send"] {
         let is_so = |round: &Round| is_near(round.rate(), goodput) && round.lost_on_the_way() < 1e-6;
@@ -223,10 +218,7 @@ fn a_queue_that_lets_the_sender_wait_is_distinguished_from_one_that_drops() {
 #[test]
 fn no_sample_of_a_run_is_faster_than_its_link() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    let wire = match limits::with_rate("rate 250mbit burst 64kb latency 50ms") {
-        Ok(wire) => wire,
-        Err(why) => return skipped(&format!("no wire can be made here: {why}")),
-    };
+    let Some(wire) = wire("rate 250mbit burst 64kb latency 50ms") else { return };
     let (home, there) = (Home::new(), beside(&wire, 2));
     let arguments = ["run", "net.udp_bandwidth@to=peer", "--peer", &there, "--set", "direction=receive,send"];
     let run = measured(&mut at(&home, &wire, 1, &arguments));

@@ -4,18 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_launch::guest::kernel;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::alone::{alone, beside};
 use crate::control_groups::groups;
 use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, Running, ended, files, with_code};
 
 // Guests share the machine's CPUs: one at a time.
 
@@ -82,8 +82,7 @@ fn a_guest_is_made_and_measured_beside_this_machine_and_says_what_it_was() {
     let _alone = alone();
     let Some(program) = program() else { return };
     let home = Home::new();
-    let (code, shown, errors) = ended(&mut vm_run(&home, &program, &["syscall.null", "--runs", "2"]));
-    assert_eq!(code, 0, "{shown}{errors}");
+    let (shown, _) = with_code(0, ended(&mut vm_run(&home, &program, &["syscall.null", "--runs", "2"])));
     assert_nothing_is_left(&home);
     let runs = runs(&home);
     let of = |name: &str| runs.iter().filter(|run| run.name == name).collect::<Vec<_>>();
@@ -160,7 +159,7 @@ fn a_guest_with_too_little_memory_says_so_and_leaves_nothing() {
 /// Turns under way in which the guest has measured.
 struct UnderWay {
     home: Home,
-    child: Child,
+    child: Running,
 }
 
 impl UnderWay {
@@ -168,18 +167,11 @@ impl UnderWay {
         let home = Home::new();
         let mut command = vm_run(&home, program, &["syscall.null", "--runs", "200"]);
         command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
-        let under_way = UnderWay { child: command.spawn().unwrap(), home };
+        let under_way = UnderWay { child: Running(command.spawn().unwrap()), home };
         let has_guest =
             || files(under_way.home.data.path()).iter().any(|file| file.to_string_lossy().contains("guest-"));
         assert!(within(Duration::from_secs(240), has_guest), "{:?}", files(under_way.home.data.path()));
         under_way
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -189,7 +181,7 @@ fn who_stops_or_kills_it_leaves_no_guest() {
     let Some(program) = program() else { return };
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut turns = UnderWay::start(&program);
-        kill_process(Pid::from_raw(turns.child.id() as i32).unwrap(), signal).unwrap();
+        turns.child.signal(signal);
         assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
         assert_eq!(turns.child.wait().unwrap().code(), code);
         assert_nothing_is_left(&turns.home);
@@ -211,8 +203,7 @@ const NULL_AS_KVM: &str = "mount --bind /dev/null /dev/kvm";
 
 /// A run that ended well and left nothing.
 fn measured(home: &Home, command: &mut Command) -> Run {
-    let (code, json, errors) = ended(command.args(["run", "--format", "json"]).args(FILTERS));
-    assert_eq!(code, 0, "{errors}");
+    let (json, _) = with_code(0, ended(command.args(["run", "--format", "json"]).args(FILTERS)));
     assert!(files(home.scratch.path()).is_empty(), "{:?}", files(home.scratch.path()));
     load_run(&json).unwrap()
 }

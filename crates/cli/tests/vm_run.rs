@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
@@ -12,14 +12,14 @@ use hostmark_model::{Run, load_run};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 // Runs are timed: one at a time.
 use crate::alone::{alone, beside};
 use crate::control_groups::groups;
 use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::support::{Home, PROGRAM, Running, ended, files, said, succeeded, with_code};
 
 /// What is small and measured everywhere.
 const CASE: &str = "syscall.null";
@@ -60,8 +60,7 @@ fn every_side_measures_the_network_to_the_same_other_end() {
     let home = Home::new();
     let words =
         ["vm", "run", "--on", "env", "net.tcp@to=peer", "--peer", "here", "--runs", "1", "--format", "overhead"];
-    let (code, shown, errors) = ended(&mut home.hostmark(&words));
-    assert_eq!(code, 0, "{shown}{errors}");
+    with_code(0, ended(&mut home.hostmark(&words)));
     let sides = sides(home.data.path());
     for name in ["native", "guest"] {
         let [run] = &sides[name][..] else { panic!("{name}: {:?}", names(&sides)) };
@@ -79,8 +78,7 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
     let out = directory.display().to_string();
     let words =
         ["vm", "run", "--on", "env", CASE, "--runs", "2", "--also", "own=unshare -u", "--seed", "7", "--out", &out];
-    let (code, shown, errors) = ended(&mut home.hostmark(&words));
-    assert_eq!(code, 0, "{shown}{errors}");
+    let (shown, errors) = with_code(0, ended(&mut home.hostmark(&words)));
     assert!(errors.contains("3 sides take 2 turns each, 30 s at most: 3 min in all"), "{errors}");
     for part in ["native", "guest", "own", CASE, "kept in "] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -104,8 +102,7 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
     let all: Vec<String> = files(&directory).iter().map(|file| file.display().to_string()).collect();
     let again: Vec<&str> =
         ["report", "--format", "overhead"].into_iter().chain(all.iter().map(String::as_str)).collect();
-    let (code, again, errors) = ended(&mut home.hostmark(&again));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let again = succeeded(ended(&mut home.hostmark(&again)));
     assert!(again.contains(CASE), "{again}");
 
     let (code, _, errors) = ended(&mut home.hostmark(&words));
@@ -120,8 +117,7 @@ fn native_runs_keep_to_as_many_cpus_as_the_guest_and_are_measured_free_too() {
     let [first, _, ..] = cpus[..] else { return skipped("this machine has one CPU") };
     let home = Home::new();
     let on = format!("taskset -c {first}");
-    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"]));
-    assert_eq!(code, 0, "{shown}{errors}");
+    with_code(0, ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"])));
     let sides = sides(home.data.path());
     assert_eq!(names(&sides), [("guest", 1), ("native", 1), ("native-free", 1)]);
     let usable = |name: &str| sides[name][0].host.usable_cpus().len();
@@ -222,8 +218,7 @@ fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
 fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let _beside = beside();
     let home = Home::new();
-    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let shown = succeeded(ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"])));
     for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -286,7 +281,7 @@ fn a_dry_run_of_a_guest_refuses_what_the_run_refuses_in_the_same_words() {
 /// Turns under way of which some are over.
 struct UnderWay {
     home: Home,
-    child: Child,
+    child: Running,
 }
 
 impl UnderWay {
@@ -296,7 +291,7 @@ impl UnderWay {
         let mut command = home.start("env");
         command.args(["--default-signal=INT,HUP", PROGRAM, "vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"]);
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut under_way = UnderWay { child: command.spawn().unwrap(), home };
+        let mut under_way = UnderWay { child: Running(command.spawn().unwrap()), home };
         let has_begun = || {
             let kept = sides(under_way.home.data.path());
             kept.len() == 3 && kept["native"].len() > 1
@@ -305,28 +300,16 @@ impl UnderWay {
         assert!(under_way.child.try_wait().unwrap().is_none());
         under_way
     }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_raw(self.child.id() as i32).unwrap(), signal).unwrap();
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[test]
 fn who_asks_to_stop_is_shown_what_is_whole_and_nothing_else_is_left() {
     let _alone = alone();
     let mut turns = UnderWay::start();
-    turns.signal(Signal::INT);
+    turns.child.signal(Signal::INT);
     assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
-    let child = std::mem::replace(&mut turns.child, std::process::Command::new("true").spawn().unwrap());
-    let (code, shown, errors) = said(&child.wait_with_output().unwrap());
-    assert_eq!(code, 130, "{errors}");
+    let child = std::mem::replace(&mut turns.child.0, std::process::Command::new("true").spawn().unwrap());
+    let (shown, _) = with_code(130, said(&child.wait_with_output().unwrap()));
     let kept = sides(turns.home.data.path());
     assert!(shown.contains(CASE), "{shown}");
     assert!(kept.values().flatten().all(|run| run.interrupted.is_none()));
@@ -337,7 +320,7 @@ fn who_asks_to_stop_is_shown_what_is_whole_and_nothing_else_is_left() {
 fn who_is_killed_leaves_whole_runs_and_nothing_else() {
     let _alone = alone();
     let mut turns = UnderWay::start();
-    turns.signal(Signal::KILL);
+    turns.child.signal(Signal::KILL);
     turns.child.wait().unwrap();
     assert_nothing_is_left(&turns.home);
     assert!(sides(turns.home.data.path()).values().flatten().all(|run| run.interrupted.is_none()));

@@ -221,9 +221,7 @@ impl Case {
         self.look_before();
         match self.copies {
             Copies::Alone => Ok(()),
-            _ => {
-                Err(RoundError::skipped(ReasonCode::NotApplicable, say!("copies of several threads are not measured")))
-            }
+            _ => Err(RoundError::not_applicable(say!("copies of several threads are not measured"))),
         }
     }
 
@@ -240,7 +238,7 @@ impl Case {
 
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
-            return Err(RoundError::failed(ReasonCode::Internal, say!("the probe measured twice in one round")));
+            return Err(RoundError::internal(say!("the probe measured twice in one round")));
         }
         self.look_around();
         self.copies.end_barrier()?;

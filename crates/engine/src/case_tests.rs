@@ -161,9 +161,9 @@ fn an_operation_that_fails_fails_the_round() {
     let fake = FakeClock::new(10);
     let refused = || -> Result<()> {
         fake.advance(100);
-        Err(RoundError::failed(ReasonCode::CheckFailed, "refused"))
+        Err(RoundError::wrong("refused"))
     };
-    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::failed(ReasonCode::CheckFailed, "refused")));
+    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::wrong("refused")));
 }
 
 #[test]

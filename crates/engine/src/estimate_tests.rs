@@ -537,17 +537,7 @@ fn one_reading_beyond_all_others_is_no_state() {
 
 fn voted_on(samples: &[&[f64]]) -> Measured {
     let samples: Vec<Vec<f64>> = samples.iter().map(|samples| samples.to_vec()).collect();
-    Measured {
-        estimate: estimate(&samples, 0.0, Better::Neither),
-        also: Default::default(),
-        samples,
-        histogram: None,
-        rounds: Vec::new(),
-        noise: Noise::default(),
-        notes: Default::default(),
-        flags: Vec::new(),
-        bounds: None,
-    }
+    Measured { estimate: estimate(&samples, 0.0, Better::Neither), samples, ..Measured::default() }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hostmark_model::{
     Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Inputs, Measured, MemoryFacts, NodeFact,
-    Outcome, Params, Profile, ReasonCode, RoundRecord, Text, Unit,
+    Outcome, Params, Profile, RoundRecord, Text, Unit,
 };
 use hostmark_say::say;
 
@@ -28,15 +28,7 @@ pub const PLAIN: Probe = Probe {
 };
 
 fn never(_: &mut Case) -> Result<()> {
-    Err(RoundError::failed(ReasonCode::Internal, say!("no worker measures in these tests")))
-}
-
-const fn listed(
-    quick: &'static [&'static str],
-    standard: &'static [&'static str],
-    thorough: &'static [&'static str],
-) -> Points {
-    Points::Listed { quick, standard, thorough }
+    Err(RoundError::internal(say!("no worker measures in these tests")))
 }
 
 /// The largest cache and twice it, unsorted and with a repetition.
@@ -52,7 +44,11 @@ fn around_the_cache(host: &HostFacts, profile: Profile) -> Vec<u64> {
 static LATENCY: Probe = Probe {
     axes: &[
         Axis::size("size", "65536", Points::OfHost(around_the_cache)),
-        Axis::choice("pattern", "random", listed(&["in_page", "random"], &["stride"], &["64"])),
+        Axis::choice(
+            "pattern",
+            "random",
+            Points::quick(&["in_page", "random"]).standard(&["stride"]).thorough(&["64"]),
+        ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "pattern"] }],
     limit: Limit::Rising("size"),
@@ -91,7 +87,7 @@ static NAN: Probe =
 
 const PLACES: &[&str] =
     &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];
-pub const CPUS: Axis = Axis::placements("cpus", "same_cpu", listed(PLACES, &[], &[]));
+pub const CPUS: Axis = Axis::placements("cpus", "same_cpu", Points::quick(PLACES));
 static PIPE: Probe = Probe { axes: &[CPUS], blocking: true, replaces: &["lat_pipe"], ..PLAIN };
 static TCP: Probe = Probe { ..PLAIN };
 static CONNECT: Probe = Probe { replaces: &["lat_connect"], needs: &[Need::Root], ..PLAIN };
@@ -99,8 +95,8 @@ static STREAM: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     axes: &[
-        Axis::threads("threads", listed(&["2", "1"], &["4"], &[])),
-        Axis::count("passes", "10", listed(&["9", "100"], &[], &[])),
+        Axis::threads("threads", Points::quick(&["2", "1"]).standard(&["4"])),
+        Axis::count("passes", "10", Points::quick(&["9", "100"])),
     ],
     limit: Limit::BytesPerCycle,
     needs: &[Need::HugePages],
@@ -126,7 +122,7 @@ pub static ODD: Catalogue = &[
 
 static ON_ALL: Probe = Probe {
     axes: &[
-        Axis::all_threads("threads", listed(&["all"], &["1"], &[])),
+        Axis::all_threads("threads", Points::quick(&["all"]).standard(&["1"])),
         Axis::settled_count("elements", |host| host.last_level_caches_bytes(&host.usable_cpus()) / 2),
     ],
     ..PLAIN
@@ -136,7 +132,7 @@ static ON_ALL: Probe = Probe {
 pub static WORDS: Catalogue = &[&Group { name: "words", shares_worker: false, probes: &[("all", &ON_ALL)] }];
 
 static TEN: Probe = Probe {
-    axes: &[Axis::count("n", "1", listed(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"], &[], &[]))],
+    axes: &[Axis::count("n", "1", Points::quick(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]))],
     ..PLAIN
 };
 
@@ -229,17 +225,7 @@ pub fn entry(id: &str) -> Entry {
 pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
     let id: CaseId = id.parse().unwrap();
     let rounds: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
-    let measured = Measured {
-        estimate: estimate(&rounds, 0.0, Better::Lower),
-        also: Default::default(),
-        samples: rounds,
-        histogram: None,
-        rounds: Vec::new(),
-        noise: Default::default(),
-        notes: Default::default(),
-        flags: Vec::new(),
-        bounds: None,
-    };
+    let measured = Measured { estimate: estimate(&rounds, 0.0, Better::Lower), samples: rounds, ..Measured::default() };
     let outcome = Outcome::Measured(Box::new(measured));
     CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
 }
@@ -264,18 +250,11 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
     RoundRecord {
         round: 0,
         median: 1.0,
-        disturbance_flags: Vec::new(),
         core_hz: Some(core_hz),
         cpus: vec![0],
         iterations: 1,
         settled: true,
-        steal_ns: None,
-        throttled: None,
-        others: None,
-        shared: None,
-        waited: None,
-        far: Vec::new(),
-        raw: None,
+        ..RoundRecord::default()
     }
 }
 

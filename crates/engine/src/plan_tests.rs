@@ -418,11 +418,7 @@ fn what_is_no_pair_of_nodes_is_refused() {
 static COPIED: Probe = Probe { axes: &[Axis::copies(Profile::Quick)], ..crate::fixture::PLAIN };
 static LATER: Probe = Probe { axes: &[Axis::copies(Profile::Standard)], ..crate::fixture::PLAIN };
 static TWO_PARTIES: Probe = Probe {
-    axes: &[
-        Axis::threads("threads", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
-        crate::fixture::CPUS,
-        Axis::copies(Profile::Quick),
-    ],
+    axes: &[Axis::threads("threads", Points::quick(&["1"])), crate::fixture::CPUS, Axis::copies(Profile::Quick)],
     ..crate::fixture::PLAIN
 };
 

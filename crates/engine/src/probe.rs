@@ -41,6 +41,29 @@ pub enum Points {
     NodePairs,
 }
 
+impl Points {
+    /// Points from the quick profile on, the same on every host.
+    pub const fn quick(quick: &'static [&'static str]) -> Points {
+        Points::Listed { quick, standard: &[], thorough: &[] }
+    }
+
+    /// These, and `more` from the standard profile on.
+    pub const fn standard(self, more: &'static [&'static str]) -> Points {
+        match self {
+            Points::Listed { quick, thorough, .. } => Points::Listed { quick, standard: more, thorough },
+            of_host => of_host,
+        }
+    }
+
+    /// These, and `more` in the thorough profile.
+    pub const fn thorough(self, more: &'static [&'static str]) -> Points {
+        match self {
+            Points::Listed { quick, standard, .. } => Points::Listed { quick, standard, thorough: more },
+            of_host => of_host,
+        }
+    }
+}
+
 /// A parameter that a probe sweeps.
 #[derive(Clone, Copy)]
 pub struct Axis {
@@ -132,7 +155,7 @@ impl Axis {
     }
 
     const fn settled(name: &'static str, kind: AxisKind, by: fn(&HostFacts) -> u64) -> Axis {
-        let points = Points::Listed { quick: &[AUTO], standard: &[], thorough: &[] };
+        let points = Points::quick(&[AUTO]);
         Axis { settled: Some(by), ..Axis::new(name, kind, AUTO, points) }
     }
 
@@ -386,8 +409,8 @@ pub struct Group {
 pub type Catalogue = &'static [&'static Group];
 
 impl Probe {
-    /// Probe that says only what it must: a lower value is better, and there is no further quantity, axis, limit or need.
-    /// Differing fields stand before `..Probe::PLAIN`, and texts, unit, section and measurement always do.
+    /// Probe that says only what it must: a time in nanoseconds of which less is better, and no further quantity, axis, limit or
+    /// need. Differing fields stand before the constant of its page, which has its texts and its group's section.
     pub const PLAIN: Probe = Probe {
         title: Text { en: "", zh: "" },
         revision: 1,
@@ -415,7 +438,7 @@ impl Probe {
         replaces: &[],
         section: Text { en: "", zh: "" },
         from: Profile::Quick,
-        measure: Measure::Run(|_| Err(RoundError::failed(hostmark_model::ReasonCode::Internal, ""))),
+        measure: Measure::Run(|_| Err(RoundError::internal(""))),
     };
 
     /// Returns its far half, where it is measured between two parties.

@@ -38,40 +38,25 @@ pub enum ValueSource {
 
 impl Quantity {
     /// The value in cycles of the core's own clock beside it: the engine fills it in.
-    pub const CORE_CYCLES: Quantity = Quantity {
-        name: "cycles",
-        unit: Unit::CoreCycles,
-        better: Better::Lower,
-        title: term!("core cycles"),
-        source: ValueSource::CoreCycles,
-    };
+    pub const CORE_CYCLES: Quantity =
+        Quantity::new("cycles", Unit::CoreCycles, Better::Lower, term!("core cycles"), ValueSource::CoreCycles);
     /// The value in ticks of the CPU's counter, which on most machines has one rate whatever the core's clock does. Filled in
     /// for operations that are measured in batches, as [`Quantity::BATCH_CYCLES`].
-    pub const REFERENCE_CYCLES: Quantity = Quantity {
-        name: "reference_cycles",
-        unit: Unit::ReferenceCycles,
-        better: Better::Lower,
-        title: term!("reference cycles"),
-        source: ValueSource::Probe,
-    };
+    pub const REFERENCE_CYCLES: Quantity =
+        Quantity::given("reference_cycles", Unit::ReferenceCycles, Better::Lower, term!("reference cycles"));
     /// The same of a batch of ten thousand operations.
-    pub const BATCH_CYCLES: Quantity = Quantity {
-        name: "batch_cycles",
-        unit: Unit::ReferenceCycles,
-        better: Better::Lower,
-        title: term!("reference cycles of 10,000"),
-        source: ValueSource::Probe,
-    };
+    pub const BATCH_CYCLES: Quantity =
+        Quantity::given("batch_cycles", Unit::ReferenceCycles, Better::Lower, term!("reference cycles of 10,000"));
     /// Quantities of a probe whose operations are timed in batches.
     pub const OF_BATCHES: &[Quantity] = &[Self::CORE_CYCLES, Self::REFERENCE_CYCLES, Self::BATCH_CYCLES];
     /// A rate over the core's frequency beside it: the engine fills it in.
-    pub const BYTES_PER_CYCLE: Quantity = Quantity {
-        name: "bytes_per_cycle",
-        unit: Unit::Ratio,
-        better: Better::Higher,
-        title: term!("bytes per core cycle"),
-        source: ValueSource::EachCoreCycle,
-    };
+    pub const BYTES_PER_CYCLE: Quantity = Quantity::new(
+        "bytes_per_cycle",
+        Unit::Ratio,
+        Better::Higher,
+        term!("bytes per core cycle"),
+        ValueSource::EachCoreCycle,
+    );
     /// Time with the overhead in it, of a probe that measures what is left beyond another body.
     pub const WHOLE: Quantity = Quantity {
         name: "whole",
@@ -100,21 +85,16 @@ impl Quantity {
 
     /// The mean of the middle round's operations: what their median hides, as a stall after a burst, is in it. Filled in by the
     /// engine, as [`Quantity::SUSTAINED`], for probes that measure times or rates.
-    pub const MEAN: Quantity = Quantity {
-        name: "mean",
-        unit: Unit::Nanoseconds,
-        better: Better::Lower,
-        title: term!("mean"),
-        source: ValueSource::Mean,
-    };
+    pub const MEAN: Quantity =
+        Quantity::new("mean", Unit::Nanoseconds, Better::Lower, term!("mean"), ValueSource::Mean);
     /// Operations a second over all of a round's samples, stalls included.
-    pub const SUSTAINED: Quantity = Quantity {
-        name: "sustained",
-        unit: Unit::OperationsPerSecond,
-        better: Better::Higher,
-        title: term!("sustained rate"),
-        source: ValueSource::Sustained,
-    };
+    pub const SUSTAINED: Quantity = Quantity::new(
+        "sustained",
+        Unit::OperationsPerSecond,
+        Better::Higher,
+        term!("sustained rate"),
+        ValueSource::Sustained,
+    );
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
@@ -126,23 +106,27 @@ impl Quantity {
     pub const DEVICE_SHARE: Quantity =
         Quantity::given("device_share", Unit::Ratio, Better::Neither, term!("share that the device did"));
 
+    const fn new(name: &'static str, unit: Unit, better: Better, title: Text, source: ValueSource) -> Quantity {
+        Quantity { name, unit, better, title, source }
+    }
+
     /// A quantity of which the probe gives the values.
     pub const fn given(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
-        Quantity { name, unit, better, title, source: ValueSource::Probe }
+        Quantity::new(name, unit, better, title, ValueSource::Probe)
     }
 
     const fn percentile(name: &'static str, title: Text) -> Quantity {
-        Quantity { name, unit: Unit::Nanoseconds, better: Better::Lower, title, source: ValueSource::Percentile }
+        Quantity::new(name, Unit::Nanoseconds, Better::Lower, title, ValueSource::Percentile)
     }
 
     /// A rate over the core's frequency beside it: the engine fills it in.
-    pub const OPERATIONS_PER_CYCLE: Quantity = Quantity {
-        name: "operations_per_cycle",
-        unit: Unit::Ratio,
-        better: Better::Higher,
-        title: term!("operations per core cycle"),
-        source: ValueSource::EachCoreCycle,
-    };
+    pub const OPERATIONS_PER_CYCLE: Quantity = Quantity::new(
+        "operations_per_cycle",
+        Unit::Ratio,
+        Better::Higher,
+        term!("operations per core cycle"),
+        ValueSource::EachCoreCycle,
+    );
 
     /// Tells whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {

@@ -71,6 +71,21 @@ impl RoundError {
         RoundError::Failed(code.because(text))
     }
 
+    /// Returns a Failed error, since an operation did not do what was asked.
+    pub fn wrong(text: impl Into<Message>) -> RoundError {
+        RoundError::failed(ReasonCode::CheckFailed, text)
+    }
+
+    /// Returns a Failed error, since this program is at fault.
+    pub fn internal(text: impl Into<Message>) -> RoundError {
+        RoundError::failed(ReasonCode::Internal, text)
+    }
+
+    /// Returns a Skipped error, since the values of the axes exclude each other, or say nothing here.
+    pub fn not_applicable(text: impl Into<Message>) -> RoundError {
+        RoundError::skipped(ReasonCode::NotApplicable, text)
+    }
+
     /// Returns the reason.
     pub fn into_reason(self) -> Reason {
         let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
@@ -118,13 +133,13 @@ impl From<TryFromIntError> for RoundError {
 
 impl From<ParseIntError> for RoundError {
     fn from(error: ParseIntError) -> RoundError {
-        RoundError::failed(ReasonCode::Internal, error)
+        RoundError::internal(error)
     }
 }
 
 impl From<ParseFloatError> for RoundError {
     fn from(error: ParseFloatError) -> RoundError {
-        RoundError::failed(ReasonCode::Internal, error)
+        RoundError::internal(error)
     }
 }
 

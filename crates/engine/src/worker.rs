@@ -276,7 +276,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
         RoundError::failed(ReasonCode::UnknownProbe, say!("the worker knows no probe '{probe}'", probe = id.probe))
     })?;
     let Some(measure) = entry.probe.measure.in_worker() else {
-        return Err(RoundError::failed(ReasonCode::Internal, say!("a derived probe has no rounds")));
+        return Err(RoundError::internal(say!("a derived probe has no rounds")));
     };
     let cpus = cpus_of(job, own).to_vec();
     check_case(&entry, &id, &cpus)?;
@@ -353,19 +353,17 @@ fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
 
 /// The events of a round that measured, in these surroundings.
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
-    let mut samples =
-        case.yielded.samples.take().ok_or_else(|| {
-            RoundError::failed(ReasonCode::Internal, say!("the probe ended without measuring anything"))
-        })?;
+    let mut samples = case
+        .yielded
+        .samples
+        .take()
+        .ok_or_else(|| RoundError::internal(say!("the probe ended without measuring anything")))?;
     if entry.probe.unit.is_time_or_rate() {
         samples.mark_below_zero()?;
     }
     let mut also = std::mem::take(&mut case.yielded.also);
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
-        return Err(RoundError::failed(
-            ReasonCode::Internal,
-            say!("the probe declares no quantity '{name}' that it measures itself"),
-        ));
+        return Err(RoundError::internal(say!("the probe declares no quantity '{name}' that it measures itself")));
     }
     let whole = |quantity: &Quantity| {
         let Yield { mean_ns, amount, .. } = case.yielded;

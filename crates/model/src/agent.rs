@@ -58,7 +58,7 @@ pub enum AgentRequest {
 }
 
 /// Request for a run: what a person asks `hostmark run` for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunRequest {
     /// Filters as typed.
     pub filters: Vec<String>,

@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::Text;
 
 /// How an interval was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
     /// Between order statistics of the round medians, interpolated (five rounds or more).
     OrderStatistics,
     /// No interval: fewer than five rounds.
+    #[default]
     None,
     /// Some way of an older version, in its files.
     #[serde(alias = "log_t", alias = "linear_t", alias = "bootstrap")]
@@ -124,7 +125,7 @@ impl Stated {
 }
 
 /// The estimate of a value from its rounds; every number in the base unit of its quantity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The typical value: the median of the round medians, or what they come to together where a median would hide something or be

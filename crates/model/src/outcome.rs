@@ -97,7 +97,7 @@ impl Flag {
 }
 
 /// One round as the run file keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RoundRecord {
     /// Which round, from 0.
@@ -170,7 +170,7 @@ impl Bounds {
 }
 
 /// A measured case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The value with its interval.

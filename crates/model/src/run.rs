@@ -18,13 +18,14 @@ use crate::{
 pub const SCHEMA: &str = "hostmark.run/1";
 
 /// How much time a run takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// At most 10 seconds: what people ask for first.
     Glance,
     /// At most 60 seconds.
+    #[default]
     Quick,
     /// At most 5 minutes.
     Standard,
@@ -45,7 +46,7 @@ impl Profile {
 }
 
 /// The program that measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Its version.
@@ -63,7 +64,7 @@ pub struct Tool {
 }
 
 /// The clock of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockFacts {
     /// `tsc`, `cntvct` or `monotonic_raw`.
@@ -87,7 +88,7 @@ impl ClockFacts {
 }
 
 /// What the run was asked to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Settings {
     /// The profile.
@@ -115,7 +116,7 @@ pub struct Settings {
 }
 
 /// A conclusion drawn from a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// A stable name of the rule.
@@ -191,7 +192,7 @@ pub struct PairRun {
 }
 
 /// Everything that one command measured: the content of a run file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "hostmark run file"))]
 pub struct Run {

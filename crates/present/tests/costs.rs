@@ -419,12 +419,9 @@ fn findings_stand_by_what_they_cost_and_those_of_other_versions_among_them() {
     run.host.limits.cpu_quota = Some(1.0);
     run.findings = vec![Finding {
         id: "later.rule".into(),
-        short: Text::default(),
         text: Text { en: "a later conclusion".into(), zh: "后来的结论".into() },
-        cure: None,
-        command: None,
-        cases: Vec::new(),
         cost: 0.7,
+        ..Finding::default()
     }];
     let costs: Vec<f64> = findings(&run).iter().map(|finding| finding.cost).collect();
     assert!(costs.len() > 4 && costs.is_sorted_by(|one, other| one >= other), "{costs:?}");

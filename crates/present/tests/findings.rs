@@ -155,15 +155,7 @@ fn a_finding_of_another_version_is_kept() {
     let mut run = synthetic::plausible();
     let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
     run.findings = findings(&run);
-    run.findings.push(Finding {
-        id: "later.rule".into(),
-        short: Text::default(),
-        text: kept,
-        cure: None,
-        command: None,
-        cases: Vec::new(),
-        cost: 0.0,
-    });
+    run.findings.push(Finding { id: "later.rule".into(), text: kept, ..Finding::default() });
     let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
     assert!(text.contains("  4  后来的结论"), "{text}");
 }

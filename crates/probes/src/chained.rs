@@ -40,7 +40,7 @@ pub fn loads(
     let mut chain = Chain::sparse(memory, line, lines, seed).map_err(refused)?;
     measure(case, &mut chain)?;
     match chain.has_come_back() {
-        true => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the loads were too fast to come from memory"))),
+        true => Err(RoundError::wrong(say!("the loads were too fast to come from memory"))),
         false => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use crate::kernels::arith::PRIMES;
 use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, KernelOperation};
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
-pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", "off"], standard: &[], thorough: &[] });
+pub const IRQ: Axis = Axis::choice("irq", "on", Points::quick(&["on", "off"]));
 /// Axes measured at every combination from the standard profile on.
 pub const FULL_FACTORIAL: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "irq"] }];
 /// The module, and root, who alone may open its device.
@@ -33,23 +33,19 @@ pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> R
         // Not on our word: the module is asked.
         return match module.batch(operation, interrupts, 1, 0) {
             Err(error) if sys::call::errno(&error) == Some(Errno::OPNOTSUPP.raw_os_error()) => {
-                Err(RoundError::skipped(ReasonCode::NotApplicable, files_wait()))
+                Err(RoundError::not_applicable(files_wait()))
             }
             Err(error) => Err(error.into()),
-            Ok(_) => Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                say!("the module accessed a file with interrupts off, which may hang the machine"),
-            )),
+            Ok(_) => Err(RoundError::wrong(say!(
+                "the module accessed a file with interrupts off, which may hang the machine"
+            ))),
         };
     }
     let is_sieve = matches!(operation, KernelOperation::Sieve);
     let batches = case.timed_batches(|clock, operations, most_ns| {
         let (batch, primes) = module.batch(operation, interrupts, times * operations, most_ns as u64)?;
         if is_sieve && primes != PRIMES as u64 {
-            return Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                say!("the module found {primes} primes below 10^6, not {PRIMES}"),
-            ));
+            return Err(RoundError::wrong(say!("the module found {primes} primes below 10^6, not {PRIMES}")));
         }
         // The counter is the same in user space and inside the kernel.
         let ticks = match clock {

@@ -18,7 +18,6 @@ mod clock;
 mod context_switches;
 mod cpu;
 mod disk;
-mod executed;
 mod external;
 mod fastest;
 mod file;
@@ -34,7 +33,6 @@ mod process;
 mod reach;
 mod running;
 mod sched;
-mod section;
 mod signal;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]

@@ -8,8 +8,7 @@ use crate::workloads::storage::files::{self, OwnedFd};
 
 /// Place of the files: in memory, which shows the kernel's own path; on the standard profile also on the filesystem of
 /// the scratch directory, which `--scratch` names.
-pub const PLACE: Axis =
-    Axis::choice("place", "tmpfs", Points::Listed { quick: &["tmpfs"], standard: &["scratch"], thorough: &[] });
+pub const PLACE: Axis = Axis::choice("place", "tmpfs", Points::quick(&["tmpfs"]).standard(&["scratch"]));
 
 /// The note of what lies below the filesystem.
 const LIES_ON: &str = "lies_on";
@@ -124,8 +123,7 @@ impl Device {
 }
 
 /// Axis through: whether the page cache answers or the device.
-pub const THROUGH: Axis =
-    Axis::choice("through", "cache", Points::Listed { quick: &["cache"], standard: &["direct"], thorough: &[] });
+pub const THROUGH: Axis = Axis::choice("through", "cache", Points::quick(&["cache"]).standard(&["direct"]));
 /// Every binding with the cache and without.
 pub const BOTH_BINDINGS: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "through"] }];
 /// Bytes that an access at a file's start moves: a page on most machines.

@@ -2,8 +2,7 @@
 
 use hostmark_engine::prelude::*;
 /// The thread itself by a call; on the standard profile also a thread of the kernel that looks for them (SQPOLL).
-pub const SUBMISSION: Axis =
-    Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] });
+pub const SUBMISSION: Axis = Axis::choice("submission", "call", Points::quick(&["call"]).standard(&["polled"]));
 
 /// The core's own where the thread itself calls: a thread of the kernel is waited for.
 pub const CORE_BOUND: CoreBound =
@@ -15,7 +14,7 @@ pub fn poller(case: &mut Case, has_ring: bool) -> Result<Option<usize>> {
         return Ok(None);
     }
     if !has_ring {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a call is made by the thread itself")));
+        return Err(RoundError::not_applicable(say!("a call is made by the thread itself")));
     }
     let cpu = case.other_cpu().ok_or_else(|| {
         RoundError::skipped(ReasonCode::TooFewCpus, say!("needs a second CPU for the kernel's thread"))

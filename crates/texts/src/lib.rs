@@ -154,6 +154,8 @@ pub struct Page {
     pub path: PathBuf,
     /// The headings of its halves.
     pub title: Pair,
+    /// Text below the heading of the first half, before its sections.
+    pub head: String,
     /// Heading and text of each section.
     pub sections: Vec<(Pair, Pair)>,
 }
@@ -184,7 +186,8 @@ impl Page {
             Ok((pair(&en.heading, &zh.heading), body))
         };
         let sections = en.iter().zip(zh).map(section).collect::<Result<_, String>>()?;
-        Ok(Page { path: path.to_owned(), title: pair(&en_title.heading, &zh_title.heading), sections })
+        let title = pair(&en_title.heading, &zh_title.heading);
+        Ok(Page { path: path.to_owned(), title, head: en_title.body.clone(), sections })
     }
 
     /// Its file's name without the ending, as a name in Rust.
@@ -321,12 +324,9 @@ pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
     let of_page =
         |page: &Page| module(&page.name(), &page.sections.iter().map(|part| section(page, part)).collect::<String>());
     let inside = folders(folder).into_iter().map(|folder| {
+        let name = identifier(folder.rsplit('/').next().unwrap_or_default());
         let inside = keyed(&folder, is_constant);
-        if inside.is_empty() {
-            inside
-        } else {
-            module(&identifier(folder.rsplit('/').next().unwrap_or_default()), &inside)
-        }
+        if inside.is_empty() { inside } else { module(&name, &inside) }
     });
     pages(folder).iter().map(of_page).chain(inside).collect()
 }

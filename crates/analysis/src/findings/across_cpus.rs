@@ -21,12 +21,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[PIPE],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let placed = |case: &&CaseRecord| case.probe == PIPE && case.params.get("by") == Some("pipe");

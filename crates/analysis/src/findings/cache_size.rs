@@ -14,12 +14,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[HIERARCHY],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
-    draw,
+    draw: |run| LEVELS.iter().filter_map(|level| conclusion(run, *level)).collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    LEVELS.iter().filter_map(|level| conclusion(run, *level)).collect()
-}
 
 fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
     let bracket = level.bracket(run)?;

@@ -14,12 +14,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[HIERARCHY],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
-    draw,
+    draw: |run| LEVELS.iter().flat_map(|level| conclusions(run, level)).collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    LEVELS.iter().flat_map(|level| conclusions(run, level)).collect()
-}
 
 fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
     let Some(reported) = level.reported(run) else { return Vec::new() };

@@ -24,12 +24,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[READ],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
-    draw,
+    draw: |run| [system_call(run), intercepted(run)].into_iter().flatten().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    [system_call(run), intercepted(run)].into_iter().flatten().collect()
-}
 
 fn at(run: &Run, source: &str) -> Option<(String, Proven)> {
     let case = case_at(run, READ, &[("source", source)])?;

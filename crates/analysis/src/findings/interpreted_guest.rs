@@ -22,12 +22,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[PROBE],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let is_in_kernel = |case: &&CaseRecord| {

@@ -1,6 +1,5 @@
 //! Kernel side of files, CPU and memory beside user space: the conclusions of the overhead view, as far as one run proves or refutes them.
 
-use hostmark_model::Run;
 use hostmark_say::say;
 
 use super::short::short;
@@ -23,12 +22,8 @@ pub(super) static RULE: Rule = Rule {
     ],
     cure: None,
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
-    draw,
+    draw: |run| conclusions(run).into_iter().filter_map(concluded).collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusions(run).into_iter().filter_map(concluded).collect()
-}
 
 /// Finding of a proven or refuted claim; an open one is no finding.
 fn concluded(claim: LayerConclusion) -> Option<Conclusion> {

@@ -22,12 +22,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[NOISE],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = run.cases.iter().find(|case| case.probe == NOISE)?;

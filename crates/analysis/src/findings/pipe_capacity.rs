@@ -23,12 +23,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[PIPE],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let points = curve(run, PIPE, "message", &[]);

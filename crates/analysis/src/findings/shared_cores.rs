@@ -19,12 +19,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[SCALING, PURE, FREQUENCY],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let all = most_copies(run);

@@ -16,12 +16,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[EFFECTIVE_PAGE],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let (case, bytes) = cut_into(run)?;

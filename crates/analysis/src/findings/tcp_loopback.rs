@@ -38,12 +38,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[TCP, OFFLOAD],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 /// Sentences, the cases that prove them, and the loss of the base against what can be chosen in its place.
 struct LoopbackFinding {

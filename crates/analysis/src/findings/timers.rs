@@ -26,12 +26,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[SLEEP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
-    draw,
+    draw: |run| conclusion(run).into_iter().collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    conclusion(run).into_iter().collect()
-}
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = case_at(run, SLEEP, AT)?;

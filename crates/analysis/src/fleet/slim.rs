@@ -99,25 +99,12 @@ impl SlimRun {
             interrupted: self.interrupted,
             imported: self.imported,
             tool: self.tool,
-            place: None,
             guest: self.guest,
             settings: self.settings,
             host: self.host,
-            peers: Vec::new(),
-            pairs: Vec::new(),
             disturbances: self.disturbances,
             neighbours: self.neighbours,
-            others_share: None,
-            hottest_celsius: None,
-            trust: None,
-            probes: Vec::new(),
-            cases: Vec::new(),
-            lost_rounds: Vec::new(),
-            time: None,
-            findings: Vec::new(),
-            again: None,
-            note: None,
-            series: None,
+            ..Run::default()
         };
         (run, self.probes, self.cases)
     }

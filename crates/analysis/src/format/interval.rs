@@ -148,11 +148,7 @@ mod tests {
             best_round: median,
             n: 120,
             rounds: 3,
-            range: None,
-            quiet: None,
-            leading: Default::default(),
-            repetition: None,
-            agreement: None,
+            ..Estimate::default()
         }
     }
 

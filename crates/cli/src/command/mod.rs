@@ -35,7 +35,7 @@ use std::io;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
-use hostmark_analysis::lmbench::PROGRAMS;
+use hostmark_analysis::lmbench::programs;
 use hostmark_engine::plan::PlanError;
 use hostmark_model::{Exit, Message};
 use hostmark_say::say;
@@ -162,7 +162,7 @@ pub fn sentence(error: &anyhow::Error) -> String {
 pub fn message(error: &anyhow::Error) -> Message {
     match (error.downcast_ref(), error.downcast_ref()) {
         // The nearest name would be another program's.
-        (Some(PlanError::UnknownProbe { name, .. }), _) if PROGRAMS.contains(&name.as_str()) => say!(
+        (Some(PlanError::UnknownProbe { name, .. }), _) if programs().any(|known| known == name) => say!(
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
              shows all)"
         ),

@@ -1,12 +1,11 @@
 //! What commands that are executed in the test process answer, as most tests want it.
 
-use crate::support::{Home, in_process};
+use crate::support::{Home, in_process, succeeded};
 
 /// What a command prints that goes well.
+#[track_caller]
 pub fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = in_process(&home.hostmark(arguments));
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?} {out}");
-    out
+    succeeded(in_process(&home.hostmark(arguments)))
 }
 
 /// Exit code 2, nothing on standard output, and this one sentence on standard error.

@@ -3,8 +3,9 @@
 pub mod in_process;
 
 use std::ffi::OsStr;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 use hostmark_launch::timing::VARIABLE;
 use tempfile::TempDir;
@@ -78,6 +79,51 @@ fn starts_nothing(command: &Command) -> bool {
 pub fn said(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// What a command printed that went well, without a word on standard error.
+#[track_caller]
+pub fn succeeded((code, out, errors): (i32, String, String)) -> String {
+    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
+    out
+}
+
+/// What a command said that was refused, and printed nothing.
+#[track_caller]
+pub fn refusal((code, out, errors): (i32, String, String)) -> String {
+    assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+    errors
+}
+
+/// What a command printed and said that ended with this code.
+#[track_caller]
+pub fn with_code(expected: i32, (code, out, errors): (i32, String, String)) -> (String, String) {
+    assert_eq!(code, expected, "{out} {errors}");
+    (out, errors)
+}
+
+/// A process that is killed when it is dropped: a test that failed leaves nothing either.
+pub struct Running(pub Child);
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Every file below a directory, but what lists of runs remember.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use hostmark_launch::channel::{
 };
 
 use crate::processes::processes;
-use crate::support::{Home, PROGRAM, ended};
+use crate::support::{Home, PROGRAM, Running, ended};
 
 /// A server without which a test ends, and its sessions with it.
 pub struct Server {
     pub home: Home,
-    pub child: Child,
+    pub child: Running,
     pub address: String,
     pub token: Token,
     /// What it has said on standard error.
@@ -45,7 +45,7 @@ impl Server {
                 said.lock().unwrap().push_str(&format!("{line}\n"));
             }
         });
-        Server { home, child, address, token, complaints }
+        Server { home, child: Running(child), address, token, complaints }
     }
 
     fn file_in(home: &Home, token: &Token) -> PathBuf {
@@ -97,13 +97,6 @@ impl Server {
         socket.set_nodelay(true).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         socket
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

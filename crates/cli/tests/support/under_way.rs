@@ -2,14 +2,14 @@
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{SOON, processes, within};
-use crate::support::{Home, PROGRAM, files};
+use crate::support::{Home, PROGRAM, Running, files};
 
 /// First rounds fill memory, which may be slow to touch.
 pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
@@ -24,14 +24,12 @@ pub fn journal_in(home: &Home) -> String {
 /// A run under way, which its test stops.
 pub struct UnderWay {
     pub home: Home,
-    pub child: Child,
+    pub child: Running,
 }
 
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        // A test that failed leaves nothing either.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+impl Running {
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(self), signal).unwrap();
     }
 }
 
@@ -46,7 +44,7 @@ impl UnderWay {
             command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
         }
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut run = UnderWay { child: command.spawn().unwrap(), home };
+        let mut run = UnderWay { child: Running(command.spawn().unwrap()), home };
         let is_measuring =
             within(BEGUN_WITHIN, || run.journal().matches('\n').count() > 3 || run.child.try_wait().unwrap().is_some());
         assert!(is_measuring, "{:?}", files(run.home.data.path()));
@@ -54,11 +52,11 @@ impl UnderWay {
     }
 
     pub fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32).unwrap()
+        Pid::from_child(&self.child)
     }
 
     pub fn signal(&self, signal: Signal) {
-        kill_process(self.pid(), signal).unwrap();
+        self.child.signal(signal);
     }
 
     /// The text of the journal; nothing when there is none.

@@ -3,16 +3,7 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.stat", "syscall.open_close"],
-    axes: &[Axis::count(
-        "depth",
-        "4",
-        Points::Listed { quick: &["1", "4", "16"], standard: &["2", "8"], thorough: &[] },
-    )],
-    section: Text { en: "Files", zh: "文件" },
+    axes: &[Axis::count("depth", "4", Points::quick(&["1", "4", "16"]).standard(&["2", "8"]))],
     measure: Measure::Run(measure),
     ..crate::texts::file::LOOKUP
 };

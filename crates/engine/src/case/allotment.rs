@@ -159,10 +159,7 @@ impl Allotment {
     pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
         match bytes as u64 <= UNASKED_BYTES {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
-            false => Err(RoundError::failed(
-                ReasonCode::Internal,
-                say!("{bytes} bytes are not small: ask the case for them"),
-            )),
+            false => Err(RoundError::internal(say!("{bytes} bytes are not small: ask the case for them"))),
         }
     }
 

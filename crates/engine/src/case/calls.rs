@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use hostmark_model::{CaseId, Choice, ReasonCode};
+use hostmark_model::{CaseId, Choice};
 use hostmark_say::say;
 
 use super::timed::Elapsed;
@@ -381,7 +381,7 @@ impl Case {
     /// with each other, do the same at once.
     pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
-            return Err(RoundError::failed(ReasonCode::Internal, say!("there is no way to choose from")));
+            return Err(RoundError::internal(say!("there is no way to choose from")));
         }
         let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
         if is_settled {
@@ -392,12 +392,7 @@ impl Case {
             return Ok(None);
         };
         let found = ways.iter().position(|known| known == way);
-        let absent = || {
-            RoundError::failed(
-                ReasonCode::Internal,
-                say!("an earlier round chose '{way}', which this one does not have"),
-            )
-        };
+        let absent = || RoundError::internal(say!("an earlier round chose '{way}', which this one does not have"));
         found.map(Some).ok_or_else(absent)
     }
 

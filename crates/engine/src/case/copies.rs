@@ -48,10 +48,7 @@ pub(crate) struct Replica {
 /// that may be filled; the replicas' files lie in the directory that is removed after the round.
 pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>> {
     if job.cpus.len() < copies {
-        return Err(RoundError::failed(
-            ReasonCode::Internal,
-            say!("the job has {copies} copies for {cpus} CPUs", cpus = job.cpus.len()),
-        ));
+        return Err(RoundError::internal(say!("the job has {copies} copies for {cpus} CPUs", cpus = job.cpus.len())));
     }
     let share = |(index, &cpu): (usize, &usize)| {
         let memory_bytes = job.memory_bytes / copies as u64;
@@ -201,9 +198,7 @@ impl Replica {
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
     let announce = || -> Result<()> {
-        let line = Event::Measuring
-            .to_line()
-            .map_err(|error| RoundError::failed(ReasonCode::Internal, Message::plain(error)))?;
+        let line = Event::Measuring.to_line().map_err(|error| RoundError::internal(Message::plain(error)))?;
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;
         Ok(output.flush().call("write")?)

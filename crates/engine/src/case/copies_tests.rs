@@ -48,7 +48,7 @@ fn both_parties_of_a_copy_are_on_its_cpu() {
 #[test]
 fn too_few_cpus_are_an_error() {
     let refused = jobs(&job(&[4]), 2, 1).unwrap_err();
-    assert_eq!(refused, RoundError::failed(ReasonCode::Internal, "the job has 2 copies for 1 CPUs"));
+    assert_eq!(refused, RoundError::internal("the job has 2 copies for 1 CPUs"));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_companion_that_cannot_says_why() {
         Err(RoundError::skipped(ReasonCode::TooLittleMemory, "a copy on CPU 5 was skipped: no memory"))
     );
     let failed = says(r#"{"event":"failed","reason":"it broke","code":"check_failed"}"#).start_barrier();
-    assert_eq!(failed, Err(RoundError::failed(ReasonCode::CheckFailed, "a copy on CPU 5 failed: it broke")));
+    assert_eq!(failed, Err(RoundError::wrong("a copy on CPU 5 failed: it broke")));
     assert_eq!(
         copies(1, "exit 0").start_barrier(),
         Err(RoundError::failed(ReasonCode::ProcessDied, "a copy on CPU 5 ended while others measured: exit status: 0"))
@@ -93,10 +93,7 @@ fn a_companion_that_ended_before_the_measuring_did_is_noticed() {
     copies.start_barrier().unwrap();
     let Copies::Leader(replicas) = &mut copies else { panic!() };
     assert!(replicas[0].process.ends_within(Duration::from_secs(60)));
-    assert_eq!(
-        copies.end_barrier(),
-        Err(RoundError::failed(ReasonCode::CheckFailed, "a copy on CPU 5 failed: it broke"))
-    );
+    assert_eq!(copies.end_barrier(), Err(RoundError::wrong("a copy on CPU 5 failed: it broke")));
 }
 
 #[test]
@@ -113,7 +110,7 @@ fn a_companion_reports_when_it_has_begun_and_does_its_body_until_it_fails() {
         let mut lengths = lengths.borrow_mut();
         lengths.push(iterations);
         fake.advance(iterations * 50_000);
-        if lengths.len() < 7 { Ok(()) } else { Err(RoundError::failed(ReasonCode::CheckFailed, "enough")) }
+        if lengths.len() < 7 { Ok(()) } else { Err(RoundError::wrong("enough")) }
     };
     // A mark between the lengths.
     let announce = || {
@@ -121,8 +118,5 @@ fn a_companion_reports_when_it_has_begun_and_does_its_body_until_it_fails() {
         Ok(())
     };
     let result = go_on(&Clock::Fake(fake.clone()), &mut body, announce);
-    assert_eq!(
-        (result, lengths.into_inner()),
-        (Err(RoundError::failed(ReasonCode::CheckFailed, "enough")), vec![1, 0, 1, 2, 4, 4, 4])
-    );
+    assert_eq!((result, lengths.into_inner()), (Err(RoundError::wrong("enough")), vec![1, 0, 1, 2, 4, 4, 4]));
 }

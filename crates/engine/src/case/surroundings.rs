@@ -21,14 +21,8 @@ use crate::sys::scratch::{Folder, open, remove_folder};
 impl Case {
     /// The value of an axis at this point.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
-        let value = self
-            .id
-            .params
-            .get(axis)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no axis '{axis}'")))?;
-        value
-            .parse()
-            .map_err(|_| RoundError::failed(ReasonCode::Internal, say!("'{value}' is no value of the axis '{axis}'")))
+        let value = self.id.params.get(axis).ok_or_else(|| RoundError::internal(say!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| RoundError::internal(say!("'{value}' is no value of the axis '{axis}'")))
     }
 
     /// The CPUs of this case; the first is the one that the round already runs on.
@@ -52,7 +46,7 @@ impl Case {
 
     /// The first of them, or the only one.
     pub fn far_end(&self) -> Result<&FarEnd> {
-        self.own.far.first().ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("no far end was started")))
+        self.own.far.first().ok_or_else(|| RoundError::internal(say!("no far end was started")))
     }
 
     /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
@@ -226,10 +220,7 @@ impl Case {
         match &self.folder {
             Some((entered, _)) if *entered == kind => {}
             Some(_) => {
-                return Err(RoundError::failed(
-                    ReasonCode::Internal,
-                    say!("a round has one directory, and the probe asks for two"),
-                ));
+                return Err(RoundError::internal(say!("a round has one directory, and the probe asks for two")));
             }
             None => {
                 let folder = Folder::enter(run, &self.job.folder)

@@ -2,7 +2,7 @@
 
 use hostmark_model::{
     ClockFacts, DisturbanceFlags, Estimate, Event, FlagKind, Histogram, Job, Others, Profile, RoundNoise, SCHEMA,
-    Settings, Throttling, Tool, Unit,
+    Settings, Throttling, Unit,
 };
 
 use super::*;
@@ -13,8 +13,7 @@ use crate::probe::{Axis, Group, Limit, Points, Probe, Quantity, Source, ValueSou
 use crate::record::journal::{Journal, Origin, PlanLine};
 
 const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, source: ValueSource::Probe, ..Quantity::MEAN };
-const SIZE: &[Axis] =
-    &[Axis::size("size", "4096", Points::Listed { quick: &["4096", "8192"], standard: &[], thorough: &[] })];
+const SIZE: &[Axis] = &[Axis::size("size", "4096", Points::quick(&["4096", "8192"]))];
 
 static TIME: Probe = Probe { also: &[Quantity::CORE_CYCLES], axes: SIZE, limit: Limit::Rising("size"), ..PLAIN };
 static RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::BYTES_PER_CYCLE, LOSS], ..PLAIN };
@@ -125,46 +124,20 @@ fn script(job: &Job) -> Script {
 
 /// The run before its first round.
 fn begun(plan: &Plan) -> Run {
-    let empty = String::new;
     Run {
         schema: SCHEMA.into(),
-        id: empty(),
-        name: empty(),
-        started: empty(),
-        finished: None,
-        interrupted: None,
-        imported: None,
-        tool: Tool { version: empty(), target: empty(), libc: empty(), is_static: false, digest: None },
         settings: Settings {
             profile: plan.request.profile,
             seed: plan.request.seed,
-            filters: Vec::new(),
-            table: None,
             rounds: plan.profile_limits().rounds,
             limit_s: 60.0,
-            clock: ClockFacts { source: empty(), hz: 1e9, reason: None, message: None, drift: None },
+            clock: ClockFacts { hz: 1e9, ..ClockFacts::default() },
             cpu: plan.cpu,
-            set: Default::default(),
-            inputs: Default::default(),
+            ..Settings::default()
         },
         host: host(),
-        disturbances: Vec::new(),
-        neighbours: None,
-        others_share: None,
-        hottest_celsius: None,
-        trust: None,
         probes: plan.probes(),
-        cases: Vec::new(),
-        lost_rounds: Vec::new(),
-        time: None,
-        findings: Vec::new(),
-        guest: None,
-        peers: Vec::new(),
-        pairs: Vec::new(),
-        again: None,
-        note: None,
-        series: None,
-        place: None,
+        ..Run::default()
     }
 }
 

@@ -7,11 +7,7 @@ use crate::probe::{Group, Probe};
 
 static FREE: Probe = Probe { axes: &[Axis::bind()], ..PLAIN };
 static ELSEWHERE: Probe = Probe {
-    axes: &[
-        Axis::threads("threads", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
-        Axis::copies(Profile::Thorough),
-        Axis::bind_elsewhere(),
-    ],
+    axes: &[Axis::threads("threads", Points::quick(&["1"])), Axis::copies(Profile::Thorough), Axis::bind_elsewhere()],
     ..PLAIN
 };
 static OF_MODULE: Probe = Probe { axes: &[Axis::bind()], needs: &[Need::Module], ..PLAIN };

@@ -12,7 +12,7 @@ fn sizes(_: &HostFacts, _: Profile) -> Vec<u64> {
 }
 
 const SIZE: Axis = Axis::size("size", "4096", Points::OfHost(sizes));
-const PAGE: Axis = Axis::choice("page", "base", Points::Listed { quick: &["pmd"], standard: &["huge"], thorough: &[] });
+const PAGE: Axis = Axis::choice("page", "base", Points::quick(&["pmd"]).standard(&["huge"]));
 
 /// 300 cases in the quick profile: the default, 149 more of a curve, and 150 beside another choice. The largest fills 490 MB.
 static WIDE: Probe = Probe {
@@ -107,8 +107,7 @@ fn what_many_threads_fill_is_forecast() {
     let threads: fn(&HostFacts, Profile) -> Vec<u64> = |host, _| vec![1, host.usable_cpus().len() as u64];
     let each = Box::leak(Box::new(Probe {
         axes: Box::leak(Box::new([
-            Axis::size("size", "67108864", Points::Listed { quick: &[], standard: &[], thorough: &[] })
-                .fills(Fill::EachThread(1)),
+            Axis::size("size", "67108864", Points::quick(&[])).fills(Fill::EachThread(1)),
             Axis::threads("threads", Points::OfHost(threads)),
         ])),
         ..PLAIN

@@ -1,6 +1,6 @@
 //! Runs with peers: which cases go there, and what those of other runs look like.
 
-use hostmark_model::{Inputs, Profile, ReasonCode};
+use hostmark_model::{Inputs, Profile};
 
 use super::*;
 use crate::fixture::{PLAIN, host, request};
@@ -11,8 +11,8 @@ use crate::round_error::RoundError;
 static SERVICE: Service = Service { name: "nobody", serve: never };
 static BETWEEN: Probe = Probe {
     axes: &[
-        Axis::count("n", "2", Points::Listed { quick: &["1"], standard: &[], thorough: &[] }),
-        Axis::choice("way", "in", Points::Listed { quick: &["in"], standard: &["out"], thorough: &[] }).of_links(),
+        Axis::count("n", "2", Points::quick(&["1"])),
+        Axis::choice("way", "in", Points::quick(&["in"]).standard(&["out"])).of_links(),
         Axis::near_and_free("cpus"),
         Axis::copies(Profile::Quick),
     ],
@@ -23,11 +23,11 @@ static NET: Catalogue =
     &[&Group { name: "net", shares_worker: false, probes: &[("between", &BETWEEN), ("alone", &PLAIN)] }];
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
+    Err(RoundError::wrong("never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
+    Err(RoundError::wrong("never"))
 }
 
 fn planned(filters: &[&str], set: &[&str], peers: &[&str], profile: Profile) -> Result<Plan, PlanError> {

@@ -9,8 +9,8 @@ use crate::probe::{Axis, Catalogue, FullFactorial, Group, Points, Probe};
 
 static SWEPT: Probe = Probe {
     axes: &[
-        Axis::count("n", "2", Points::Listed { quick: &["1", "4"], standard: &[], thorough: &[] }),
-        Axis::choice("way", "in", Points::Listed { quick: &["out"], standard: &[], thorough: &[] }),
+        Axis::count("n", "2", Points::quick(&["1", "4"])),
+        Axis::choice("way", "in", Points::quick(&["out"])),
         Axis::copies(Profile::Quick),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["n", "way"] }],
@@ -148,23 +148,19 @@ fn filters_that_pick_the_same_cases_keep_each_of_them_once() {
     assert_eq!(points.len(), planned.len() + 2);
 }
 
-const fn listed(quick: &'static [&'static str]) -> Points {
-    Points::Listed { quick, standard: &[], thorough: &[] }
-}
-
 static TYPED: Probe = Probe {
     axes: &[
-        Axis::size("footprint", "0", listed(&["0", "16384"])),
-        Axis::size("small", "4096", listed(&["0"])),
-        Axis::size("size", "4096", listed(&["65536"])),
-        Axis::choice("stride", "64", listed(&["64", "4096", "random"])),
-        Axis::choice("block", "1k", listed(&["1k", "4k"])),
+        Axis::size("footprint", "0", Points::quick(&["0", "16384"])),
+        Axis::size("small", "4096", Points::quick(&["0"])),
+        Axis::size("size", "4096", Points::quick(&["65536"])),
+        Axis::choice("stride", "64", Points::quick(&["64", "4096", "random"])),
+        Axis::choice("block", "1k", Points::quick(&["1k", "4k"])),
     ],
     ..PLAIN
 };
 
 static PRODUCT: Probe = Probe {
-    axes: &[Axis::size("rows", "1", listed(&["2"])), Axis::size("columns", "1", listed(&["2"]))],
+    axes: &[Axis::size("rows", "1", Points::quick(&["2"])), Axis::size("columns", "1", Points::quick(&["2"]))],
     full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["rows", "columns"] }],
     ..PLAIN
 };

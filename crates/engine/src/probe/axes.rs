@@ -90,13 +90,13 @@ impl Axis {
     /// Axis that binds a case's thread: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to the
     /// last usable CPU; by hand to any. All from the quick profile on.
     pub const fn bind() -> Axis {
-        Axis::choice(BIND, NONE, Points::Listed { quick: &[NONE, "0", LAST], standard: &[], thorough: &[] })
+        Axis::choice(BIND, NONE, Points::quick(&[NONE, "0", LAST]))
     }
 
     /// The same of a probe whose cases are else bound to the CPU of the plan: that is the default, and the others are measured
     /// from the standard profile on.
     pub const fn bind_elsewhere() -> Axis {
-        Axis::choice(BIND, CPU, Points::Listed { quick: &[CPU], standard: &[NONE, "0", LAST], thorough: &[] })
+        Axis::choice(BIND, CPU, Points::quick(&[CPU]).standard(&[NONE, "0", LAST]))
     }
 
     /// Tells whether the id of any CPU is a value of it.
@@ -130,11 +130,9 @@ const ANY: &str = "any";
 /// The placement of two ends that have a CPU each, of two machines.
 pub(crate) const TWO_HOSTS: &str = "two_hosts";
 /// The machine of the far end, by what the run calls it.
-pub(crate) const TO: Axis =
-    Axis::choice(PEER_AXIS, HERE, Points::Listed { quick: &[HERE], standard: &[], thorough: &[] });
+pub(crate) const TO: Axis = Axis::choice(PEER_AXIS, HERE, Points::quick(&[HERE]));
 /// The version of the Internet Protocol by which a peer is reached.
-pub(crate) const IP: Axis =
-    Axis::choice("ip", ANY, Points::Listed { quick: &[ANY], standard: &["4", "6"], thorough: &[] });
+pub(crate) const IP: Axis = Axis::choice("ip", ANY, Points::quick(&[ANY]).standard(&["4", "6"]));
 
 /// Reason to skip a case of a peer that the run does not have.
 pub(crate) fn no_such_peer(peer: &str) -> Reason {

@@ -43,14 +43,8 @@ impl Serving<'_> {
 
     /// The value of an axis at the point that is served.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
-        let value = self
-            .job
-            .params
-            .get(axis)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no axis '{axis}'")))?;
-        value
-            .parse()
-            .map_err(|_| RoundError::failed(ReasonCode::Internal, say!("'{value}' is no value of the axis '{axis}'")))
+        let value = self.job.params.get(axis).ok_or_else(|| RoundError::internal(say!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| RoundError::internal(say!("'{value}' is no value of the axis '{axis}'")))
     }
 
     /// The addresses that it may listen at; the first that can be had is taken.

@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_ends_them() {
-        let error = crate::round_error::RoundError::failed(hostmark_model::ReasonCode::CheckFailed, "broken");
+        let error = crate::round_error::RoundError::wrong("broken");
         assert_eq!(fastest(2, 1, at_once, |_, _| Err(error.clone())), Err(error.clone()));
         assert_eq!(among(2, 1, at_once, |_| Err(error.clone())), Err(error));
     }

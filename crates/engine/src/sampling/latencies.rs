@@ -1,7 +1,7 @@
 //! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
 
 use hdrhistogram::Histogram as Recorder;
-use hostmark_model::{Histogram, Message, ReasonCode};
+use hostmark_model::{Histogram, Message};
 use hostmark_say::say;
 use hostmark_stats::descriptive::median_in_place;
 
@@ -104,10 +104,7 @@ impl LatencySampler<'_> {
             // Never in one leap: the first operations are often slow ones.
             operations = (operations as f64 * (target_ns / ns.max(1.0)).clamp(2.0, 16.0)) as u64;
             if operations > MOST_OPERATIONS {
-                return Err(RoundError::failed(
-                    ReasonCode::CheckFailed,
-                    say!("the operation takes no time, however often it is done"),
-                ));
+                return Err(RoundError::wrong(say!("the operation takes no time, however often it is done")));
             }
         }
     }
@@ -117,8 +114,7 @@ impl LatencySampler<'_> {
 const MOST_OPERATIONS: u64 = 1 << 28;
 
 pub(crate) fn recorder() -> Result<Recorder<u64>> {
-    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS)
-        .map_err(|error| RoundError::failed(ReasonCode::Internal, Message::plain(error)))
+    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(|error| RoundError::internal(Message::plain(error)))
 }
 
 /// The histogram of these times.

@@ -140,6 +140,6 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
 fn an_operation_that_fails_fails_the_round() {
     let clock = Clock::Fake(FakeClock::new(1));
     let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 1e6 };
-    let refused = sampler.take(None, &mut |_| Err(RoundError::failed(ReasonCode::CheckFailed, "refused")));
-    assert_eq!(refused.map(drop), Err(RoundError::failed(ReasonCode::CheckFailed, "refused")));
+    let refused = sampler.take(None, &mut |_| Err(RoundError::wrong("refused")));
+    assert_eq!(refused.map(drop), Err(RoundError::wrong("refused")));
 }

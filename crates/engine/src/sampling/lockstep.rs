@@ -75,7 +75,7 @@ impl<W: Word + Default> Team<W> {
         part.pass();
         while self.done.0.load(Ordering::Acquire) != number.wrapping_mul(self.followers) {
             if self.is_broken() {
-                return Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked")));
+                return Err(RoundError::internal(say!("a thread panicked")));
             }
             W::pause();
         }
@@ -324,7 +324,7 @@ fn as_team<P: ThreadWork, R>(
             part.check().and(led)
         });
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Seen>>| {
-            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked"))))
+            thread.join().unwrap_or_else(|_| Err(RoundError::internal(say!("a thread panicked"))))
         };
         // All are joined before any error is told: the first that has a reason of its own.
         let seen: Vec<Result<Seen>> = threads.into_iter().map(join).collect();

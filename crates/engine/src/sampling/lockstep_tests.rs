@@ -19,7 +19,7 @@ fn measured<P: ThreadWork>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + S
         scope
             .spawn(|| measure(&Clock::MonotonicRaw, &Interference::Blind, budget_ns, &two(), ONE, make))
             .join()
-            .unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "the leader panicked")))
+            .unwrap_or_else(|_| Err(RoundError::internal("the leader panicked")))
             .map(|measured| measured.samples)
     })
 }
@@ -146,22 +146,19 @@ impl ThreadWork for Bad {
     }
 
     fn check(&mut self) -> Result<()> {
-        if self.index == 1 { Err(RoundError::failed(ReasonCode::CheckFailed, "wrong results")) } else { Ok(()) }
+        if self.index == 1 { Err(RoundError::wrong("wrong results")) } else { Ok(()) }
     }
 }
 
 #[test]
 fn wrong_results_of_any_thread_fail() {
-    assert_eq!(
-        measured(1e6, |index| Ok(Bad { panics: false, index })),
-        Err(RoundError::failed(ReasonCode::CheckFailed, "wrong results"))
-    );
+    assert_eq!(measured(1e6, |index| Ok(Bad { panics: false, index })), Err(RoundError::wrong("wrong results")));
 }
 
 #[test]
 fn a_thread_that_panics_or_cannot_begin_ends_all() {
     let panicked = measured(1e6, |index| Ok(Bad { panics: true, index }));
-    assert_eq!(panicked, Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")));
+    assert_eq!(panicked, Err(RoundError::internal("a thread panicked")));
     let refuses = |which: usize| {
         measured(1e6, move |index| match index == which {
             true => Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")),

@@ -230,22 +230,16 @@ fn an_operation_that_fails_ends_the_round() {
     let mut calls = 0;
     let mut body = |_| {
         calls += 1;
-        if calls == 3 { Err(RoundError::failed(ReasonCode::CheckFailed, "no")) } else { Ok(()) }
+        if calls == 3 { Err(RoundError::wrong("no")) } else { Ok(()) }
     };
-    assert_eq!(
-        sampler(&clock, &Interference::Blind, 1e6).take(None, &mut body),
-        Err(RoundError::failed(ReasonCode::CheckFailed, "no"))
-    );
+    assert_eq!(sampler(&clock, &Interference::Blind, 1e6).take(None, &mut body), Err(RoundError::wrong("no")));
 }
 
 #[test]
 fn an_operation_that_takes_no_time_fails_rather_than_hangs() {
     let clock = Clock::Fake(FakeClock::new(20));
     let taken = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut |_| Ok(()));
-    assert_eq!(
-        taken,
-        Err(RoundError::failed(ReasonCode::CheckFailed, "the operation takes no time, however often it is done"))
-    );
+    assert_eq!(taken, Err(RoundError::wrong("the operation takes no time, however often it is done")));
 }
 
 #[test]

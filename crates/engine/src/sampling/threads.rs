@@ -79,9 +79,7 @@ pub fn join<T>(threads: Vec<ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> 
     // All are waited for before any error is told.
     let results: Vec<Result<T>> = threads
         .into_iter()
-        .map(|thread| {
-            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, say!("a thread panicked"))))
-        })
+        .map(|thread| thread.join().unwrap_or_else(|_| Err(RoundError::internal(say!("a thread panicked")))))
         .collect();
     results.into_iter().collect()
 }
@@ -322,12 +320,12 @@ mod tests {
             let barrier = &barrier;
             move || {
                 barrier.wait();
-                if number == 9 { Err(RoundError::skipped(ReasonCode::NotApplicable, "nine")) } else { Ok(number) }
+                if number == 9 { Err(RoundError::not_applicable("nine")) } else { Ok(number) }
             }
         };
         let run = |numbers: [u32; 3]| std::thread::scope(|scope| join(start(scope, numbers.map(work))?));
         assert_eq!(run([1, 2, 3]), Ok(vec![1, 2, 3]));
-        assert_eq!(run([1, 9, 3]), Err(RoundError::skipped(ReasonCode::NotApplicable, "nine")));
+        assert_eq!(run([1, 9, 3]), Err(RoundError::not_applicable("nine")));
     }
 
     #[test]

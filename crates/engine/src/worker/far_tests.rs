@@ -14,7 +14,7 @@ use crate::probe::{Axis, Measure, Points, Probe};
 
 static SERVICE: Service = Service { name: "nobody", serve: never };
 const MEASURE: Measure = Measure::Between { service: &SERVICE, measure: unmeasured };
-const LISTED: Points = Points::Listed { quick: &[], standard: &[], thorough: &[] };
+const LISTED: Points = Points::quick(&[]);
 static PLACED: Probe = Probe {
     axes: &[Axis::placements("cpus", "same_cpu", LISTED), Axis::threads("streams", LISTED)],
     measure: MEASURE,
@@ -24,11 +24,11 @@ static SHARED: Probe = Probe { axes: &[Axis::threads("streams", LISTED).sharing_
 static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
+    Err(RoundError::wrong("never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
+    Err(RoundError::wrong("never"))
 }
 
 /// Far end with scripted events, and then the answer that there are no more.

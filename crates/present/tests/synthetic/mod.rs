@@ -1,7 +1,5 @@
 //! A plausible run of a two-CPU guest, made up: caches, bandwidths, calls, forks, a skipped and a failed case, flags.
 
-use std::collections::BTreeMap;
-
 use hostmark_analysis::findings::MOST_COLUMNS;
 use hostmark_model::*;
 use hostmark_stats::descriptive;
@@ -25,11 +23,7 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
         best_round: median,
         n: 200,
         rounds: 5,
-        range: None,
-        quiet: None,
-        leading: Default::default(),
-        repetition: None,
-        agreement: None,
+        ..Estimate::default()
     }
 }
 
@@ -47,9 +41,7 @@ pub fn measured(median: f64, spread: f64) -> Measured {
     };
     let mut measured = Measured {
         estimate: estimate(median, spread),
-        also: BTreeMap::new(),
         samples: medians.iter().map(|median| (0..SAMPLES).map(|at| median * share(at)).collect()).collect(),
-        histogram: None,
         rounds: (0..)
             .zip(medians)
             .map(|(round, median)| RoundRecord {
@@ -62,19 +54,10 @@ pub fn measured(median: f64, spread: f64) -> Measured {
                 cpus: vec![0],
                 iterations: 1024,
                 settled: true,
-                steal_ns: None,
-                throttled: None,
-                waited: None,
-                others: None,
-                shared: None,
-                far: Vec::new(),
-                raw: None,
+                ..RoundRecord::default()
             })
             .collect(),
-        noise: Noise::default(),
-        notes: BTreeMap::new(),
-        flags: Vec::new(),
-        bounds: None,
+        ..Measured::default()
     };
     rescale(&mut measured, Better::Lower);
     measured
@@ -419,8 +402,6 @@ pub fn empty() -> Run {
         name: "20261121T061500Z-db-17-ab12".into(),
         started: "2026-11-21T06:15:00Z".into(),
         finished: Some("2026-11-21T06:15:57Z".into()),
-        interrupted: None,
-        imported: None,
         tool: Tool {
             version: "0.1.0".into(),
             target: "x86_64-unknown-linux-gnu".into(),
@@ -431,33 +412,13 @@ pub fn empty() -> Run {
         settings: Settings {
             profile: Profile::Quick,
             seed: 0x7f3a,
-            filters: Vec::new(),
-            table: None,
             rounds: 5,
             limit_s: 60.0,
             clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, message: None, drift: Some(2e-6) },
             cpu: 0,
-            set: BTreeMap::new(),
-            inputs: Default::default(),
+            ..Settings::default()
         },
-        host: HostFacts::default(),
-        probes: Vec::new(),
-        cases: Vec::new(),
-        disturbances: Vec::new(),
-        neighbours: None,
-        others_share: None,
-        hottest_celsius: None,
-        trust: None,
-        lost_rounds: Vec::new(),
-        time: None,
-        findings: Vec::new(),
-        guest: None,
-        peers: Vec::new(),
-        pairs: Vec::new(),
-        again: None,
-        note: None,
-        series: None,
-        place: None,
+        ..Run::default()
     }
 }
 

@@ -40,13 +40,7 @@ fn full(median: f64, seed: usize, samples: usize) -> Measured {
             cpus: vec![0],
             iterations: 1024,
             settled: true,
-            steal_ns: None,
-            throttled: None,
-            waited: None,
-            others: None,
-            shared: None,
-            far: Vec::new(),
-            raw: None,
+            ..RoundRecord::default()
         })
         .collect();
     full.estimate.rounds = ROUNDS as u32;

@@ -6,14 +6,9 @@ use crate::workloads::machine::timer::ClockSource;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["clock.resolution", "clock.loop", "syscall.null"],
     axes: &[super::sources(&["tsc", "monotonic", "syscall"], &["monotonic_raw"])],
     limit: Limit::CyclesPerOp,
-    replaces: &["timing_o"],
     core_bound: CoreBound::Yes,
-    section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
     ..crate::texts::clock::READ
 };

@@ -4,13 +4,8 @@ use crate::workloads::machine::timer::ClockSource;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
     better: Better::Neither,
-    related: &["clock.read", "clock.loop"],
     axes: &[super::sources(&["tsc", "monotonic"], &["monotonic_raw", "syscall"])],
-    replaces: &["enough"],
-    section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
     ..crate::texts::clock::RESOLUTION
 };
@@ -23,6 +18,6 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     case.values(|| match source.step() {
         Some(step) => Ok(step as f64 * ns_a_step),
-        None => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the clock stood still over 500 readings"))),
+        None => Err(RoundError::wrong(say!("the clock stood still over 500 readings"))),
     })
 }

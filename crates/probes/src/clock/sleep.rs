@@ -6,27 +6,13 @@ use crate::workloads::machine::timer::{Sleeper, slack_ns};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
-    related: &["sched.wakeup", "sched.noise", "clock.read"],
     axes: &[
-        Axis::choice(
-            "way",
-            "nanosleep",
-            Points::Listed { quick: &["nanosleep", "timerfd"], standard: &["poll", "epoll"], thorough: &[] },
-        ),
-        Axis::count(
-            "delay_us",
-            "100",
-            Points::Listed { quick: &["100"], standard: &["10", "1000", "10000"], thorough: &[] },
-        ),
+        Axis::choice("way", "nanosleep", Points::quick(&["nanosleep", "timerfd"]).standard(&["poll", "epoll"])),
+        Axis::count("delay_us", "100", Points::quick(&["100"]).standard(&["10", "1000", "10000"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["way", "delay_us"] }],
     blocking: true,
-    replaces: &["lat_usleep"],
-    section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
     ..crate::texts::clock::SLEEP
 };
@@ -36,8 +22,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let delay = Duration::from_micros(case.param("delay_us")?);
     let sleeper =
         Sleeper::of_name(&way).map_err(|error| RoundError::lacking(say!("{way} is not available"), &error))?;
-    let sleeper = sleeper
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no way to sleep called '{way}'")))?;
+    let sleeper = sleeper.ok_or_else(|| RoundError::internal(say!("there is no way to sleep called '{way}'")))?;
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);
     }
@@ -47,10 +32,9 @@ fn measure(case: &mut Case) -> Result<()> {
         sleeper.sleep(delay)?;
         let away = clock.end().since(start);
         match away < asked {
-            true => Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                say!("a sleep ended before its time: the kernel's clock and the run's differ"),
-            )),
+            true => {
+                Err(RoundError::wrong(say!("a sleep ended before its time: the kernel's clock and the run's differ")))
+            }
             false => Ok(away.since(asked)),
         }
     })

@@ -4,24 +4,15 @@ use crate::kernels::atomic::{self, Lonely};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.core_to_core", "syscall.futex", "memory.line"],
     axes: &[
-        Axis::choice(
-            "op",
-            "fetch_add",
-            Points::Listed { quick: &["fetch_add"], standard: &["compare_and_swap"], thorough: &[] },
-        ),
-        Axis::choice("method", "best", Points::Listed { quick: &["best"], standard: &["lse", "ll_sc"], thorough: &[] }),
+        Axis::choice("op", "fetch_add", Points::quick(&["fetch_add"]).standard(&["compare_and_swap"])),
+        Axis::choice("method", "best", Points::quick(&["best"]).standard(&["lse", "ll_sc"])),
         Axis::threads("threads", Points::OfHost(threads)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "threads"] }],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::ATOMIC
 };

@@ -5,15 +5,9 @@ use hostmark_engine::prelude::*;
 use crate::kernels::arith::Arrays;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.flops", "cpu.latency", "cpu.throughput"],
-    axes: &[Axis::choice("type", "f64", Points::Listed { quick: &["f32", "f64"], standard: &[], thorough: &[] })],
-    replaces: &["lat_ops"],
+    axes: &[Axis::choice("type", "f64", Points::quick(&["f32", "f64"]))],
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::BOGOFLOPS
 };

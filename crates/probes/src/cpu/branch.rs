@@ -12,23 +12,16 @@ pub(super) const UNKNOWABLE: &str = "1048576";
 const LESSONS: u64 = 16;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.misprediction", "cpu.sieve"],
     axes: &[Axis::count(
         "pattern",
         UNKNOWABLE,
-        Points::Listed {
-            quick: &[ALTERNATING, UNKNOWABLE],
-            standard: &["1024", "2048", "4096", "8192", "16384", "32768", "65536", "131072", "262144"],
-            thorough: &["1536", "3072", "6144", "12288", "24576", "49152"],
-        },
+        Points::quick(&[ALTERNATING, UNKNOWABLE])
+            .standard(&["1024", "2048", "4096", "8192", "16384", "32768", "65536", "131072", "262144"])
+            .thorough(&["1536", "3072", "6144", "12288", "24576", "49152"]),
     )],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::BRANCH
 };

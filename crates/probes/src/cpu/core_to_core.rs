@@ -12,20 +12,11 @@ use crate::kernels::words::{ByStore, BySwap, HandOver};
 const PAGES: u64 = 64;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["cpu.atomic", "memory.line", "sched.ipi", "ipc.round_trip"],
     axes: &[
         Axis::placements("cpus", "same_cache", Points::NamesOfHost(places)),
-        Axis::choice(
-            "method",
-            "compare_and_swap",
-            Points::Listed { quick: &["compare_and_swap"], standard: &["load_store"], thorough: &[] },
-        ),
+        Axis::choice("method", "compare_and_swap", Points::quick(&["compare_and_swap"]).standard(&["load_store"])),
     ],
     needs: &[Need::Cpus(2)],
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::CORE_TO_CORE
 };

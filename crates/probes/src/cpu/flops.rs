@@ -4,27 +4,20 @@ use crate::kernels::flops;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    related: &["cpu.frequency", "cpu.throughput", "memory.stream"],
     axes: &[
         Axis::choice(
             "isa",
             "best",
-            Points::Listed {
-                quick: &["best"],
-                standard: &["scalar", "sse2", "fma-128", "avx2", "avx512", "neon", "sve"],
-                thorough: &[],
-            },
+            Points::quick(&["best"]).standard(&["scalar", "sse2", "fma-128", "avx2", "avx512", "neon", "sve"]),
         ),
-        Axis::choice("type", "f64", Points::Listed { quick: &["f64"], standard: &["f32"], thorough: &[] }),
+        Axis::choice("type", "f64", Points::quick(&["f64"]).standard(&["f32"])),
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
     limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::FLOPS
 };

@@ -10,22 +10,14 @@ use hostmark_engine::prelude::*;
 const AFTER: Quantity = Quantity::given("after", Unit::Hertz, Better::Higher, term!("4 ms after the vectors"));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Hertz,
     better: Better::Higher,
     also: &[AFTER],
-    related: &["cpu.latency", "cpu.flops", "cpu.scaling", "cpu.sieve"],
     axes: &[
-        Axis::choice(
-            "load",
-            "scalar",
-            Points::Listed { quick: &["scalar", "simd"], standard: &["avx2", "avx512"], thorough: &[] },
-        ),
+        Axis::choice("load", "scalar", Points::quick(&["scalar", "simd"]).standard(&["avx2", "avx512"])),
         Axis::threads("threads", Points::OfHost(one_and_all)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["load", "threads"] }],
-    replaces: &["mhz"],
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::FREQUENCY
 };

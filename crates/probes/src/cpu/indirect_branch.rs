@@ -7,23 +7,18 @@ use hostmark_engine::prelude::*;
 const LENGTH: usize = 1 << 18;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.branch", "cpu.misprediction", "cpu.sieve"],
     axes: &[
         Axis::count(
             "targets",
             "16",
-            Points::Listed { quick: &["1", "16"], standard: &["2", "4", "64", "256"], thorough: &["8", "32", "128"] },
+            Points::quick(&["1", "16"]).standard(&["2", "4", "64", "256"]).thorough(&["8", "32", "128"]),
         ),
-        Axis::choice("order", "random", Points::Listed { quick: &["random", "cycle"], standard: &[], thorough: &[] }),
+        Axis::choice("order", "random", Points::quick(&["random", "cycle"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["targets", "order"] }],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::INDIRECT_BRANCH
@@ -32,7 +27,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let count: usize = case.param("targets")?;
     if count > crate::kernels::branch::MOST_TARGETS {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("the loop has 256 targets at most")));
+        return Err(RoundError::not_applicable(say!("the loop has 256 targets at most")));
     }
     case.may_fill(LENGTH as u64)?;
     let mut targets = match case.param::<String>("order")?.as_str() {

@@ -6,19 +6,12 @@ use crate::in_kernel;
 use crate::workloads::machine::kernel_module::KernelOperation;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    related: &["cpu.sieve", "memory.kernel_random_access", "sched.noise"],
     axes: &[Axis::bind(), in_kernel::IRQ],
     full_factorial: in_kernel::FULL_FACTORIAL,
     needs: in_kernel::NEEDS,
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(|case| in_kernel::measure(case, 1, KernelOperation::Sieve)),
     ..crate::texts::cpu::KERNEL_SIEVE
 };
-
-fn measure(case: &mut Case) -> Result<()> {
-    in_kernel::measure(case, 1, KernelOperation::Sieve)
-}

@@ -6,12 +6,7 @@ use hostmark_engine::prelude::*;
 const WRONG: f64 = 0.5;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, RANDOM, PREDICTED],
-    related: &["cpu.branch", "cpu.latency"],
-    section: crate::section::CORE,
     measure: Measure::Derive { from: &[Source::whole("cpu.branch")], derive },
     ..crate::texts::cpu::MISPREDICTION
 };

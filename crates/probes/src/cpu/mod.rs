@@ -25,18 +25,16 @@ crate::group!("cpu", shares_worker true: frequency ramp latency throughput paral
 use crate::kernels::operation::{Op, Operation, Type};
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Processor core");
+
 /// Axis type of an operation.
-const TYPE: Axis =
-    Axis::choice("type", "i64", Points::Listed { quick: &["i64", "f64"], standard: &["i32", "f32"], thorough: &[] });
+const TYPE: Axis = Axis::choice("type", "i64", Points::quick(&["i64", "f64"]).standard(&["i32", "f32"]));
 /// Axis op: div and mod have long operands, the small ones short ones.
 const OP: Axis = Axis::choice(
     "op",
     "add",
-    Points::Listed {
-        quick: &["add", "mul", "div"],
-        standard: &["bit", "mod", "div_small", "mod_small"],
-        thorough: &[],
-    },
+    Points::quick(&["add", "mul", "div"]).standard(&["bit", "mod", "div_small", "mod_small"]),
 );
 
 /// The operation that the case's axes name.
@@ -118,16 +116,6 @@ fn derived(
         let detail = say!("the value does not stand out from the noise");
         flags.push(Flag::new(FlagKind::UnderResolution, detail));
     }
-    let measured = Measured {
-        estimate,
-        also: Default::default(),
-        histogram: None,
-        samples: rounds,
-        rounds: Vec::new(),
-        noise: Noise::default(),
-        notes: Default::default(),
-        flags,
-        bounds: None,
-    };
+    let measured = Measured { estimate, samples: rounds, flags, ..Measured::default() };
     CaseRecord { id, probe: probe.into(), params, outcome: Outcome::Measured(Box::new(measured)) }
 }

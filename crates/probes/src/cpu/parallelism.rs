@@ -3,13 +3,9 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
-    related: &["cpu.latency", "cpu.throughput", "memory.parallelism"],
     axes: &[super::TYPE, super::OP],
-    replaces: &["par_ops"],
-    section: crate::section::CORE,
     measure: Measure::Derive { from: &[Source::whole("cpu.latency"), Source::whole("cpu.throughput")], derive },
     ..crate::texts::cpu::PARALLELISM
 };

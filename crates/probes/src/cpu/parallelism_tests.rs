@@ -11,18 +11,11 @@ pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseReco
         let round = |(round, &median): (usize, &f64)| RoundRecord {
             round: round as u32,
             median,
-            disturbance_flags: Vec::new(),
             core_hz: Some(2e9),
             cpus: vec![0],
             iterations: 1,
             settled: true,
-            steal_ns: None,
-            throttled: None,
-            waited: None,
-            others: None,
-            shared: None,
-            far: Vec::new(),
-            raw: None,
+            ..RoundRecord::default()
         };
         measured.rounds = medians.iter().enumerate().map(round).collect();
     }

@@ -7,24 +7,15 @@ use crate::kernels::restartable::{CpuCounters, Restartable, add_alone};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.atomic", "cpu.core_to_core", "cpu.store_forwarding"],
     axes: &[
-        Axis::choice(
-            "way",
-            "rseq",
-            Points::Listed { quick: &["rseq", "atomic", "thread"], standard: &[], thorough: &[] },
-        ),
+        Axis::choice("way", "rseq", Points::quick(&["rseq", "atomic", "thread"])),
         Axis::threads("threads", Points::OfHost(crate::running::powers_of_two)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["way", "threads"] }],
     limit: Limit::CyclesPerOp,
     from: Profile::Standard,
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::PER_CPU_COUNTER
 };
@@ -77,7 +68,7 @@ fn measure(case: &mut Case) -> Result<()> {
         (due, sum) if due == sum => Ok(()),
         (due, sum) => {
             let text = say!("{due} increments were made, and the counters came to {sum}");
-            Err(RoundError::failed(ReasonCode::CheckFailed, text))
+            Err(RoundError::wrong(text))
         }
     }
 }

@@ -7,18 +7,9 @@ use hostmark_engine::prelude::*;
 use crate::kernels::arith;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[START],
-    related: &["cpu.frequency", "sched.idle_exit", "sched.wakeup"],
-    axes: &[Axis::count(
-        "idle_ms",
-        "100",
-        Points::Listed { quick: &["100"], standard: &["10", "1000"], thorough: &[] },
-    )],
+    axes: &[Axis::count("idle_ms", "100", Points::quick(&["100"]).standard(&["10", "1000"]))],
     from: Profile::Standard,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::RAMP
 };

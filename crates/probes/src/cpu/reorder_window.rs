@@ -20,18 +20,11 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
-    related: &["memory.parallelism", "memory.latency", "cpu.throughput", "cpu.misprediction"],
     axes: &[
-        Axis::choice(
-            "filler",
-            "mixed",
-            Points::Listed { quick: &["mixed"], standard: &["nop", "load", "store"], thorough: &[] },
-        ),
-        Axis::size("size", "67108864", Points::Listed { quick: &["67108864"], standard: &[], thorough: &[] })
-            .fills(Fill::Chain),
+        Axis::choice("filler", "mixed", Points::quick(&["mixed"]).standard(&["nop", "load", "store"])),
+        Axis::size("size", "67108864", Points::quick(&["67108864"])).fills(Fill::Chain),
     ],
     is_structure: true,
-    section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::REORDER_WINDOW

@@ -6,17 +6,14 @@ use hostmark_engine::prelude::*;
 const WITHIN: &str = "within_5_percent";
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
     also: &[Quantity::given(WITHIN, Unit::Count, Better::Higher, term!("copies within 5 % of one"))],
-    related: &["cpu.sieve", "cpu.frequency", "syscall.null", "memory.latency"],
     axes: &[
-        Axis::choice("source", "syscall.null", Points::Listed { quick: SOURCES, standard: &[], thorough: &[] }),
-        Axis::count("copies", "2", Points::Listed { quick: &["2"], standard: &[], thorough: &[] }),
+        Axis::choice("source", "syscall.null", Points::quick(SOURCES)),
+        Axis::count("copies", "2", Points::quick(&["2"])),
     ],
     limit: Limit::Copies("copies"),
-    section: crate::section::CORE,
     measure: Measure::Derive { from: FROM, derive },
     ..crate::texts::cpu::SCALING
 };

@@ -4,17 +4,14 @@ use crate::kernels::arith::{BELOW, PRIMES, WORDS, sieve};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    related: &["cpu.scaling", "cpu.frequency", "sched.noise"],
     axes: &[
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
         Axis::copies(Profile::Quick),
         Axis::bind_elsewhere(),
     ],
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::SIEVE
 };
@@ -22,10 +19,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let found = sieve(&mut [0; WORDS]);
     if found != PRIMES {
-        return Err(RoundError::failed(
-            ReasonCode::CheckFailed,
-            say!("found {found} primes below {BELOW}, not {PRIMES}"),
-        ));
+        return Err(RoundError::wrong(say!("found {found} primes below {BELOW}, not {PRIMES}")));
     }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(sieve_n()).rate(1),

@@ -5,22 +5,13 @@ use hostmark_engine::prelude::*;
 use crate::kernels::forwarding::{Forwarding, Overlap};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["memory.unaligned_access", "cpu.latency", "memory.latency", "cpu.atomic"],
     axes: &[Axis::choice(
         "overlap",
         "same",
-        Points::Listed {
-            quick: &["same", "narrower", "wider", "line", "page", "alias", "apart"],
-            standard: &[],
-            thorough: &[],
-        },
+        Points::quick(&["same", "narrower", "wider", "line", "page", "alias", "apart"]),
     )],
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::STORE_FORWARDING

@@ -5,18 +5,14 @@ use hostmark_engine::prelude::*;
 use crate::kernels::operation::INDEPENDENT;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
     also: &[Quantity::OPERATIONS_PER_CYCLE],
-    related: &["cpu.latency", "cpu.parallelism", "cpu.flops"],
     axes: &[super::TYPE, super::OP],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["type", "op"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
     adds: Some(&[("type", "i64"), ("op", "add")]),
-    replaces: &["par_ops"],
     core_bound: CoreBound::Yes,
-    section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..crate::texts::cpu::THROUGHPUT
 };

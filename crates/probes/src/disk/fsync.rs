@@ -5,9 +5,6 @@ use crate::workloads::storage::files::Content;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[
         Quantity::P50,
         Quantity::P90,
@@ -17,21 +14,11 @@ pub static PROBE: Probe = Probe {
         Quantity::SUSTAINED,
         Quantity::DEVICE_SHARE,
     ],
-    related: &["disk.write", "file.write", "disk.read"],
     axes: &[
-        Axis::size(
-            "block",
-            "2300",
-            Points::Listed { quick: &["2300"], standard: &["512", "16384", "131072"], thorough: &[] },
-        ),
-        Axis::choice(
-            "space",
-            "preallocated",
-            Points::Listed { quick: &["preallocated"], standard: &["growing", "written"], thorough: &[] },
-        ),
+        Axis::size("block", "2300", Points::quick(&["2300"]).standard(&["512", "16384", "131072"])),
+        Axis::choice("space", "preallocated", Points::quick(&["preallocated"]).standard(&["growing", "written"])),
     ],
     blocking: true,
-    section: crate::section::DISKS,
     measure: Measure::Run(measure),
     ..crate::texts::disk::FSYNC
 };

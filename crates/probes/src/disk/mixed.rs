@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[
@@ -15,15 +14,13 @@ pub static PROBE: Probe = Probe {
         Quantity::SUSTAINED,
         Quantity::DEVICE_SHARE,
     ],
-    related: &["disk.read", "disk.write", "disk.open_loop"],
     axes: &[
-        Axis::count("reads", "70", Points::Listed { quick: &["70"], standard: &["50", "90"], thorough: &["10", "30"] }),
+        Axis::count("reads", "70", Points::quick(&["70"]).standard(&["50", "90"]).thorough(&["10", "30"])),
         super::PATTERN_OF_ONE,
-        Axis::size("block", "4096", Points::Listed { quick: &["4096"], standard: &["16384"], thorough: &["131072"] }),
-        Axis::count("depth", "16", Points::Listed { quick: &["16"], standard: &["1"], thorough: &["4", "64"] }),
+        Axis::size("block", "4096", Points::quick(&["4096"]).standard(&["16384"]).thorough(&["131072"])),
+        Axis::count("depth", "16", Points::quick(&["16"]).standard(&["1"]).thorough(&["4", "64"])),
     ],
     blocking: true,
-    section: crate::section::DISKS,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::disk::MIXED
@@ -33,8 +30,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let reads: u32 = case.param("reads")?;
     match (1..super::read::ALL).contains(&reads) {
         true => super::read::keep(case, reads),
-        false => {
-            Err(RoundError::skipped(ReasonCode::NotApplicable, say!("reads is a share from 1 to 99 of a hundred")))
-        }
+        false => Err(RoundError::not_applicable(say!("reads is a share from 1 to 99 of a hundred"))),
     }
 }

@@ -13,27 +13,24 @@ crate::group!("disk": read write mixed open_loop readahead sustained_write fsync
 
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Disks");
+
 /// Axis pattern: where one request lies after the other.
-const PATTERN: Axis =
-    Axis::choice("pattern", "random", Points::Listed { quick: &["random"], standard: &["sequential"], thorough: &[] });
+const PATTERN: Axis = Axis::choice("pattern", "random", Points::quick(&["random"]).standard(&["sequential"]));
 /// The same where order is no question.
-const PATTERN_OF_ONE: Axis =
-    Axis::choice("pattern", "random", Points::Listed { quick: &["random"], standard: &[], thorough: &["sequential"] });
+const PATTERN_OF_ONE: Axis = Axis::choice("pattern", "random", Points::quick(&["random"]).thorough(&["sequential"]));
 /// Axis block: bytes of a request.
 const BLOCK: Axis = Axis::size(
     "block",
     "4096",
-    Points::Listed { quick: &["4096"], standard: &["16384", "131072", "1048576"], thorough: &["65536"] },
+    Points::quick(&["4096"]).standard(&["16384", "131072", "1048576"]).thorough(&["65536"]),
 );
 /// The axes of requests past the cache; depth: how many are under way at a time.
 const REQUESTS: &[Axis] = &[
     PATTERN,
     BLOCK,
-    Axis::count(
-        "depth",
-        "1",
-        Points::Listed { quick: &["1"], standard: &["2", "4", "8", "16", "32"], thorough: &["64"] },
-    ),
+    Axis::count("depth", "1", Points::quick(&["1"]).standard(&["2", "4", "8", "16", "32"]).thorough(&["64"])),
 ];
 /// The axes of which every combination is measured.
 const FULL_FACTORIAL: &[FullFactorial] = &[

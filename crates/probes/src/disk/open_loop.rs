@@ -8,9 +8,6 @@ use crate::kernels::random_access::Random;
 use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[
         Quantity::P90,
         Quantity::P99,
@@ -19,15 +16,13 @@ pub static PROBE: Probe = Probe {
         Quantity::REQUESTS_DUE,
         Quantity::DEVICE_SHARE,
     ],
-    related: &["disk.read", "disk.mixed", "net.open_loop"],
     axes: &[
-        Axis::count("load", "50", Points::Listed { quick: &["50"], standard: &["10", "80"], thorough: &["90"] }),
-        Axis::size("block", "4096", Points::Listed { quick: &["4096"], standard: &[], thorough: &["131072"] }),
-        Axis::count("outstanding", "32", Points::Listed { quick: &["32"], standard: &["1"], thorough: &[] }),
-        Axis::count("rate", "auto", Points::Listed { quick: &["auto"], standard: &[], thorough: &[] }),
+        Axis::count("load", "50", Points::quick(&["50"]).standard(&["10", "80"]).thorough(&["90"])),
+        Axis::size("block", "4096", Points::quick(&["4096"]).thorough(&["131072"])),
+        Axis::count("outstanding", "32", Points::quick(&["32"]).standard(&["1"])),
+        Axis::count("rate", "auto", Points::quick(&["auto"])),
     ],
     blocking: true,
-    section: crate::section::DISKS,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::disk::OPEN_LOOP

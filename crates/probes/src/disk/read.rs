@@ -9,23 +9,15 @@ use crate::workloads::storage::files::{self, Content, OwnedFd};
 use crate::workloads::storage::uring::{IoDirection, IoRing};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: super::ALSO,
-    related: &["disk.write", "disk.fsync", "paging.fault", "syscall.io_uring"],
     axes: super::REQUESTS,
     full_factorial: super::FULL_FACTORIAL,
     blocking: true,
-    replaces: &["lmdd"],
-    section: crate::section::DISKS,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(|case| keep(case, ALL)),
     ..crate::texts::disk::READ
 };
-
-fn measure(case: &mut Case) -> Result<()> {
-    keep(case, ALL)
-}
 
 /// Path of requests to the file, and what they write there, if they do.
 pub struct IoPath {

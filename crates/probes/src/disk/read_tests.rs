@@ -17,5 +17,5 @@ fn rates_that_never_settle_are_distinguished() {
         Ok(rate)
     };
     assert_eq!(settle(MOST_UNSTEADY, rising), Ok(None));
-    assert!(settle(MOST_UNSTEADY, || Err(RoundError::failed(ReasonCode::CheckFailed, "broken"))).is_err());
+    assert!(settle(MOST_UNSTEADY, || Err(RoundError::wrong("broken"))).is_err());
 }

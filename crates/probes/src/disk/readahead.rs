@@ -11,22 +11,15 @@ const FILE_BYTES: u64 = 64 << 20;
 const SLICE_NS: f64 = 10e6;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::SUSTAINED_BYTES, Quantity::DEVICE_SHARE],
-    related: &["disk.read", "file.reread", "paging.fault"],
     axes: &[
-        Axis::choice(
-            "advice",
-            "normal",
-            Points::Listed { quick: &["normal", "sequential", "random"], standard: &[], thorough: &[] },
-        ),
-        Axis::size("block", "4096", Points::Listed { quick: &["4096"], standard: &["131072"], thorough: &["1048576"] }),
+        Axis::choice("advice", "normal", Points::quick(&["normal", "sequential", "random"])),
+        Axis::size("block", "4096", Points::quick(&["4096"]).standard(&["131072"]).thorough(&["1048576"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["advice", "block"] }],
     blocking: true,
-    section: crate::section::DISKS,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::disk::READAHEAD

@@ -7,17 +7,12 @@ use hostmark_engine::prelude::*;
 use crate::workloads::storage::files::Content;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, Quantity::DEVICE_SHARE],
-    related: &["disk.fsync", "file.create_delete"],
     axes: &[
-        Axis::choice("sync", "all", Points::Listed { quick: &["all"], standard: &["file", "none"], thorough: &[] }),
-        Axis::size("size", "4096", Points::Listed { quick: &["4096"], standard: &["1048576"], thorough: &["65536"] }),
+        Axis::choice("sync", "all", Points::quick(&["all"]).standard(&["file", "none"])),
+        Axis::size("size", "4096", Points::quick(&["4096"]).standard(&["1048576"]).thorough(&["65536"])),
     ],
     blocking: true,
-    section: crate::section::DISKS,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::disk::REPLACE

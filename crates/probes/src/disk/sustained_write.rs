@@ -28,14 +28,11 @@ const KNEE: Quantity = Quantity::given("knee", Unit::Bytes, Better::Higher, term
 const WRITTEN: Quantity = Quantity::given("written", Unit::Bytes, Better::Neither, term!("written in all"));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[FIRST, OVERALL, KNEE, WRITTEN, Quantity::DEVICE_SHARE],
-    related: &["disk.write", "disk.fsync", "file.write"],
-    axes: &[Axis::size("size", "8589934592", Points::Listed { quick: &["8589934592"], standard: &[], thorough: &[] })],
+    axes: &[Axis::size("size", "8589934592", Points::quick(&["8589934592"]))],
     blocking: true,
-    section: crate::section::DISKS,
     from: Profile::Thorough,
     measure: Measure::Run(measure),
     ..crate::texts::disk::SUSTAINED_WRITE

@@ -2,14 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::executed::ASKED;
-
 pub static PROBE: Probe = Probe {
-    title: crate::texts::external::NUMBER.title,
-    unit: Unit::Count,
-    better: Better::Neither,
     needs: &[Need::CommandValue(Unit::Count)],
-    related: &["external.command", "external.time", "external.operations"],
-    explain: crate::texts::external::NUMBER.explain,
-    ..ASKED
+    ..super::asked(crate::texts::external::NUMBER, Unit::Count, Better::Neither)
 };

@@ -3,20 +3,12 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::Nanoseconds,
-    related: &["syscall.open_close", "file.read_small", "file.write"],
-    axes: &[
-        Axis::ways("op", "create", Points::Listed { quick: &["create", "delete"], standard: &[], thorough: &[] }),
-        super::SMALL,
-        crate::place::PLACE,
-    ],
+    axes: &[Axis::ways("op", "create", Points::quick(&["create", "delete"])), super::SMALL, crate::place::PLACE],
     full_factorial: &[
         FullFactorial { from: Profile::Quick, axes: &["op", "size"] },
         FullFactorial { from: Profile::Standard, axes: &["op", "place"] },
     ],
     limit: Limit::KernelEntry,
-    replaces: &["lat_fs"],
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::CREATE_DELETE
 };

@@ -4,18 +4,10 @@ use crate::workloads::storage::uring::{Asked, FileBatches, IoDirection};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.io_uring", "file.reread", "file.overwrite", "disk.read"],
     axes: &[
-        Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
-        Axis::choice(
-            "by",
-            "ring",
-            Points::Listed { quick: &["ring", "call", "registered"], standard: &[], thorough: &[] },
-        ),
-        Axis::count("batch", "16", Points::Listed { quick: &["16"], standard: &["1"], thorough: &["64"] }),
+        Axis::choice("op", "read", Points::quick(&["read"]).standard(&["write"])),
+        Axis::choice("by", "ring", Points::quick(&["ring", "call", "registered"])),
+        Axis::count("batch", "16", Points::quick(&["16"]).standard(&["1"]).thorough(&["64"])),
         crate::submission::SUBMISSION,
         PLACE,
     ],
@@ -24,18 +16,14 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Standard, axes: &["op", "by"] },
     ],
     limit: Limit::CyclesPerOp,
-    section: crate::section::FILES,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::file::IO_URING
 };
 
 /// Directory of the file: on a filesystem of a device first, since a tmpfs has every request done by a worker thread.
-const PLACE: Axis = Axis {
-    default: "scratch",
-    points: Points::Listed { quick: &["scratch"], standard: &["tmpfs"], thorough: &[] },
-    ..crate::place::PLACE
-};
+const PLACE: Axis =
+    Axis { default: "scratch", points: Points::quick(&["scratch"]).standard(&["tmpfs"]), ..crate::place::PLACE };
 
 const BLOCK_BYTES: usize = 4096;
 /// Size of the file: fits the second-level cache of most cores, and holds many batches of the largest size.
@@ -44,10 +32,7 @@ const FILE_BYTES: u64 = 1 << 20;
 fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
     if u64::from(batch) * BLOCK_BYTES as u64 > FILE_BYTES {
-        return Err(RoundError::skipped(
-            ReasonCode::NotApplicable,
-            say!("the file has 256 blocks: name a smaller batch"),
-        ));
+        return Err(RoundError::not_applicable(say!("the file has 256 blocks: name a smaller batch")));
     }
     let direction = if case.param::<String>("op")? == "write" { IoDirection::Write } else { IoDirection::Read };
     let asked = match case.param::<String>("by")?.as_str() {

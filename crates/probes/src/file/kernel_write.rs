@@ -6,15 +6,10 @@ use crate::workloads::machine::kernel_module::KernelOperation;
 use crate::{in_kernel, place};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: Quantity::OF_BATCHES,
-    related: &["file.overwrite", "file.kernel_read", "syscall.kernel_null"],
     axes: &[Axis::bind(), in_kernel::IRQ],
     blocking: true,
     needs: in_kernel::NEEDS,
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::KERNEL_WRITE
 };

@@ -5,13 +5,9 @@ use hostmark_engine::prelude::*;
 use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    related: &["file.open_reread", "paging.fault", "paging.mmap"],
     axes: &[super::SIZE, crate::place::PLACE],
-    replaces: &["bw_mmap_rd"],
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::MMAP_OPEN_REREAD
 };

@@ -9,11 +9,8 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.read", "file.reread", "file.mmap_open_reread"],
     axes: &[super::SIZE, crate::place::PLACE],
     limit: Limit::BytesPerCycle,
-    replaces: &["bw_mmap_rd"],
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::MMAP_REREAD
 };

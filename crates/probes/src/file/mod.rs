@@ -22,14 +22,15 @@ use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Files");
+
 /// Axis size of files that are made and removed.
-const SMALL: Axis =
-    Axis::size("size", "0", Points::Listed { quick: &["0", "10240"], standard: &["1024", "4096"], thorough: &[] });
+const SMALL: Axis = Axis::size("size", "0", Points::quick(&["0", "10240"]).standard(&["1024", "4096"]));
 /// Axis size of files that are read again.
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(1));
 /// Axis data: what becomes of what was read.
-const DATA: Axis =
-    Axis::choice("data", "sum", Points::Listed { quick: &["sum"], standard: &["unused"], thorough: &[] });
+const DATA: Axis = Axis::choice("data", "sum", Points::quick(&["sum"]).standard(&["unused"]));
 /// Largest read or write, as many programs do.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Returns the sizes: from one sector to as much as the profile and the memory allow.

@@ -6,16 +6,11 @@ use crate::place;
 use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: Quantity::OF_BATCHES,
-    related: &["file.read_start", "file.kernel_write", "file.write", "disk.write"],
     axes: &[Axis::bind(), place::THROUGH],
     full_factorial: place::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::OVERWRITE
 };

@@ -3,17 +3,12 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["file.create_delete", "file.open_reread", "syscall.open_close"],
     axes: &[
         super::SMALL,
-        Axis::count("files", "200", Points::Listed { quick: &["200"], standard: &["10000"], thorough: &["1000"] }),
+        Axis::count("files", "200", Points::quick(&["200"]).standard(&["10000"]).thorough(&["1000"])),
         crate::place::PLACE,
     ],
     limit: Limit::KernelEntry,
-    section: crate::section::FILES,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::file::READ_SMALL

@@ -3,13 +3,9 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    related: &["file.open_reread", "file.mmap_reread", "memory.copy", "syscall.byte"],
     axes: &[super::SIZE, super::DATA, crate::place::PLACE],
-    replaces: &["bw_file_rd"],
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::REREAD
 };

@@ -5,24 +5,20 @@ use hostmark_engine::prelude::*;
 use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::SUSTAINED_BYTES],
-    related: &["disk.write", "disk.fsync", "file.create_delete", "memory.copy"],
     axes: &[
         Axis::size(
             "size",
             "8388608",
-            Points::Listed { quick: &["8388608"], standard: &["4096", "65536", "1048576"], thorough: &["67108864"] },
+            Points::quick(&["8388608"]).standard(&["4096", "65536", "1048576"]).thorough(&["67108864"]),
         ),
-        Axis::choice("sync", "none", Points::Listed { quick: &["none"], standard: &["fsync"], thorough: &[] }),
+        Axis::choice("sync", "none", Points::quick(&["none"]).standard(&["fsync"])),
         crate::place::PLACE,
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["sync", "place"] }],
     blocking: true,
-    replaces: &["lmdd"],
-    section: crate::section::FILES,
     measure: Measure::Run(measure),
     ..crate::texts::file::WRITE
 };

@@ -10,20 +10,14 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[SWITCHES, WAKE_UPS],
-    related: &["ipc.round_trip", "memory.copy", "net.tcp_bandwidth", "cpu.core_to_core"],
     axes: &[
-        Axis::ways(
-            "by",
-            "pipe",
-            Points::Listed { quick: &["pipe", "unix_stream", "shared_memory"], standard: &[], thorough: &[] },
-        ),
+        Axis::ways("by", "pipe", Points::quick(&["pipe", "unix_stream", "shared_memory"])),
         Axis::size(
             "message",
             "65536",
-            Points::Listed {
-                quick: &["4096", "65536", "1048576"],
-                standard: &["16384", "262144", "4194304", "16777216"],
-                thorough: &[
+            Points::quick(&["4096", "65536", "1048576"])
+                .standard(&["16384", "262144", "4194304", "16777216"])
+                .thorough(&[
                     "8192",
                     "32768",
                     "131072",
@@ -33,15 +27,10 @@ pub static PROBE: Probe = Probe {
                     "33554432",
                     "67108864",
                     "134217728",
-                ],
-            },
+                ]),
         ),
-        Axis::size(
-            "block",
-            "65536",
-            Points::Listed { quick: &["65536"], standard: &["4096", "1048576"], thorough: &[] },
-        ),
-        Axis::choice("capacity", "default", Points::Listed { quick: &["default", "1m"], standard: &[], thorough: &[] }),
+        Axis::size("block", "65536", Points::quick(&["65536"]).standard(&["4096", "1048576"])),
+        Axis::choice("capacity", "default", Points::quick(&["default", "1m"])),
         Axis::near("cpus"),
         Axis::copies(Profile::Standard),
     ],
@@ -50,8 +39,6 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Standard, axes: &["by", "message"] },
     ],
     blocking: true,
-    replaces: &["bw_pipe", "bw_unix"],
-    section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
     ..crate::texts::ipc::BANDWIDTH
 };

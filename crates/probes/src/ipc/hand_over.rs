@@ -8,21 +8,10 @@ use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 use crate::workloads::handover::{exchange, sysv};
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::Nanoseconds,
-    related: &["ipc.round_trip", "sched.context_switch"],
-    axes: &[
-        Axis::ways(
-            "by",
-            "sysv_semaphore",
-            Points::Listed { quick: &["sysv_semaphore", "file_lock"], standard: &[], thorough: &[] },
-        ),
-        super::PLACEMENT,
-    ],
+    axes: &[Axis::ways("by", "sysv_semaphore", Points::quick(&["sysv_semaphore", "file_lock"])), super::PLACEMENT],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["by", "cpus"] }],
     limit: Limit::HandOvers(1),
     blocking: true,
-    replaces: &["lat_sem", "lat_fcntl"],
-    section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
     ..crate::texts::ipc::HAND_OVER
 };

@@ -4,26 +4,11 @@ use crate::workloads::network::uring_messages::{By, Messages, Step};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.io_uring", "file.io_uring", "syscall.readiness", "ipc.round_trip"],
     axes: &[
-        Axis::choice(
-            "op",
-            "receive",
-            Points::Listed { quick: &["receive"], standard: &[], thorough: &["send", "poll"] },
-        ),
-        Axis::choice(
-            "by",
-            "ring",
-            Points::Listed { quick: &["ring", "call", "registered", "multishot"], standard: &[], thorough: &[] },
-        ),
-        Axis::count("batch", "16", Points::Listed { quick: &["16"], standard: &[], thorough: &["1", "64"] }),
-        Axis {
-            points: Points::Listed { quick: &["call"], standard: &[], thorough: &["polled"] },
-            ..crate::submission::SUBMISSION
-        },
+        Axis::choice("op", "receive", Points::quick(&["receive"]).thorough(&["send", "poll"])),
+        Axis::choice("by", "ring", Points::quick(&["ring", "call", "registered", "multishot"])),
+        Axis::count("batch", "16", Points::quick(&["16"]).thorough(&["1", "64"])),
+        Axis { points: Points::quick(&["call"]).thorough(&["polled"]), ..crate::submission::SUBMISSION },
     ],
     full_factorial: &[
         FullFactorial { from: Profile::Thorough, axes: &["op", "by"] },
@@ -32,7 +17,6 @@ pub static PROBE: Probe = Probe {
     ],
     limit: Limit::KernelEntry,
     core_bound: crate::submission::CORE_BOUND,
-    section: crate::section::COMMUNICATION,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::ipc::IO_URING
@@ -49,10 +33,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "call" => By::Call,
         "registered" => By::Registered,
         "multishot" if step == Step::Send => {
-            return Err(RoundError::skipped(
-                ReasonCode::NotApplicable,
-                say!("to be sent, each message needs an entry"),
-            ));
+            return Err(RoundError::not_applicable(say!("to be sent, each message needs an entry")));
         }
         "multishot" => By::Multishot,
         _ => By::Ring,

@@ -12,12 +12,12 @@ use std::io;
 
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Communication");
+
 /// Axis cpus: one CPU by default, as the costs of the way itself are compared best.
-const PLACEMENT: Axis = Axis::placements(
-    "cpus",
-    "same_cpu",
-    Points::Listed { quick: &["same_cpu"], standard: &["same_cache"], thorough: APART },
-);
+const PLACEMENT: Axis =
+    Axis::placements("cpus", "same_cpu", Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(APART));
 
 const APART: &[&str] = &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"];
 

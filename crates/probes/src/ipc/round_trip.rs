@@ -8,31 +8,29 @@ use crate::workloads::handover::exchange::{self, SocketKind};
 use crate::workloads::handover::sysv;
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::Nanoseconds,
     also: &[Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN],
-    related: &["ipc.hand_over", "sched.context_switch", "sched.wakeup", "ipc.bandwidth", "net.tcp"],
     axes: &[
         Axis::ways(
             "by",
             "pipe",
-            Points::Listed {
-                quick: &["pipe", "fifo", "unix_stream", "unix_dgram", "socketpair", "eventfd", "posix_queue", "futex"],
-                standard: &["socketpair_dgram", "socketpair_seqpacket", "sysv_queue"],
-                thorough: &[],
-            },
+            Points::quick(&[
+                "pipe",
+                "fifo",
+                "unix_stream",
+                "unix_dgram",
+                "socketpair",
+                "eventfd",
+                "posix_queue",
+                "futex",
+            ])
+            .standard(&["socketpair_dgram", "socketpair_seqpacket", "sysv_queue"]),
         ),
         // The default way stands for all in the quick profile.
-        Axis::placements(
-            "cpus",
-            "same_cpu",
-            Points::Listed { quick: &["same_cpu", "same_cache"], standard: super::APART, thorough: &[] },
-        ),
+        Axis::placements("cpus", "same_cpu", Points::quick(&["same_cpu", "same_cache"]).standard(super::APART)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["by", "cpus"] }],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_pipe", "lat_fifo", "lat_unix"],
-    section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
     ..crate::texts::ipc::ROUND_TRIP
 };

@@ -5,15 +5,9 @@ use hostmark_engine::prelude::*;
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["ipc.round_trip", "net.tcp_connect", "syscall.open_close"],
     axes: &[super::PLACEMENT],
     limit: Limit::KernelEntry,
     blocking: true,
-    replaces: &["lat_unix_connect"],
-    section: crate::section::COMMUNICATION,
     measure: Measure::Run(measure),
     ..crate::texts::ipc::UNIX_CONNECT
 };

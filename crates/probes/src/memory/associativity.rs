@@ -19,12 +19,10 @@ const LOADS: usize = 2048;
 const WALKS: usize = 6;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Count,
     better: Better::Higher,
-    related: &["memory.line", "memory.hierarchy", "memory.tlb"],
     limit: Limit::Voted,
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     measure: Measure::Run(measure),
     ..crate::texts::memory::ASSOCIATIVITY
 };

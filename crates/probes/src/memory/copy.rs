@@ -12,26 +12,28 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.read", "memory.write", "memory.stream", "ipc.bandwidth"],
     axes: &[
         Axis { points: Points::OfHost(sizes), ..super::SIZE }.fills(Fill::EachThread(2)),
         Axis::choice(
             "kernel",
             "best",
-            Points::Listed {
-                quick: &["best", "scalar", "libc"],
-                standard: &["sse2", "avx2", "avx512", "avx2-prefetch", "neon", "sve", "nt", "rep"],
-                thorough: &[],
-            },
+            Points::quick(&["best", "scalar", "libc"]).standard(&[
+                "sse2",
+                "avx2",
+                "avx512",
+                "avx2-prefetch",
+                "neon",
+                "sve",
+                "nt",
+                "rep",
+            ]),
         ),
         super::PAGE,
         super::THREADS,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    replaces: &["bw_mem"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::COPY
 };

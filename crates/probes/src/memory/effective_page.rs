@@ -26,16 +26,14 @@ const fn walk(name: &'static str, title: Text) -> Quantity {
 }
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Bytes,
     better: Better::Higher,
     also: &[BASE, HUGE, SHARE],
-    related: &["memory.tlb", "memory.latency", "memory.hierarchy"],
     limit: Limit::PowerOfTwo,
     // With base pages of 4 KiB.
     fills_bytes: 2 * (LINES[LINES.len() - 1] * PAGES_A_LINE) as u64 * 4096,
     needs: &[Need::HugePages],
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     measure: Measure::Run(measure),
     ..crate::texts::memory::EFFECTIVE_PAGE
 };

@@ -10,13 +10,10 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.write", "paging.fault", "memory.stream2"],
     axes: &[super::SIZE_BEYOND_LATER, super::STORE_KERNEL, super::PAGE, super::THREADS],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    replaces: &["bw_mem"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::FILL
 };

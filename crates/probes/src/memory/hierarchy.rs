@@ -7,14 +7,9 @@ use levels::{LATENCY, MeasuredLevel, Name, absent, levels};
 mod levels;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[FITS, LEAVES, Quantity::CORE_CYCLES, READ, WRITE, COPY, LINE, WAYS, TLB, TLB_MISS],
-    related: &["memory.latency", "memory.tlb", "memory.line", "memory.associativity", "memory.parallelism"],
-    axes: &[Axis::choice("level", "l1d", Points::Listed { quick: LEVELS, standard: &[], thorough: &[] })],
-    replaces: &["cache"],
-    section: crate::section::HIERARCHY,
+    axes: &[Axis::choice("level", "l1d", Points::quick(LEVELS))],
+    section: super::HIERARCHY,
     measure: Measure::Derive {
         from: &[
             Source::along(LATENCY, &["size"]),

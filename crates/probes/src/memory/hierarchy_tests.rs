@@ -28,17 +28,7 @@ pub fn record(size: u64, median: f64, best_round: f64) -> CaseRecord {
         id: format!("memory.latency@size={size},pattern=random,page=pmd"),
         probe: "memory.latency".into(),
         params: Params(params.map(|(axis, value)| (axis.to_owned(), value)).to_vec()),
-        outcome: Outcome::Measured(Box::new(Measured {
-            estimate,
-            also: Default::default(),
-            samples: Vec::new(),
-            histogram: None,
-            rounds: Vec::new(),
-            noise: Noise::default(),
-            notes: Default::default(),
-            flags: Vec::new(),
-            bounds: None,
-        })),
+        outcome: Outcome::Measured(Box::new(Measured { estimate, ..Measured::default() })),
     }
 }
 

@@ -7,18 +7,12 @@ use crate::kernels::words::VolatileWords;
 pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Count,
-    better: Better::Lower,
     also: &[TESTED],
-    related: &["memory.write", "memory.read"],
     axes: &[
-        Axis::choice(
-            "pattern",
-            "inversions",
-            Points::Listed { quick: &["inversions", "address", "moving", "random"], standard: &[], thorough: &[] },
-        ),
+        Axis::choice("pattern", "inversions", Points::quick(&["inversions", "address", "moving", "random"])),
         Axis::settled_size("amount", share),
     ],
-    section: crate::section::INTEGRITY,
+    section: super::INTEGRITY,
     measure: Measure::Run(measure),
     ..crate::texts::memory::INTEGRITY
 };
@@ -37,8 +31,7 @@ fn share(host: &HostFacts) -> u64 {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
-    let pattern = WalkPattern::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no pattern {name}")))?;
+    let pattern = WalkPattern::named(&name).ok_or_else(|| RoundError::internal(say!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
     // A part tells something where others have the rest, and nothing of a size that this machine has not.
     if sys::memory::of_machine().is_some_and(|(all, _)| amount > all) {

@@ -16,22 +16,16 @@ const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    related: &["memory.numa_bandwidth", "memory.numa_latency", "memory.read"],
     axes: &[
-        Axis::choice(
-            "memory",
-            "interleaved",
-            Points::Listed { quick: &["interleaved"], standard: &["local"], thorough: &[] },
-        ),
+        Axis::choice("memory", "interleaved", Points::quick(&["interleaved"]).standard(&["local"])),
         Axis::threads("threads", Points::OfHost(threads)),
         Axis::settled_size("size", size).fills(Fill::InAll(1)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["memory", "threads"] }],
     limit: Limit::DramBandwidth,
-    section: crate::section::NODES,
+    section: super::NODES,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::memory::INTERLEAVE
@@ -97,12 +91,9 @@ fn check(on: &BTreeMap<usize, usize>, nodes: &[Node], is_interleaved: bool) -> R
         _ if all == 0 => Ok(()),
         true if !nodes.iter().all(has_share) => {
             let text = say!("the memory is not spread over all nodes: {on}", on = shares(on));
-            Err(RoundError::failed(ReasonCode::CheckFailed, text))
+            Err(RoundError::wrong(text))
         }
-        false if on.len() > 1 => Err(RoundError::failed(
-            ReasonCode::CheckFailed,
-            say!("the memory is not on one node: {on}", on = shares(on)),
-        )),
+        false if on.len() > 1 => Err(RoundError::wrong(say!("the memory is not on one node: {on}", on = shares(on)))),
         _ => Ok(()),
     }
 }

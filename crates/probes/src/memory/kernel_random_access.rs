@@ -7,25 +7,18 @@ use crate::workloads::machine::kernel_module::KernelOperation;
 
 /// Ten thousand accesses are over too soon.
 const TIMES: u64 = 16;
-const OP: Axis = Axis::choice("op", "read", Points::Listed { quick: &["read", "write"], standard: &[], thorough: &[] });
-const SIZE: Axis = Axis::size(
-    "size",
-    "67108864",
-    Points::Listed { quick: &["67108864"], standard: &["1048576"], thorough: &["268435456"] },
-)
-.fills(Fill::InAll(1));
+const OP: Axis = Axis::choice("op", "read", Points::quick(&["read", "write"]));
+const SIZE: Axis =
+    Axis::size("size", "67108864", Points::quick(&["67108864"]).standard(&["1048576"]).thorough(&["268435456"]))
+        .fills(Fill::InAll(1));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: Quantity::OF_BATCHES,
-    related: &["memory.random_access", "memory.latency", "cpu.kernel_sieve"],
     axes: &[OP, SIZE, Axis::bind(), in_kernel::IRQ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "bind", "irq"] }],
     needs: in_kernel::NEEDS,
     core_bound: CoreBound::SIZE,
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     measure: Measure::Run(measure),
     ..crate::texts::memory::KERNEL_RANDOM_ACCESS
 };

@@ -9,10 +9,7 @@ const PAIR_BYTES: usize = 128;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["memory.hierarchy", "memory.tlb", "memory.parallelism", "memory.loaded_latency", "memory.numa_latency"],
     axes: &[
         Axis {
             at_a_glance: Some(few_sizes),
@@ -21,11 +18,8 @@ pub static PROBE: Probe = Probe {
         Axis::choice(
             "pattern",
             "random",
-            Points::Listed {
-                quick: &["random", "in_page", "64", "4096"],
-                standard: &["128", "256", "512", "1024", "8192", "16384"],
-                thorough: &[],
-            },
+            Points::quick(&["random", "in_page", "64", "4096"])
+                .standard(&["128", "256", "512", "1024", "8192", "16384"]),
         ),
         super::PAGE,
         Axis::copies(Profile::Standard),
@@ -33,9 +27,8 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "pattern"] }],
     // Of a fixed stride prefetchers guess the more the longer it goes on, and a few lines may meet in one set.
     limit: Limit::RisingOf("size", ("pattern", &["random", "in_page"])),
-    replaces: &["lat_mem_rd"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     measure: Measure::Run(measure),
     ..crate::texts::memory::LATENCY
 };
@@ -94,10 +87,9 @@ fn measure(case: &mut Case) -> Result<()> {
         stride => {
             let stride: u64 = stride.parse()?;
             if stride > size {
-                return Err(RoundError::skipped(
-                    ReasonCode::NotApplicable,
-                    say!("a stride of {stride} bytes does not fit a smaller buffer"),
-                ));
+                return Err(RoundError::not_applicable(say!(
+                    "a stride of {stride} bytes does not fit a smaller buffer"
+                )));
             }
             Chain::strided(memory, stride as usize)
         }

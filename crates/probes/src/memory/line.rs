@@ -29,11 +29,9 @@ pub static PROBE: Probe = Probe {
     revision: 2,
     unit: Unit::Bytes,
     better: Better::Neither,
-    related: &["cpu.core_to_core", "memory.associativity", "memory.hierarchy"],
-    axes: &[Axis::threads("sharers", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] })],
+    axes: &[Axis::threads("sharers", Points::quick(&["1", "2"]))],
     limit: Limit::PowerOfTwo,
-    replaces: &["line"],
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     measure: Measure::Run(measure),
     ..crate::texts::memory::LINE
 };

@@ -13,34 +13,24 @@ const INJECTED: Quantity =
     Quantity::given("injected", Unit::BytesPerSecond, Better::Neither, term!("injected traffic"));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, INJECTED],
-    related: &["memory.latency", "memory.stream", "memory.numa_bandwidth"],
     axes: &[
         Axis::choice(
             "delay",
             "0",
-            Points::Listed {
-                quick: &["idle", "0"],
-                standard: &["4096", "2048", "1024", "512", "256", "128", "64"],
-                thorough: &["16384", "8192", "32"],
-            },
+            Points::quick(&["idle", "0"])
+                .standard(&["4096", "2048", "1024", "512", "256", "128", "64"])
+                .thorough(&["16384", "8192", "32"]),
         ),
-        Axis::choice(
-            "mix",
-            "read",
-            Points::Listed { quick: &["read"], standard: &["two_to_one", "read_write", "write"], thorough: &[] },
-        ),
-        Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
+        Axis::choice("mix", "read", Points::quick(&["read"]).standard(&["two_to_one", "read_write", "write"])),
+        Axis::all_threads("threads", Points::quick(&["all"])),
         Axis::settled_size("size", size).fills(Fill::Chain),
         Axis::settled_size("traffic", traffic).fills(Fill::InAll(1)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["delay", "mix"] }],
     limit: Limit::DramLatency,
     needs: &[Need::Cpus(2)],
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     measure: Measure::Run(measure),
     ..crate::texts::memory::LOADED_LATENCY
 };
@@ -105,7 +95,7 @@ impl Mix {
             "two_to_one" => Ok(Mix::TwoToOne),
             "read_write" => Ok(Mix::ReadWrite),
             "write" => Ok(Mix::Write),
-            _ => Err(RoundError::failed(ReasonCode::Internal, say!("there is no mix {name}"))),
+            _ => Err(RoundError::internal(say!("there is no mix {name}"))),
         }
     }
 }
@@ -195,7 +185,7 @@ impl Traffic {
                     BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
                     BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
-                done.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
+                done.map_err(|refused| RoundError::internal(refused))?;
                 bus_bytes += BURST_BYTES as u64 * times;
                 value = add_chain(self.delay, value, 1);
             }

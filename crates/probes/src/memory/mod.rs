@@ -34,12 +34,21 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::Reach;
 
+/// Section of a report that shows bandwidth by size, and what names no other.
+pub(crate) const SECTION: Text = term!("Memory bandwidth");
+const HIERARCHY: Text = term!("Memory hierarchy");
+/// Section of the structure of the levels: lines, ways, translation, misses under way.
+const STRUCTURE: Text = term!("Caches and TLBs");
+const NODES: Text = term!("Memory nodes");
+/// Section of latency by size and pattern.
+const LATENCY: Text = term!("Memory latency");
+/// Section of whether memory keeps its contents.
+const INTEGRITY: Text = term!("Memory integrity");
+
 /// Axis page: what backs the buffer.
-const PAGE: Axis =
-    Axis::choice("page", "pmd", Points::Listed { quick: &["pmd", "base"], standard: &[], thorough: &[] });
+const PAGE: Axis = Axis::choice("page", "pmd", Points::quick(&["pmd", "base"]));
 /// Axis page of probes that have few cases in the quick profile.
-const PMD_FIRST: Axis =
-    Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] });
+const PMD_FIRST: Axis = Axis::choice("page", "pmd", Points::quick(&["pmd"]).standard(&["base"]));
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
@@ -50,11 +59,18 @@ const SIZE_BEYOND_LATER: Axis = Axis { points: Points::OfHost(sizes_beyond_later
 const STORE_KERNEL: Axis = Axis::choice(
     "kernel",
     "best",
-    Points::Listed {
-        quick: &["best", "scalar"],
-        standard: &["sse2", "avx2", "avx512", "avx2-prefetch", "avx2-streams", "neon", "sve", "nt", "rep", "libc"],
-        thorough: &[],
-    },
+    Points::quick(&["best", "scalar"]).standard(&[
+        "sse2",
+        "avx2",
+        "avx512",
+        "avx2-prefetch",
+        "avx2-streams",
+        "neon",
+        "sve",
+        "nt",
+        "rep",
+        "libc",
+    ]),
 );
 
 /// 1, one thread a core and all usable CPUs; from the standard profile on the powers of two between.
@@ -138,7 +154,7 @@ fn pages(case: &Case) -> Result<Pages> {
     match case.param::<String>("page")?.as_str() {
         "base" => Ok(Pages::Base),
         "pmd" => case.may_have_huge_pages().map(|()| Pages::Pmd),
-        other => Err(RoundError::failed(ReasonCode::Internal, say!("there are no pages '{other}'"))),
+        other => Err(RoundError::internal(say!("there are no pages '{other}'"))),
     }
 }
 
@@ -146,15 +162,14 @@ fn pages(case: &Case) -> Result<Pages> {
 fn nodes(case: &Case) -> Result<(Node, Node)> {
     let pair: String = case.param("nodes")?;
     let node = |text: &str| -> Result<Node> { Ok(Node(text.parse()?)) };
-    let (cpus, memory) = pair
-        .split_once('-')
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("'{pair}' is no pair of nodes")))?;
+    let (cpus, memory) =
+        pair.split_once('-').ok_or_else(|| RoundError::internal(say!("'{pair}' is no pair of nodes")))?;
     Ok((node(cpus)?, node(memory)?))
 }
 
 /// Error of a case between nodes whose memory is not on this one.
 fn not_on(Node(node): Node) -> RoundError {
-    RoundError::failed(ReasonCode::CheckFailed, say!("part of the memory does not lie on node {node}"))
+    RoundError::wrong(say!("part of the memory does not lie on node {node}"))
 }
 
 /// Returns the level that holds `bytes` of memory.

@@ -12,13 +12,11 @@ const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    related: &["memory.numa_latency", "memory.stream", "memory.read"],
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::InAll(1))],
     limit: Limit::DramBandwidth,
-    section: crate::section::NODES,
+    section: super::NODES,
     measure: Measure::Run(measure),
     ..crate::texts::memory::NUMA_BANDWIDTH
 };

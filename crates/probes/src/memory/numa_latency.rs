@@ -9,15 +9,11 @@ const LEAST_BYTES: u64 = 64 << 20;
 const MOST_BYTES: u64 = 1 << 30;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["memory.numa_bandwidth", "memory.latency", "cpu.core_to_core"],
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::Chain)],
     limit: Limit::DramLatency,
     core_bound: CoreBound::SIZE,
-    section: crate::section::NODES,
+    section: super::NODES,
     measure: Measure::Run(measure),
     ..crate::texts::memory::NUMA_LATENCY
 };

@@ -5,19 +5,15 @@ use hostmark_engine::prelude::*;
 use crate::kernels::chase::Chain;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["memory.latency", "memory.random_access", "memory.write", "cpu.atomic"],
     axes: &[
-        Axis::choice("op", "own", Points::Listed { quick: &["own", "write"], standard: &[], thorough: &[] }),
+        Axis::choice("op", "own", Points::quick(&["own", "write"])),
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "size"] }],
     limit: Limit::Rising("size"),
     core_bound: CoreBound::SIZE,
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::memory::OWNERSHIP

@@ -18,30 +18,19 @@ const SLOW_LOAD_NS: f64 = 1000.0;
 
 pub static PROBE: Probe = Probe {
     revision: 3,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
-    related: &["memory.tlb", "memory.effective_page", "memory.latency"],
     axes: &[
-        Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
-        Axis::choice(
-            "apart",
-            "page",
-            Points::Listed { quick: &["page"], standard: &["table", "directory"], thorough: &[] },
-        ),
+        Axis::choice("page", "base", Points::quick(&["base"]).standard(&["pmd"])),
+        Axis::choice("apart", "page", Points::quick(&["page"]).standard(&["table", "directory"])),
         Axis::count(
             "pages",
             "8192",
-            Points::Listed {
-                quick: &["8192"],
-                standard: &["1024"],
-                thorough: &["256", "512", "2048", "4096", "16384"],
-            },
+            Points::quick(&["8192"]).standard(&["1024"]).thorough(&["256", "512", "2048", "4096", "16384"]),
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["page", "apart"] }],
     core_bound: CoreBound::Within(lines_bytes),
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::memory::PAGE_WALK
@@ -66,8 +55,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(count.saturating_mul((1 + TABLES_A_PAGE) * base) as u64)?;
     let mut packed = case.buffer(count.saturating_mul(line) as u64, Pages::Pmd, None)?;
     let bytes = count.checked_mul(places.apart).and_then(|bytes| bytes.checked_add(places.apart));
-    let bytes =
-        bytes.ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, say!("there are not so many addresses")))?;
+    let bytes = bytes.ok_or_else(|| RoundError::not_applicable(say!("there are not so many addresses")))?;
     let unavailable = |error| RoundError::lacking(say!("so many addresses cannot be mapped"), &error);
     let mut spread = match pages {
         Pages::Base => Sparse::base(bytes).map_err(unavailable)?,
@@ -112,12 +100,12 @@ impl Places {
         let apart = match (apart, pages) {
             ("page", _) => page,
             ("table", Pages::Pmd) => {
-                return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a huge page has no page table")));
+                return Err(RoundError::not_applicable(say!("a huge page has no page table")));
             }
             ("table", _) => table,
-            _ => table.checked_mul(entries).ok_or_else(|| {
-                RoundError::skipped(ReasonCode::NotApplicable, say!("there are not so many addresses"))
-            })?,
+            _ => table
+                .checked_mul(entries)
+                .ok_or_else(|| RoundError::not_applicable(say!("there are not so many addresses")))?,
         };
         Ok(Places { page, base, line, apart })
     }

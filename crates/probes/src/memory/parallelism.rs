@@ -16,21 +16,15 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Ratio,
     better: Better::Higher,
     also: &[SHARE],
-    related: &["memory.latency", "memory.random_access", "cpu.parallelism"],
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),
-        Axis::count(
-            "chains",
-            "32",
-            Points::Listed { quick: &["32"], standard: &["2", "4", "8", "16", "24"], thorough: &["12"] },
-        ),
-        Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] }),
+        Axis::count("chains", "32", Points::quick(&["32"]).standard(&["2", "4", "8", "16", "24"]).thorough(&["12"])),
+        Axis::choice("page", "pmd", Points::quick(&["pmd"]).standard(&["base"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "chains"] }],
     limit: Limit::Saturating("chains"),
-    replaces: &["par_mem"],
     is_structure: true,
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     measure: Measure::Run(measure),
     ..crate::texts::memory::PARALLELISM
 };

@@ -21,23 +21,25 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[LATENCY],
-    related: &["memory.latency", "memory.parallelism", "memory.read"],
     axes: &[
         Axis::choice(
             "order",
             "ascending",
-            Points::Listed {
-                quick: &["ascending", "random"],
-                standard: &["descending", "stride_2", "stride_4", "stride_8", "stride_page", "random_pages"],
-                thorough: &[],
-            },
+            Points::quick(&["ascending", "random"]).standard(&[
+                "descending",
+                "stride_2",
+                "stride_4",
+                "stride_8",
+                "stride_page",
+                "random_pages",
+            ]),
         ),
         Axis::settled_size("size", super::loaded_latency::size).fills(Fill::Chain),
         super::PMD_FIRST,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["order", "page"] }],
     core_bound: CoreBound::SIZE,
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::memory::PREFETCH

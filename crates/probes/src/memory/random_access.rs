@@ -5,25 +5,17 @@ use hostmark_engine::prelude::*;
 use crate::kernels::random_access::{Access, Blocks};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["memory.latency", "memory.parallelism", "memory.tlb"],
     axes: &[
-        Axis::choice("op", "read", Points::Listed { quick: &["read"], standard: &["write"], thorough: &[] }),
+        Axis::choice("op", "read", Points::quick(&["read"]).standard(&["write"])),
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(1)),
-        Axis::choice(
-            "within",
-            "all",
-            Points::Listed { quick: &["all"], standard: &["l1_blocks_1k"], thorough: &["l1_blocks_4k"] },
-        ),
+        Axis::choice("within", "all", Points::quick(&["all"]).standard(&["l1_blocks_1k"]).thorough(&["l1_blocks_4k"])),
         super::PMD_FIRST,
         Axis::bind_elsewhere(),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "size", "within"] }],
     core_bound: CoreBound::SIZE,
-    section: crate::section::LATENCY,
+    section: super::LATENCY,
     measure: Measure::Run(measure),
     ..crate::texts::memory::RANDOM_ACCESS
 };

@@ -10,7 +10,6 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.write", "memory.copy", "memory.stream", "memory.latency"],
     axes: &[
         Axis {
             at_a_glance: Some(|host, _| super::beyond(host, super::USUAL_BYTES).into_iter().collect()),
@@ -19,20 +18,23 @@ pub static PROBE: Probe = Probe {
         Axis::choice(
             "kernel",
             "best",
-            Points::Listed {
-                quick: &["best", "scalar"],
-                standard: &["sse2", "avx2", "avx512", "avx512-descending", "avx2-streams", "neon", "sve", "nt"],
-                thorough: &[],
-            },
+            Points::quick(&["best", "scalar"]).standard(&[
+                "sse2",
+                "avx2",
+                "avx512",
+                "avx512-descending",
+                "avx2-streams",
+                "neon",
+                "sve",
+                "nt",
+            ]),
         ),
         super::PAGE,
         super::THREADS,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    replaces: &["bw_mem"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::READ
 };

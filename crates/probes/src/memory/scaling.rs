@@ -6,11 +6,9 @@ use crate::fastest::{BEST, Candidates, refused};
 use crate::kernels::bandwidth;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.read", "memory.stream", "memory.numa_bandwidth", "cpu.scaling"],
     axes: &[
         Axis::all_threads("threads", Points::NamesOfHost(threads)),
         Axis::order(),
@@ -21,7 +19,6 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Thorough, axes: &["threads", "order", "size"] },
     ],
     limit: Limit::BytesPerCycle,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::SCALING
 };

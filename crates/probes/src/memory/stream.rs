@@ -20,19 +20,10 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[HALF],
-    related: &["memory.stream2", "memory.read", "memory.loaded_latency", "memory.numa_bandwidth"],
     axes: &[
-        Axis::choice(
-            "kernel",
-            "copy",
-            Points::Listed { quick: &["copy", "scale", "add", "triad"], standard: &[], thorough: &[] },
-        ),
-        Axis::choice(
-            "store",
-            "best",
-            Points::Listed { quick: &["best"], standard: &["plain", "nt", "libc"], thorough: &[] },
-        ),
-        Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] }),
+        Axis::choice("kernel", "copy", Points::quick(&["copy", "scale", "add", "triad"])),
+        Axis::choice("store", "best", Points::quick(&["best"]).standard(&["plain", "nt", "libc"])),
+        Axis::all_threads("threads", Points::quick(&["all"]).standard(&["1"])),
         super::PMD_FIRST,
         Axis::settled_count("elements", settled).fills(Fill::InAll(24)),
     ],
@@ -41,16 +32,13 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Standard, axes: &["kernel", "threads"] },
     ],
     limit: Limit::DramBandwidth,
-    replaces: &["stream"],
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::STREAM
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
-    let operation = StreamOperation::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("STREAM has no {name}")))?;
+    let operation = StreamOperation::named(&name).ok_or_else(|| RoundError::internal(say!("STREAM has no {name}")))?;
     let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
@@ -91,7 +79,7 @@ fn candidates(operation: StreamOperation, store: &str) -> Result<Candidates<Kern
         _ => usual,
     };
     let text = say!("there is no such operation with {store} stores: libc copies alone");
-    let (named, usual) = named.zip(usual).ok_or(RoundError::skipped(ReasonCode::NotApplicable, text))?;
+    let (named, usual) = named.zip(usual).ok_or(RoundError::not_applicable(text))?;
     let all = stream::kernels().filter(|kernel| kernel.operation == operation);
     match store {
         // Those that all four have.
@@ -249,7 +237,7 @@ impl ThreadWork for Share<'_> {
 
     fn check(&mut self) -> Result<()> {
         if let Some(refused) = self.refused {
-            return Err(RoundError::failed(ReasonCode::Internal, refused));
+            return Err(RoundError::internal(refused));
         }
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
@@ -263,10 +251,10 @@ impl ThreadWork for Share<'_> {
         let of_chunk = |chunk: &[f64]| chunk.iter().zip(&expected).map(is_wrong).sum::<u64>();
         match destination.chunks(PERIOD).map(of_chunk).sum::<u64>() {
             0 => Ok(()),
-            wrong => Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                say!("{wrong} of {elements} elements of a thread are wrong", elements = self.elements),
-            )),
+            wrong => Err(RoundError::wrong(say!(
+                "{wrong} of {elements} elements of a thread are wrong",
+                elements = self.elements
+            ))),
         }
     }
 }
@@ -336,11 +324,7 @@ mod tests {
                 let element = &mut share.arrays()[2][10_000];
                 let right = std::mem::replace(element, value);
                 let wrong = "1 of 10001 elements of a thread are wrong";
-                assert_eq!(
-                    share.check(),
-                    Err(RoundError::failed(ReasonCode::CheckFailed, wrong)),
-                    "{value} for {right}"
-                );
+                assert_eq!(share.check(), Err(RoundError::wrong(wrong)), "{value} for {right}");
                 share.arrays()[2][10_000] = right;
             }
         }

@@ -9,21 +9,14 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.stream", "memory.read", "memory.write", "memory.copy"],
     axes: &[
-        Axis::choice(
-            "kernel",
-            "daxpy",
-            Points::Listed { quick: &["daxpy"], standard: &["fill", "copy", "sum"], thorough: &[] },
-        ),
+        Axis::choice("kernel", "daxpy", Points::quick(&["daxpy"]).standard(&["fill", "copy", "sum"])),
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(2)),
         super::PMD_FIRST,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["kernel", "size"] }],
     limit: Limit::DramBandwidth,
-    replaces: &["stream"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::STREAM2
 };
@@ -48,8 +41,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
     let size: u64 = case.param("size")?;
     let pages = super::pages(case)?;
-    let operation = StreamOperation::named(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("STREAM2 has no {name}")))?;
+    let operation = StreamOperation::named(&name).ok_or_else(|| RoundError::internal(say!("STREAM2 has no {name}")))?;
     let arrays = if matches!(operation, StreamOperation::Copy | StreamOperation::Daxpy) { 2 } else { 1 };
     let usual = stream::best(operation, super::reach(case, arrays * size))
         .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no such kernel")))?;

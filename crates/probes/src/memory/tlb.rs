@@ -28,14 +28,12 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Count,
     better: Better::Higher,
     also: &[FLAT, MISS],
-    related: &["memory.latency", "memory.hierarchy", "paging.fault", "memory.random_access"],
     axes: &[
-        Axis::count("level", "1", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] }),
-        Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
+        Axis::count("level", "1", Points::quick(&["1", "2"])),
+        Axis::choice("page", "base", Points::quick(&["base"]).standard(&["pmd"])),
     ],
-    replaces: &["tlb"],
     is_structure: true,
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     measure: Measure::Run(measure),
     ..crate::texts::memory::TLB
 };

@@ -10,26 +10,14 @@ const LINES_BYTES: usize = 1024;
 const APART_BYTES: usize = 256 + 8;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.store_forwarding", "memory.line", "memory.latency", "memory.tlb"],
     axes: &[
-        Axis::choice(
-            "spans",
-            "line",
-            Points::Listed { quick: &["nothing", "inside", "line", "page"], standard: &[], thorough: &[] },
-        ),
-        Axis::choice(
-            "op",
-            "load",
-            Points::Listed { quick: &["load", "store", "dependent_load"], standard: &[], thorough: &[] },
-        ),
+        Axis::choice("spans", "line", Points::quick(&["nothing", "inside", "line", "page"])),
+        Axis::choice("op", "load", Points::quick(&["load", "store", "dependent_load"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["spans", "op"] }],
     core_bound: CoreBound::Yes,
-    section: crate::section::STRUCTURE,
+    section: super::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::memory::UNALIGNED_ACCESS

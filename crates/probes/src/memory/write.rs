@@ -10,13 +10,10 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    related: &["memory.read", "memory.copy", "memory.fill", "memory.stream"],
     axes: &[super::SIZE, super::STORE_KERNEL, super::PAGE, super::THREADS],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
-    replaces: &["bw_mem"],
     core_bound: CoreBound::SIZE,
-    section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..crate::texts::memory::WRITE
 };

@@ -6,32 +6,21 @@ use crate::context_switches::MIB;
 use crate::workloads::pipeline::{Endpoint, MOST_STAGES, Method, Pace, Path, Pipeline, PipelinePlan, TransferAccount};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
-    related: &["net.tcp_bandwidth", "ipc.bandwidth", "memory.copy", "disk.read"],
     axes: &[
         Axis::choice("path", "zero_pipe_socket_null", PATHS),
         Axis::threads("cpus", Points::OfHost(cpus)),
         Axis::size(
             "block",
             "65536",
-            Points::Listed {
-                quick: &["65536"],
-                standard: &["4096", "16384", "1048576"],
-                thorough: &["8192", "262144"],
-            },
+            Points::quick(&["65536"]).standard(&["4096", "16384", "1048576"]).thorough(&["8192", "262144"]),
         ),
-        Axis::size(
-            "amount",
-            "67108864",
-            Points::Listed { quick: &["67108864"], standard: &["4194304"], thorough: &["1073741824"] },
-        ),
+        Axis::size("amount", "67108864", Points::quick(&["67108864"]).standard(&["4194304"]).thorough(&["1073741824"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["path", "cpus"] }],
     blocking: true,
-    section: crate::section::NETWORK,
     measure: Measure::Run(measure),
     ..crate::texts::net::DATA_PATH
 };
@@ -44,14 +33,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let amount: u64 = case.param("amount")?;
     if amount > MOST_BYTES {
         let most = MOST_BYTES >> 30;
-        return Err(RoundError::skipped(
-            ReasonCode::NotApplicable,
-            say!("a transfer of over {most} GiB may last longer than a round: name less"),
-        ));
+        return Err(RoundError::not_applicable(say!(
+            "a transfer of over {most} GiB may last longer than a round: name less"
+        )));
     }
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     if path.pace != Pace::Free && cpus.len() > 1 {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("only processes of one CPU take turns")));
+        return Err(RoundError::not_applicable(say!("only processes of one CPU take turns")));
     }
     let file = match path.stages[0].from {
         Endpoint::File => {
@@ -91,29 +79,31 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 /// The rows that are measured: those of `dd` and `nc` as they are, the same with larger blocks and `pv`, the parts of which they are made, and those that copy less.
-pub const PATHS: Points = Points::Listed {
-    quick: &["zero_pipe_poll_socket_poll_null", "zero_pipe_socket_null", "memory_socket_memory", "file_socket_null"],
-    standard: &[
-        "zero_null",
-        "file_null",
-        "memory_pipe_memory",
-        "memory_socket_memory_close",
-        "memory_socket_memory_behind",
-        "cold_file_null",
-        "cold_file_socket_null",
-        "file_poll_socket_poll_null",
-        "zero_pipe_socket_pipe_null",
-        "zero_pipe_socket_pipe_pipe_null",
-        "file_pipe_socket_null",
-        "memory_socket_pipe_memory",
-        "zero_pipe_splice_socket_null",
-        "zero_pipe_socket_splice_null",
-        "file_splice_socket_null",
-        "file_sendfile_socket_null",
-        "memory_zero_copy_socket_memory",
-    ],
-    thorough: &[],
-};
+pub const PATHS: Points = Points::quick(&[
+    "zero_pipe_poll_socket_poll_null",
+    "zero_pipe_socket_null",
+    "memory_socket_memory",
+    "file_socket_null",
+])
+.standard(&[
+    "zero_null",
+    "file_null",
+    "memory_pipe_memory",
+    "memory_socket_memory_close",
+    "memory_socket_memory_behind",
+    "cold_file_null",
+    "cold_file_socket_null",
+    "file_poll_socket_poll_null",
+    "zero_pipe_socket_pipe_null",
+    "zero_pipe_socket_pipe_pipe_null",
+    "file_pipe_socket_null",
+    "memory_socket_pipe_memory",
+    "zero_pipe_splice_socket_null",
+    "zero_pipe_socket_splice_null",
+    "file_splice_socket_null",
+    "file_sendfile_socket_null",
+    "memory_zero_copy_socket_memory",
+]);
 
 /// Returns the numbers of CPUs: one, and where a run has the time two and all.
 pub fn cpus(host: &HostFacts, profile: Profile) -> Vec<u64> {

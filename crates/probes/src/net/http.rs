@@ -13,29 +13,15 @@ use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, get, length, read_hea
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: super::TAILS,
-    related: &["net.tcp", "net.tcp_connect", "file.open_reread", "syscall.open_close"],
     axes: &[
-        Axis::choice(
-            "connection",
-            "keep_alive",
-            Points::Listed { quick: &["keep_alive"], standard: &["close"], thorough: &[] },
-        ),
-        Axis::size(
-            "size",
-            "1024",
-            Points::Listed { quick: &["1024"], standard: &["128", "10240", "65536"], thorough: &[] },
-        ),
+        Axis::choice("connection", "keep_alive", Points::quick(&["keep_alive"]).standard(&["close"])),
+        Axis::size("size", "1024", Points::quick(&["1024"]).standard(&["128", "10240", "65536"])),
         super::ENDS,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["connection", "size"] }],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_http", "lmhttp"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVER, measure },
     ..crate::texts::net::HTTP
 };

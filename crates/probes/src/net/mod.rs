@@ -22,6 +22,9 @@ mod udp_bandwidth;
 
 crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Network");
+
 /// The service whose far end says whether a peer can be reached: it sends back each byte.
 pub(crate) const REACHED: &str = tcp::ECHO.name;
 
@@ -40,11 +43,14 @@ pub const RECEIVER_CPUS: Quantity =
 const ENDS: Axis = Axis::placements(
     "cpus",
     "same_cpu",
-    Points::Listed {
-        quick: &["same_cpu"],
-        standard: &["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"],
-        thorough: &[],
-    },
+    Points::quick(&["same_cpu"]).standard(&[
+        "smt_sibling",
+        "same_cache",
+        "other_cache",
+        "same_package_other_node",
+        "other_node",
+        "free",
+    ]),
 );
 
 /// Times exchanges one by one: the value is their median, and the percentiles are those of all.

@@ -10,24 +10,21 @@ use super::udp::LOST;
 use crate::authenticated::{self, PATIENCE};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::REQUESTS_DUE, LOST],
-    related: &["net.tcp", "net.udp", "sched.wakeup", "sched.noise"],
     axes: &[
-        Axis::count("load", "50", Points::Listed { quick: &["50"], standard: &["10", "80"], thorough: &[] }),
-        Axis::choice("protocol", "tcp", Points::Listed { quick: &["tcp"], standard: &["udp"], thorough: &[] }),
-        Axis::count("outstanding", "1", Points::Listed { quick: &["1"], standard: &["64"], thorough: &["8"] }),
-        Axis::count("rate", "auto", Points::Listed { quick: &["auto"], standard: &[], thorough: &[] }),
+        Axis::count("load", "50", Points::quick(&["50"]).standard(&["10", "80"])),
+        Axis::choice("protocol", "tcp", Points::quick(&["tcp"]).standard(&["udp"])),
+        Axis::count("outstanding", "1", Points::quick(&["1"]).standard(&["64"]).thorough(&["8"])),
+        Axis::count("rate", "auto", Points::quick(&["auto"])),
         Axis::placements(
             "cpus",
             "same_cache",
-            Points::Listed {
-                quick: &["same_cache"],
-                standard: &["smt_sibling", "other_cache", "same_package_other_node", "other_node"],
-                thorough: &[],
-            },
+            Points::quick(&["same_cache"]).standard(&[
+                "smt_sibling",
+                "other_cache",
+                "same_package_other_node",
+                "other_node",
+            ]),
         ),
     ],
     full_factorial: &[
@@ -36,7 +33,6 @@ pub static PROBE: Probe = Probe {
     ],
     blocking: true,
     needs: &[Need::Cpus(2)],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
     ..crate::texts::net::OPEN_LOOP
 };

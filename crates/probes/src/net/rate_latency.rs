@@ -11,22 +11,12 @@ use crate::net::tcp;
 use crate::net::tcp_bandwidth::{Direction, Flows, StreamOptions, StreamsFarEnd};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, IDLE, ADDED, RATE],
-    related: &["net.tcp", "net.tcp_bandwidth", "net.open_loop"],
     axes: &[
-        Axis::choice(
-            "load",
-            "receive",
-            Points::Listed { quick: &["receive"], standard: &["send", "both"], thorough: &[] },
-        )
-        .of_links(),
+        Axis::choice("load", "receive", Points::quick(&["receive"]).standard(&["send", "both"])).of_links(),
         Axis::near_and_free("cpus"),
     ],
     blocking: true,
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &UNDER_LOAD, measure },
     ..crate::texts::net::RATE_LATENCY
 };

@@ -9,16 +9,10 @@ use crate::authenticated::{AuthenticatedListener, connect};
 use crate::kernels::rpc::{RecordReader, answer, check_reply, null_call, write_record};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: super::TAILS,
-    related: &["net.tcp", "net.rpc_udp", "net.http"],
     axes: &[super::ENDS],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_rpc"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
     ..crate::texts::net::RPC_TCP
 };

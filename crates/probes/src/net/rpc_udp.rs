@@ -9,16 +9,10 @@ use crate::authenticated::receive;
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: udp::ALSO,
-    related: &["net.udp", "net.rpc_tcp"],
     axes: &[super::ENDS],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_rpc"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
     ..crate::texts::net::RPC_UDP
 };

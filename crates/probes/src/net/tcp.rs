@@ -8,16 +8,10 @@ use hostmark_engine::prelude::*;
 use crate::authenticated::{AuthenticatedListener, connect};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: super::TAILS,
-    related: &["net.udp", "net.rpc_tcp", "net.http", "ipc.round_trip", "sched.wakeup"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_tcp"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
     ..crate::texts::net::TCP
 };

@@ -23,16 +23,13 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
-    related: &["net.rate_latency", "net.tcp_offload", "ipc.bandwidth", "net.tcp", "net.udp_bandwidth"],
     axes: &[
         Axis::size(
             "message",
             "65536",
-            Points::Listed {
-                quick: &["65536"],
-                standard: &["1", "64", "1024", "4096", "16384", "131072", "262144", "1048576", "10485760"],
-                thorough: &["8192", "32768", "4194304"],
-            },
+            Points::quick(&["65536"])
+                .standard(&["1", "64", "1024", "4096", "16384", "131072", "262144", "1048576", "10485760"])
+                .thorough(&["8192", "32768", "4194304"]),
         ),
         terms::DIRECTION,
         terms::METHOD,
@@ -52,8 +49,6 @@ pub static PROBE: Probe = Probe {
     ],
     blocking: true,
     limit: Limit::Link,
-    replaces: &["bw_tcp"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &far::STREAMS, measure },
     ..crate::texts::net::TCP_BANDWIDTH
 };

@@ -8,16 +8,10 @@ use crate::authenticated::{AuthenticatedListener, connect};
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: super::TAILS,
-    related: &["net.tcp", "net.http", "ipc.unix_connect"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_connect"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &SERVICE, measure },
     ..crate::texts::net::TCP_CONNECT
 };

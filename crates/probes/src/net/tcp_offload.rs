@@ -11,7 +11,6 @@ use crate::workloads::network::link::Packets;
 use crate::workloads::network::own_network::{CONGESTION, Device, OwnConnection, Wanted};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[
@@ -21,28 +20,27 @@ pub static PROBE: Probe = Probe {
         SWITCHES,
         WAKE_UPS,
     ],
-    related: &["net.tcp_bandwidth", "net.udp_bandwidth"],
     axes: &[
-        Axis::choice("device", "lo", Points::Listed { quick: &["lo"], standard: &["veth"], thorough: &[] }),
+        Axis::choice("device", "lo", Points::quick(&["lo"]).standard(&["veth"])),
         Axis::choice(
             "offload",
             "all",
-            Points::Listed { quick: &["all"], standard: &["big", "no_tso", "no_gso", "no_gro", "none"], thorough: &[] },
+            Points::quick(&["all"]).standard(&["big", "no_tso", "no_gso", "no_gro", "none"]),
         ),
-        Axis::count("mtu", "1500", Points::Listed { quick: &["1500"], standard: &["9000", "65536"], thorough: &[] }),
+        Axis::count("mtu", "1500", Points::quick(&["1500"]).standard(&["9000", "65536"])),
         Axis::placements(
             "cpus",
             "same_cpu",
-            Points::Listed {
-                quick: &["same_cpu"],
-                standard: &["same_cache"],
-                thorough: &["smt_sibling", "other_cache", "other_node", "free"],
-            },
+            Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(&[
+                "smt_sibling",
+                "other_cache",
+                "other_node",
+                "free",
+            ]),
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["device", "offload"] }],
     blocking: true,
-    section: crate::section::NETWORK,
     measure: Measure::Run(measure),
     ..crate::texts::net::TCP_OFFLOAD
 };
@@ -58,10 +56,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let offload: Offload = case.param("offload")?;
     if let Some(other) = offload.same_as(device) {
-        return Err(RoundError::skipped(
-            ReasonCode::NotApplicable,
-            say!("lo never joins packets: offload={other} is the same here"),
-        ));
+        return Err(RoundError::not_applicable(say!("lo never joins packets: offload={other} is the same here")));
     }
     let wanted = offload.wanted(device, case.param("mtu")?);
     let message = case.buffer(MESSAGE_BYTES, Pages::Base, None)?;

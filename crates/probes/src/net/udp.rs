@@ -10,16 +10,10 @@ use crate::authenticated::{self, PATIENCE, receive};
 use crate::kernels::rpc::LONGEST_MESSAGE;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: ALSO,
-    related: &["net.tcp", "net.rpc_udp", "ipc.round_trip", "net.udp_bandwidth"],
     axes: &[super::ENDS, Axis::copies(Profile::Standard)],
     limit: Limit::HandOvers(2),
     blocking: true,
-    replaces: &["lat_udp"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &ECHO, measure },
     ..crate::texts::net::UDP
 };

@@ -12,16 +12,13 @@ pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
-    related: &["net.udp", "net.tcp_bandwidth"],
     axes: &[
         Axis::size(
             "datagram",
             "1472",
-            Points::Listed {
-                quick: &["1472"],
-                standard: &["64", "512", "8192", "32768", "61440"],
-                thorough: &["16", "256", "1024", "4096", "16384"],
-            },
+            Points::quick(&["1472"])
+                .standard(&["64", "512", "8192", "32768", "61440"])
+                .thorough(&["16", "256", "1024", "4096", "16384"]),
         ),
         super::ENDS,
         DIRECTION,
@@ -34,8 +31,6 @@ pub static PROBE: Probe = Probe {
     ],
     blocking: true,
     limit: Limit::Link,
-    replaces: &["bw_udp"],
-    section: crate::section::NETWORK,
     measure: Measure::Between { service: &ends::SERVICE, measure },
     ..crate::texts::net::UDP_BANDWIDTH
 };
@@ -52,28 +47,22 @@ const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;
 
 /// Sender: the far end, or the case.
 const DIRECTION: Axis =
-    Axis::choice("direction", "receive", Points::Listed { quick: &["receive"], standard: &["send"], thorough: &[] })
-        .of_links();
+    Axis::choice("direction", "receive", Points::quick(&["receive"]).standard(&["send"])).of_links();
 /// Megabits (10^6) of datagrams a second that are sent at most.
 pub const RATE: Axis =
-    Axis::count("rate_mbit", "max", Points::Listed { quick: &["max"], standard: &["100"], thorough: &["10", "1000"] });
+    Axis::count("rate_mbit", "max", Points::quick(&["max"]).standard(&["100"]).thorough(&["10", "1000"]));
 /// Cutting of messages into datagrams: by the sender, or the kernel.
-const SEGMENTATION: Axis =
-    Axis::choice("segmentation", "none", Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] });
+const SEGMENTATION: Axis = Axis::choice("segmentation", "none", Points::quick(&["none"]).standard(&["gso"]));
 
 /// Reads whether the case receives, and the plan, where `param` tells the value of an axis.
 pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, DatagramPlan)> {
-    let wrong =
-        |axis: &Axis| RoundError::failed(ReasonCode::Internal, say!("there is no such {name}", name = axis.name));
+    let wrong = |axis: &Axis| RoundError::internal(say!("there is no such {name}", name = axis.name));
     let datagram = param("datagram")?.parse()?;
     if datagram < HEADER_BYTES {
-        return Err(RoundError::skipped(
-            ReasonCode::NotApplicable,
-            say!("a datagram holds its number and its time, 16 bytes"),
-        ));
+        return Err(RoundError::not_applicable(say!("a datagram holds its number and its time, 16 bytes")));
     }
     if datagram > LONGEST_DATAGRAM {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("a datagram holds 65507 bytes at most")));
+        return Err(RoundError::not_applicable(say!("a datagram holds 65507 bytes at most")));
     }
     let bits_a_second = match param(RATE.name)?.as_str() {
         "max" => None,

@@ -4,14 +4,9 @@ use crate::workloads::mappings::mapping::Mapping;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
-    related: &["paging.fault", "memory.tlb", "memory.copy", "paging.unmap"],
-    axes: &[Axis::count("pages", "512", Points::Listed { quick: &["512", "1"], standard: &[], thorough: &["64"] })],
+    axes: &[Axis::count("pages", "512", Points::quick(&["512", "1"]).thorough(&["64"]))],
     limit: Limit::KernelEntry,
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::COLLAPSE
@@ -31,7 +26,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let mapping = Mapping::anonymous(huge, Pages::Pmd)?;
         mapping.want_huge_pages(false)?;
         if faults(&|| mapping.write_every(page, pages * page))? < pages as u64 {
-            return Err(RoundError::failed(ReasonCode::CheckFailed, say!("base pages came together")));
+            return Err(RoundError::wrong(say!("base pages came together")));
         }
         mapping.want_huge_pages(true)?;
         let start = clock.start();
@@ -41,7 +36,7 @@ fn measure(case: &mut Case) -> Result<()> {
         match faults(&|| mapping.write_every(page, huge))? as usize {
             // What else this thread touches first meanwhile may fault as well.
             faults if faults >= (huge / page - pages).div_ceil(2).max(8) => {
-                Err(RoundError::failed(ReasonCode::CheckFailed, say!("it is still in base pages")))
+                Err(RoundError::wrong(say!("it is still in base pages")))
             }
             _ => Ok(took),
         }

@@ -11,25 +11,17 @@ use crate::workloads::mappings::mapping::{Mapping, Sharing, reports_free_pages};
 use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[PER_PAGE, AGAIN, Quantity::DEVICE_SHARE],
-    related: &["paging.mmap", "paging.protection_fault", "memory.tlb", "process.fork_exit"],
     axes: &[Axis::choice(
         "kind",
         "anonymous",
-        Points::Listed {
-            quick: &["anonymous", "file", "first"],
-            standard: &["anonymous_pmd", "file_write", "copy_on_write", "file_major"],
-            // Five seconds of each of its rounds are a wait.
-            thorough: &["returned"],
-        },
+        // Five seconds of each round of `returned` are a wait.
+        Points::quick(&["anonymous", "file", "first"])
+            .standard(&["anonymous_pmd", "file_write", "copy_on_write", "file_major"])
+            .thorough(&["returned"]),
     )],
     limit: Limit::CyclesPerOp,
     blocking: true,
-    replaces: &["lat_pagefault"],
-    section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..crate::texts::paging::FAULT
 };
@@ -111,7 +103,7 @@ fn first(case: &mut Case) -> Result<()> {
             again_ns.push(clock.ns(pass.took) / pass.faults.max(1) as f64);
         }
         match faults {
-            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            0 => Err(RoundError::wrong(say!("the kernel counted no faults"))),
             _ => Ok((took, faults)),
         }
     })
@@ -159,7 +151,7 @@ fn returned(case: &mut Case) -> Result<()> {
         drop(used);
         thread::sleep(WAIT);
         match touch(&map()?, clock, &mut || Ok(()))? {
-            (_, 0) => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            (_, 0) => Err(RoundError::wrong(say!("the kernel counted no faults"))),
             known => Ok(known),
         }
     })
@@ -203,7 +195,7 @@ fn passes(case: &mut Case, pages: Option<usize>, mut pass: impl FnMut(&Clock) ->
         let Pass { took, faults } = pass(clock)?;
         a_page.extend(pages.map(|pages| clock.ns(took) / pages as f64));
         match faults {
-            0 => Err(RoundError::failed(ReasonCode::CheckFailed, say!("the kernel counted no faults"))),
+            0 => Err(RoundError::wrong(say!("the kernel counted no faults"))),
             _ => Ok((took, faults)),
         }
     })

@@ -5,28 +5,18 @@ use hostmark_engine::prelude::*;
 use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["paging.fault", "paging.protect", "file.mmap_open_reread"],
     axes: &[
         Axis::size(
             "size",
             "8388608",
-            Points::Listed {
-                quick: &["8388608"],
-                standard: &["65536", "1048576", "67108864"],
-                thorough: &["536870912"],
-            },
+            Points::quick(&["8388608"]).standard(&["65536", "1048576", "67108864"]).thorough(&["536870912"]),
         ),
-        Axis::choice("touch", "tenth", Points::Listed { quick: &["tenth"], standard: &["none", "all"], thorough: &[] }),
-        Axis::choice("backing", "file", Points::Listed { quick: &["file"], standard: &["anonymous"], thorough: &[] }),
+        Axis::choice("touch", "tenth", Points::quick(&["tenth"]).standard(&["none", "all"])),
+        Axis::choice("backing", "file", Points::quick(&["file"]).standard(&["anonymous"])),
         crate::place::PLACE,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "touch", "backing"] }],
     limit: Limit::KernelEntry,
-    replaces: &["lat_mmap"],
-    section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..crate::texts::paging::MMAP
 };

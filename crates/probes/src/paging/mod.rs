@@ -15,5 +15,8 @@ crate::group!("paging": fault parallel_fault user_fault collapse mmap unmap recl
 
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Paging");
+
 /// Axis threads: of one process, each on its own CPU.
 pub(crate) const THREADS: Axis = Axis::threads("threads", Points::OfHost(crate::running::powers_of_two));

@@ -9,14 +9,9 @@ use crate::workloads::mappings::mapping::Mapping;
 const PAGES: usize = 256;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["paging.fault", "paging.unmap", "cpu.scaling", "memory.fill"],
     axes: &[THREADS, Axis::copies(Profile::Standard)],
     limit: Limit::KernelEntry,
     blocking: true,
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::PARALLEL_FAULT

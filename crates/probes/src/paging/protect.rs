@@ -7,14 +7,9 @@ use crate::running::beside;
 use crate::workloads::mappings::mapping::Mapping;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["sched.ipi", "paging.mmap", "paging.protection_fault"],
     axes: &[THREADS],
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
-    section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..crate::texts::paging::PROTECT
 };

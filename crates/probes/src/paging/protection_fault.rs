@@ -4,15 +4,9 @@ use crate::workloads::mappings::protection::Protected;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[RAW, HANDLER],
-    related: &["signal.handle", "paging.fault", "syscall.null"],
     limit: Limit::KernelEntry,
-    replaces: &["lat_sig"],
     core_bound: CoreBound::Yes,
-    section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..crate::texts::paging::PROTECTION_FAULT
 };
@@ -47,9 +41,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HANDLER.name, handler)?;
     match protected.handled() - before {
         handled if handled == due => Ok(()),
-        handled => Err(RoundError::failed(
-            ReasonCode::CheckFailed,
-            say!("{due} faults and signals were due and {handled} handled"),
-        )),
+        handled => Err(RoundError::wrong(say!("{due} faults and signals were due and {handled} handled"))),
     }
 }

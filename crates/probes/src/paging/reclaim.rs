@@ -10,20 +10,11 @@ use crate::workloads::mappings::mapping::{Mapping, Sharing};
 use crate::workloads::storage::files::{self, Expected, OwnedFd};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[AGAIN],
-    related: &["paging.fault", "paging.unmap", "disk.read"],
-    axes: &[Axis::choice(
-        "kind",
-        "file",
-        Points::Listed { quick: &["file"], standard: &["cold", "limit"], thorough: &[] },
-    )],
+    axes: &[Axis::choice("kind", "file", Points::quick(&["file"]).standard(&["cold", "limit"]))],
     limit: Limit::CyclesPerOp,
     blocking: true,
     needs: &[Need::Kernel(5, 4)],
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::RECLAIM
@@ -51,7 +42,7 @@ fn cold(case: &mut Case) -> Result<()> {
         advised.map_err(refused)?;
         match mapping.pages_in_memory()? * page {
             BYTES => Ok((took, (BYTES / page) as u64)),
-            _ => Err(RoundError::failed(ReasonCode::CheckFailed, say!("pages left memory that were to stay"))),
+            _ => Err(RoundError::wrong(say!("pages left memory that were to stay"))),
         }
     })
     .time()
@@ -158,7 +149,7 @@ impl Held {
         let fewer = self.of_group.saturating_sub(now.of_group);
         if left < due - due / 4 || left.abs_diff(fewer) > due / 4 {
             let text = say!("of {due} pages beyond the limit {left} left memory, and the group has {fewer} fewer");
-            return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+            return Err(RoundError::wrong(text));
         }
         Ok(left)
     }

@@ -10,15 +10,10 @@ use crate::kernels::random_access::Random;
 use crate::workloads::mappings::mapping::{self, Mapping};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P50, Quantity::P99, Quantity::MEAN, OUT, AGAIN],
-    related: &["paging.reclaim", "paging.fault", "disk.read"],
     limit: Limit::CyclesPerOp,
     blocking: true,
     needs: &[Need::Kernel(5, 4)],
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::SWAP

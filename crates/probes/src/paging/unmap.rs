@@ -7,23 +7,14 @@ use crate::running::{Others, beside};
 use crate::workloads::mappings::mapping::Mapping;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
-    related: &["paging.protect", "sched.ipi", "paging.mmap", "paging.parallel_fault"],
     axes: &[
-        Axis::choice(
-            "by",
-            "munmap",
-            Points::Listed { quick: &["munmap", "dontneed"], standard: &["free"], thorough: &[] },
-        ),
-        Axis::count("pages", "1", Points::Listed { quick: &["1", "64"], standard: &["512"], thorough: &["8192"] }),
+        Axis::choice("by", "munmap", Points::quick(&["munmap", "dontneed"]).standard(&["free"])),
+        Axis::count("pages", "1", Points::quick(&["1", "64"]).standard(&["512"]).thorough(&["8192"])),
         THREADS,
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["pages", "threads"] }],
     limit: Limit::KernelEntry,
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::UNMAP

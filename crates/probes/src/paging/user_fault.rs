@@ -5,26 +5,23 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P50, Quantity::P99, Quantity::MEAN],
-    related: &["paging.fault", "ipc.round_trip", "sched.wakeup", "sched.context_switch"],
     axes: &[
         Axis::placements(
             "cpus",
             "same_cpu",
-            Points::Listed {
-                quick: &["same_cpu"],
-                standard: &["same_cache"],
-                thorough: &["smt_sibling", "other_cache", "same_package_other_node", "other_node"],
-            },
+            Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(&[
+                "smt_sibling",
+                "other_cache",
+                "same_package_other_node",
+                "other_node",
+            ]),
         ),
-        Axis::choice("by", "copy", Points::Listed { quick: &["copy"], standard: &["zeros"], thorough: &[] }),
-        Axis::count("server_delay_us", "none", Points::Listed { quick: &["none"], standard: &[], thorough: &["100"] }),
+        Axis::choice("by", "copy", Points::quick(&["copy"]).standard(&["zeros"])),
+        Axis::count("server_delay_us", "none", Points::quick(&["none"]).thorough(&["100"])),
     ],
     limit: Limit::HandOvers(2),
     blocking: true,
-    section: crate::section::PAGING,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::paging::USER_FAULT
@@ -74,7 +71,7 @@ fn measure(case: &mut Case) -> Result<()> {
         served if served == faults => Ok(()),
         served => {
             let text = say!("{faults} pages were touched, and {served} faults served");
-            Err(RoundError::failed(ReasonCode::CheckFailed, text))
+            Err(RoundError::wrong(text))
         }
     }
 }

@@ -6,14 +6,9 @@ use crate::workloads;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["process.fork_exit", "process.spawn", "process.shell", "paging.fault"],
     axes: &[super::CHILD],
     limit: Limit::KernelEntry,
     blocking: true,
-    replaces: &["lat_proc"],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::process::FORK_EXEC
 };

@@ -6,17 +6,9 @@ use crate::workloads;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["process.fork_resident", "process.fork_exec", "process.thread", "paging.fault"],
-    axes: &[
-        Axis::choice("way", "syscall", Points::Listed { quick: &["syscall", "libc"], standard: &[], thorough: &[] }),
-        Axis::copies(Profile::Standard),
-    ],
+    axes: &[Axis::choice("way", "syscall", Points::quick(&["syscall", "libc"])), Axis::copies(Profile::Standard)],
     limit: Limit::KernelEntry,
     blocking: true,
-    replaces: &["lat_proc"],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::process::FORK_EXIT
 };

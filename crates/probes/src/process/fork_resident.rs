@@ -6,27 +6,20 @@ use crate::workloads;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[STANDSTILL],
-    related: &["process.fork_exit", "process.spawn", "paging.fault", "memory.tlb"],
     axes: &[
         Axis::size(
             "resident",
             "67108864",
-            Points::Listed {
-                quick: &["67108864"],
-                standard: &["4096", "4194304", "16777216", "268435456", "1073741824"],
-                thorough: &["1048576", "134217728", "536870912"],
-            },
+            Points::quick(&["67108864"])
+                .standard(&["4096", "4194304", "16777216", "268435456", "1073741824"])
+                .thorough(&["1048576", "134217728", "536870912"]),
         ),
-        Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
+        Axis::choice("page", "base", Points::quick(&["base"]).standard(&["pmd"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["resident", "page"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    replaces: &["lat_proc"],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::process::FORK_RESIDENT
 };

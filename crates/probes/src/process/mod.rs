@@ -15,12 +15,14 @@ use crate::workloads;
 use crate::workloads::processes::small_parent::{self, LeftOut};
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Processes and system calls");
+
 /// The dynamically linked program: every system has it, and it does nothing.
 const DYNAMIC: &str = "/bin/true";
 
 /// Axis child: what is executed.
-const CHILD: Axis =
-    Axis::choice("child", "static", Points::Listed { quick: &["static", "dynamic"], standard: &[], thorough: &[] });
+const CHILD: Axis = Axis::choice("child", "static", Points::quick(&["static", "dynamic"]));
 
 /// The program that the case's axis `child` names, noted.
 fn child(case: &mut Case) -> Result<PathBuf> {

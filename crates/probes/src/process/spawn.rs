@@ -6,21 +6,13 @@ use crate::workloads::processes::program::{ChildStack, PreparedProgram};
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["process.fork_exec", "process.fork_resident", "process.shell"],
     axes: &[
-        Axis::choice(
-            "way",
-            "posix_spawn",
-            Points::Listed { quick: &["posix_spawn"], standard: &["vfork", "clone3"], thorough: &[] },
-        ),
-        Axis::size("resident", "0", Points::Listed { quick: &["0"], standard: &["268435456"], thorough: &[] }),
+        Axis::choice("way", "posix_spawn", Points::quick(&["posix_spawn"]).standard(&["vfork", "clone3"])),
+        Axis::size("resident", "0", Points::quick(&["0"]).standard(&["268435456"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["way", "resident"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::process::SPAWN
 };

@@ -15,18 +15,15 @@ const IN_A_ROW: Quantity =
     Quantity::given("in_a_row", Unit::Count, Better::Neither, term!("times in a row by one thread"));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
     also: &[FAIRNESS, IN_A_ROW],
-    related: &["syscall.futex", "cpu.atomic", "cpu.core_to_core", "ipc.round_trip"],
     axes: &[
-        Axis::choice("wait", "spin", Points::Listed { quick: &["spin", "sleep"], standard: &[], thorough: &[] }),
+        Axis::choice("wait", "spin", Points::quick(&["spin", "sleep"])),
         Axis::threads("threads", Points::OfHost(crate::running::powers_of_two)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["wait", "threads"] }],
     blocking: true,
-    section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::sched::CONTENDED_LOCK
@@ -88,7 +85,7 @@ fn contend(case: &mut Case, held: impl Fn(&mut dyn FnMut()) -> io::Result<()> + 
     let (all, total) = (done.iter().sum::<u64>(), guarded.total.into_inner());
     if all != total {
         let text = say!("{all} times the lock was taken, and the counter behind it came to {total}");
-        return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+        return Err(RoundError::wrong(text));
     }
     if done.len() < 2 {
         return Ok(());

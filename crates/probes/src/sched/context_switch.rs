@@ -7,33 +7,16 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
-    related: &["ipc.round_trip", "sched.ucontext", "sched.wakeup", "memory.hierarchy"],
     axes: &[
-        Axis::count(
-            "processes",
-            "2",
-            Points::Listed { quick: &["2", "8", "16"], standard: &["4", "24", "32", "64", "96"], thorough: &[] },
-        ),
-        Axis::size(
-            "footprint",
-            "0",
-            Points::Listed { quick: &["0", "16384", "65536"], standard: &["4096", "32768"], thorough: &[] },
-        ),
-        Axis::choice("kind", "process", Points::Listed { quick: &["process"], standard: &["thread"], thorough: &[] }),
-        Axis::placements(
-            "cpus",
-            "same_cpu",
-            Points::Listed { quick: &["same_cpu"], standard: &["same_cache", "free"], thorough: &[] },
-        ),
+        Axis::count("processes", "2", Points::quick(&["2", "8", "16"]).standard(&["4", "24", "32", "64", "96"])),
+        Axis::size("footprint", "0", Points::quick(&["0", "16384", "65536"]).standard(&["4096", "32768"])),
+        Axis::choice("kind", "process", Points::quick(&["process"]).standard(&["thread"])),
+        Axis::placements("cpus", "same_cpu", Points::quick(&["same_cpu"]).standard(&["same_cache", "free"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["processes", "footprint"] }],
     limit: Limit::Switch,
     blocking: true,
-    replaces: &["lat_ctx"],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::CONTEXT_SWITCH
 };
@@ -59,8 +42,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill((footprint as u64).saturating_add(program::LEAST_BYTES).saturating_mul(members as u64))?;
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let kernel = bandwidth::read("scalar")
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no scalar kernel")))?;
+    let kernel = bandwidth::read("scalar").ok_or_else(|| RoundError::internal(say!("there is no scalar kernel")))?;
     let is_thread = case.param::<String>("kind")? == "thread";
     let member = if is_thread { Member::Thread } else { Member::Process };
     let none = |error| RoundError::lacking(say!("cannot build a ring of {members}"), &error);

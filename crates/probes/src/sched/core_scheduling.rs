@@ -12,25 +12,14 @@ use rustix::thread::{
 use crate::kernels::arith;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    related: &["sched.fairness", "sched.context_switch", "cpu.scaling"],
     axes: &[
-        Axis::choice(
-            "cookies",
-            "own",
-            Points::Listed { quick: &["own"], standard: &["shared", "none"], thorough: &[] },
-        ),
-        Axis::placements(
-            "cpus",
-            "smt_sibling",
-            Points::Listed { quick: &["smt_sibling"], standard: &[], thorough: &[] },
-        ),
+        Axis::choice("cookies", "own", Points::quick(&["own"]).standard(&["shared", "none"])),
+        Axis::placements("cpus", "smt_sibling", Points::quick(&["smt_sibling"])),
     ],
     needs: &[Need::Kernel(5, 14), Need::Cpus(2)],
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::CORE_SCHEDULING
 };

@@ -9,14 +9,11 @@ use crate::own_group::OwnGroup;
 use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Ratio,
     better: Better::Neither,
     also: &[DUE],
-    related: &["sched.timer_latency", "sched.noise", "sched.loaded_wakeup"],
-    axes: &[Axis::choice("by", "nice", Points::Listed { quick: &["nice"], standard: &["cgroup"], thorough: &[] })],
+    axes: &[Axis::choice("by", "nice", Points::quick(&["nice"]).standard(&["cgroup"]))],
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::FAIRNESS
 };

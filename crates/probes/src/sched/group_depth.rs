@@ -6,23 +6,14 @@ use crate::own_group::OwnGroup;
 use crate::workloads::handover::exchange;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["sched.context_switch", "ipc.round_trip", "sched.fairness"],
     axes: &[
-        Axis::choice(
-            "depth",
-            "4",
-            Points::Listed { quick: &["0", "1", "4", "8"], standard: &[], thorough: &["2", "16"] },
-        ),
-        Axis::choice("groups", "one", Points::Listed { quick: &["one", "two"], standard: &[], thorough: &[] }),
+        Axis::choice("depth", "4", Points::quick(&["0", "1", "4", "8"]).thorough(&["2", "16"])),
+        Axis::choice("groups", "one", Points::quick(&["one", "two"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["depth", "groups"] }],
     limit: Limit::HandOvers(1),
     blocking: true,
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::GROUP_DEPTH
 };

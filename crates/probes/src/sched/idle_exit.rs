@@ -7,30 +7,22 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 3,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
-    related: &["sched.wakeup", "clock.sleep", "cpu.ramp", "sched.ipi"],
     axes: &[
         Axis::count(
             "idle_us",
             "1000",
-            Points::Listed { quick: &["1000"], standard: &["10", "100", "10000"], thorough: &["100000"] },
+            Points::quick(&["1000"]).standard(&["10", "100", "10000"]).thorough(&["100000"]),
         ),
         Axis::placements(
             "cpus",
             "same_cpu",
-            Points::Listed {
-                quick: &["same_cpu"],
-                standard: &["smt_sibling", "same_cache", "other_cache", "other_node"],
-                thorough: &[],
-            },
+            Points::quick(&["same_cpu"]).standard(&["smt_sibling", "same_cache", "other_cache", "other_node"]),
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["idle_us", "cpus"] }],
     blocking: true,
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::IDLE_EXIT
 };

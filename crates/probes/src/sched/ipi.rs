@@ -5,15 +5,10 @@ use crate::workloads;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
-    related: &["paging.protect", "cpu.core_to_core", "sched.wakeup"],
     axes: &[Axis { default: "2", ..Axis::threads("threads", Points::OfHost(others)) }],
     limit: Limit::KernelEntry,
     needs: &[Need::Cpus(2)],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::IPI
 };

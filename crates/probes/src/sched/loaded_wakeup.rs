@@ -9,21 +9,17 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN, WOKEN, Quantity::REQUESTS_DUE],
-    related: &["sched.wakeup", "sched.noise", "net.open_loop"],
     axes: &[
-        Axis::count("load", "20", Points::Listed { quick: &["20"], standard: &[], thorough: &["50"] }),
-        Axis::count("messengers", "1", Points::Listed { quick: &["1"], standard: &["2"], thorough: &[] }),
-        Axis::count("workers", "2", Points::Listed { quick: &["2"], standard: &["8"], thorough: &[] }),
-        Axis::choice("hog", "none", Points::Listed { quick: &["none"], standard: &["30"], thorough: &[] }),
-        Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
+        Axis::count("load", "20", Points::quick(&["20"]).thorough(&["50"])),
+        Axis::count("messengers", "1", Points::quick(&["1"]).standard(&["2"])),
+        Axis::count("workers", "2", Points::quick(&["2"]).standard(&["8"])),
+        Axis::choice("hog", "none", Points::quick(&["none"]).standard(&["30"])),
+        Axis::all_threads("cpus", Points::quick(&["all"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["load", "hog"] }],
     blocking: true,
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::LOADED_WAKEUP
 };

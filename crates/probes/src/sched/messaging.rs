@@ -5,18 +5,13 @@ use crate::workloads::processes::program;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["ipc.round_trip", "sched.context_switch"],
     axes: &[
-        Axis::count("groups", "1", Points::Listed { quick: &["1"], standard: &["4", "10"], thorough: &["20"] }),
-        Axis::choice("channel", "socket", Points::Listed { quick: &["socket"], standard: &["pipe"], thorough: &[] }),
-        Axis::placements("cpus", "free", Points::Listed { quick: &["free"], standard: &["same_cpu"], thorough: &[] }),
+        Axis::count("groups", "1", Points::quick(&["1"]).standard(&["4", "10"]).thorough(&["20"])),
+        Axis::choice("channel", "socket", Points::quick(&["socket"]).standard(&["pipe"])),
+        Axis::placements("cpus", "free", Points::quick(&["free"]).standard(&["same_cpu"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["groups", "channel", "cpus"] }],
     blocking: true,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::MESSAGING
 };

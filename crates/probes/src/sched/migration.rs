@@ -7,32 +7,23 @@ use crate::kernels::chase::Chain;
 use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD, REFILL],
-    related: &["sched.context_switch", "sched.wakeup", "sched.idle_exit", "cpu.core_to_core"],
     axes: &[
         Axis::size(
             "footprint",
             "0",
-            Points::Listed { quick: &["0"], standard: &["16384", "262144"], thorough: &["65536", "1048576"] },
+            Points::quick(&["0"]).standard(&["16384", "262144"]).thorough(&["65536", "1048576"]),
         ),
-        Axis::choice("destination", "idle", Points::Listed { quick: &["idle"], standard: &["busy"], thorough: &[] }),
+        Axis::choice("destination", "idle", Points::quick(&["idle"]).standard(&["busy"])),
         Axis::placements(
             "cpus",
             "same_cache",
-            Points::Listed {
-                quick: &["same_cache"],
-                standard: &["smt_sibling", "other_cache", "other_node"],
-                thorough: &[],
-            },
+            Points::quick(&["same_cache"]).standard(&["smt_sibling", "other_cache", "other_node"]),
         ),
     ],
     limit: Limit::KernelEntry,
     needs: &[Need::Cpus(2)],
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::MIGRATION
 };
@@ -126,7 +117,7 @@ impl Destination {
         bound.map_err(|error| refused(self.cpu, &error))?;
         if sched_getcpu() != self.cpu.0 {
             let text = say!("a thread runs elsewhere than where it was moved");
-            return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+            return Err(RoundError::wrong(text));
         }
         Ok(Way { begin, arrived, end })
     }

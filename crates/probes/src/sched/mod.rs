@@ -16,3 +16,8 @@ mod ucontext;
 mod wakeup;
 
 crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness group_depth core_scheduling messaging migration contended_lock ipi noise);
+
+use hostmark_engine::prelude::Text;
+
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Processes and system calls");

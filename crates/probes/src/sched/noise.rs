@@ -3,16 +3,11 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[
         Quantity::given("gaps", Unit::Count, Better::Lower, term!("gaps in each second")),
         Quantity::given("longest", Unit::Nanoseconds, Better::Lower, term!("longest gap of a round")),
         Quantity::given("typical", Unit::Nanoseconds, Better::Lower, term!("mean gap")),
     ],
-    related: &["clock.sleep", "sched.wakeup", "cpu.sieve"],
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::NOISE
 };

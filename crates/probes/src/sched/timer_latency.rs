@@ -7,22 +7,14 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
-    related: &["clock.sleep", "sched.loaded_wakeup", "sched.noise"],
     axes: &[
-        Axis::choice("hog", "100", Points::Listed { quick: &["100"], standard: &["none"], thorough: &["30"] }),
-        Axis::count(
-            "delay_us",
-            "1000",
-            Points::Listed { quick: &["1000"], standard: &[], thorough: &["200", "10000"] },
-        ),
+        Axis::choice("hog", "100", Points::quick(&["100"]).standard(&["none"]).thorough(&["30"])),
+        Axis::count("delay_us", "1000", Points::quick(&["1000"]).thorough(&["200", "10000"])),
         Axis::threads("cpus", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
     ],
     blocking: true,
     from: Profile::Standard,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::TIMER_LATENCY
 };

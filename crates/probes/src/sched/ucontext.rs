@@ -4,19 +4,10 @@ use crate::workloads::machine::context;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["sched.context_switch", "syscall.null", "cpu.misprediction"],
-    axes: &[Axis::choice(
-        "way",
-        "own",
-        Points::Listed { quick: &["own"], standard: &["libc", "own_mask"], thorough: &[] },
-    )],
+    axes: &[Axis::choice("way", "own", Points::quick(&["own"]).standard(&["libc", "own_mask"]))],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::UCONTEXT
 };

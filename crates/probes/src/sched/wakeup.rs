@@ -4,28 +4,26 @@ use crate::workloads::handover::request_queue::Sleeper;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN],
-    related: &["ipc.round_trip", "sched.context_switch", "sched.ipi", "clock.sleep"],
     axes: &[
-        Axis::choice("by", "futex", Points::Listed { quick: &["futex"], standard: &["eventfd"], thorough: &[] }),
-        Axis::count("rate", "1000", Points::Listed { quick: &["1000"], standard: &["100", "10000"], thorough: &[] }),
+        Axis::choice("by", "futex", Points::quick(&["futex"]).standard(&["eventfd"])),
+        Axis::count("rate", "1000", Points::quick(&["1000"]).standard(&["100", "10000"])),
         Axis::placements(
             "cpus",
             "same_cache",
-            Points::Listed {
-                quick: &["same_cache"],
-                standard: &["same_cpu", "smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"],
-                thorough: &[],
-            },
+            Points::quick(&["same_cache"]).standard(&[
+                "same_cpu",
+                "smt_sibling",
+                "other_cache",
+                "same_package_other_node",
+                "other_node",
+                "free",
+            ]),
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
     limit: Limit::KernelEntry,
     blocking: true,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::sched::WAKEUP
 };
@@ -45,7 +43,7 @@ fn measure(case: &mut Case) -> Result<()> {
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
                     .map_err(|error| RoundError::lacking(say!("cannot make a sleeper that is woken by {by}"), &error))?
-                    .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("nothing wakes by '{by}'")))?;
+                    .ok_or_else(|| RoundError::internal(say!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }
         };

@@ -5,14 +5,9 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[SENDING, HANDLING],
-    related: &["signal.install", "paging.protection_fault", "syscall.null"],
     limit: Limit::KernelEntry,
-    replaces: &["lat_sig"],
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::signal::HANDLE
 };
@@ -44,8 +39,6 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HANDLING.name, handling)?;
     match handler.handled() - before {
         handled if handled == due => Ok(()),
-        handled => {
-            Err(RoundError::failed(ReasonCode::CheckFailed, say!("{due} signals were sent and {handled} handled")))
-        }
+        handled => Err(RoundError::wrong(say!("{due} signals were sent and {handled} handled"))),
     }
 }

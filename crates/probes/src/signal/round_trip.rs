@@ -5,14 +5,10 @@ use hostmark_engine::prelude::*;
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["signal.handle", "ipc.round_trip", "sched.context_switch"],
     axes: &[CPUS],
     limit: Limit::HandOvers(2),
     blocking: true,
-    section: crate::section::COMMUNICATION,
+    section: crate::ipc::SECTION,
     measure: Measure::Run(measure),
     ..crate::texts::signal::ROUND_TRIP
 };
@@ -21,11 +17,13 @@ pub static PROBE: Probe = Probe {
 const CPUS: Axis = Axis::placements(
     "cpus",
     "same_cpu",
-    Points::Listed {
-        quick: &["same_cpu"],
-        standard: &["same_cache"],
-        thorough: &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"],
-    },
+    Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(&[
+        "smt_sibling",
+        "other_cache",
+        "same_package_other_node",
+        "other_node",
+        "free",
+    ]),
 );
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -7,19 +7,10 @@ use hostmark_engine::prelude::*;
 const KERNEL: Quantity = Quantity::given("kernel", Unit::Nanoseconds, Better::Lower, term!("as the kernel timed it"));
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::REFERENCE_CYCLES, Quantity::BATCH_CYCLES, KERNEL],
-    related: &["syscall.seccomp", "syscall.null"],
-    axes: &[Axis::choice(
-        "program",
-        "empty",
-        Points::Listed { quick: &["empty", "add", "time", "array", "hash"], standard: &[], thorough: &[] },
-    )],
+    axes: &[Axis::choice("program", "empty", Points::quick(&["empty", "add", "time", "array", "hash"]))],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::BPF
@@ -54,7 +45,7 @@ fn measure(case: &mut Case) -> Result<()> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(RoundError::failed(ReasonCode::CheckFailed, say!("signals ended every run of the BPF program")))
+        Err(RoundError::wrong(say!("signals ended every run of the BPF program")))
     });
     batches.time()?;
     program.check()?;

@@ -7,15 +7,10 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.null", "file.reread", "file.write"],
-    axes: &[Axis::ways("call", "read", Points::Listed { quick: &["read", "write"], standard: &[], thorough: &[] })],
+    axes: &[Axis::ways("call", "read", Points::quick(&["read", "write"]))],
     limit: Limit::KernelEntry,
-    replaces: &["lat_syscall"],
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::BYTE
 };

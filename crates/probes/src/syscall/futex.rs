@@ -8,22 +8,14 @@ use hostmark_engine::prelude::sys::waits;
 use hostmark_engine::prelude::*;
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["cpu.atomic", "ipc.round_trip", "syscall.null"],
     axes: &[Axis::choice(
         "way",
         "wake",
-        Points::Listed {
-            quick: &["wake"],
-            standard: &["wake_shared", "wait", "lock", "read_lock", "write_lock"],
-            thorough: &[],
-        },
+        Points::quick(&["wake"]).standard(&["wake_shared", "wait", "lock", "read_lock", "write_lock"]),
     )],
     limit: Limit::CyclesPerOp,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::FUTEX
 };
@@ -32,10 +24,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let word = AtomicU32::new(1);
     let nobody = |result: std::io::Result<usize>| match result {
         Ok(0) => Ok(()),
-        Ok(_) => Err(RoundError::failed(
-            ReasonCode::CheckFailed,
-            say!("somebody waited on a word that only this thread knows"),
-        )),
+        Ok(_) => Err(RoundError::wrong(say!("somebody waited on a word that only this thread knows"))),
         Err(error) => Err(RoundError::lacking(say!("futex is not available"), &error)),
     };
     nobody(waits::futex_wake(&word, true))?;
@@ -58,9 +47,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "wait" => case
             .calls(|| match waits::futex_wait(&word, 2, true) {
                 Ok(false) => Ok(()),
-                Ok(true) => {
-                    Err(RoundError::failed(ReasonCode::CheckFailed, say!("the word has a value that nobody gave it")))
-                }
+                Ok(true) => Err(RoundError::wrong(say!("the word has a value that nobody gave it"))),
                 Err(error) => Err(RoundError::from(error)),
             })
             .time(),

@@ -5,21 +5,12 @@ use crate::workloads::storage::path_ops::Directory;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.stat", "syscall.open_close", "file.create_delete"],
     axes: &[
-        Axis::count(
-            "entries",
-            "100",
-            Points::Listed { quick: &["100"], standard: &["1", "1000"], thorough: &["10000"] },
-        ),
+        Axis::count("entries", "100", Points::quick(&["100"]).standard(&["1", "1000"]).thorough(&["10000"])),
         crate::place::PLACE,
     ],
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::GETDENTS
@@ -36,7 +27,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (names, bytes) = directory.count()?;
     if names != entries {
         let text = say!("{names} of {entries} names were read");
-        return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+        return Err(RoundError::wrong(text));
     }
     case.calls(|| directory.read_all(bytes)).time()
 }

@@ -6,19 +6,10 @@ use crate::workloads;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.null", "syscall.byte"],
-    axes: &[Axis::choice(
-        "way",
-        "syscall",
-        Points::Listed { quick: &["syscall", "bare", "libc"], standard: &[], thorough: &[] },
-    )],
+    axes: &[Axis::choice("way", "syscall", Points::quick(&["syscall", "bare", "libc"]))],
     limit: Limit::CyclesPerOp,
-    replaces: &["lat_syscall"],
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::GETPID
 };

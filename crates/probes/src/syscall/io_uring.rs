@@ -5,21 +5,13 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.null", "syscall.readiness", "cpu.core_to_core", "disk.read"],
     axes: &[
-        Axis::count(
-            "batch",
-            "1",
-            Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["2", "8", "16"] },
-        ),
+        Axis::count("batch", "1", Points::quick(&["1"]).standard(&["4", "32"]).thorough(&["2", "8", "16"])),
         crate::submission::SUBMISSION,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["batch", "submission"] }],
     limit: Limit::CyclesPerOp,
     core_bound: crate::submission::CORE_BOUND,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::IO_URING
 };

@@ -22,11 +22,13 @@ use crate::workloads::storage::files;
 use crate::workloads::storage::path_ops::KernelPath;
 use hostmark_engine::prelude::*;
 
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Processes and system calls");
+
 /// Axis depth: components of the path that the kernel walks, the file's name among them. It begins at the working directory,
 /// so that neither where the scratch directory lies nor a mount on the way there is part of the value. The default is as
 /// many as lmbench's own file has.
-const DEPTH: Axis =
-    Axis::count("depth", "4", Points::Listed { quick: &["4"], standard: &["1", "16"], thorough: &["64"] });
+const DEPTH: Axis = Axis::count("depth", "4", Points::quick(&["4"]).standard(&["1", "16"]).thorough(&["64"]));
 
 /// Name of each directory on the way: of a usual length, since the kernel hashes every letter.
 const DIRECTORY: &str = "section";
@@ -58,9 +60,7 @@ impl Files {
 
     /// Returns one of them, to be walked to over and over.
     fn first(&self) -> Result<&KernelPath> {
-        self.paths
-            .first()
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("one file was asked for, and none made")))
+        self.paths.first().ok_or_else(|| RoundError::internal(say!("one file was asked for, and none made")))
     }
 }
 

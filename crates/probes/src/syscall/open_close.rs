@@ -7,27 +7,14 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.stat", "file.create_delete", "file.open_reread"],
     axes: &[
-        Axis::choice(
-            "call",
-            "openat",
-            Points::Listed { quick: &["openat"], standard: &["openat2", "openat2_beneath"], thorough: &[] },
-        ),
+        Axis::choice("call", "openat", Points::quick(&["openat"]).standard(&["openat2", "openat2_beneath"])),
         super::DEPTH,
-        Axis::choice(
-            "place",
-            "tmpfs",
-            Points::Listed { quick: &["tmpfs"], standard: &["scratch", "scratch_cold"], thorough: &[] },
-        ),
+        Axis::choice("place", "tmpfs", Points::quick(&["tmpfs"]).standard(&["scratch", "scratch_cold"])),
     ],
     limit: Limit::KernelEntry,
-    replaces: &["lat_syscall"],
     core_bound: CoreBound::Within(|params| (params.get("place") != Some("scratch_cold")).then_some(0.0)),
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::OPEN_CLOSE
 };

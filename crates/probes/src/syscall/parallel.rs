@@ -21,12 +21,8 @@ const OPERATIONS: &[&str] = &["open", "stat", "map", "futex", "pipe", "unix", "u
 const FURTHER: &[&str] = &["null", "connect", "allocate"];
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["paging.parallel_fault", "cpu.scaling", "syscall.open_close", "file.create_delete"],
     axes: &[
-        Axis::choice("call", "open", Points::Listed { quick: OPERATIONS, standard: &[], thorough: FURTHER }),
+        Axis::choice("call", "open", Points::quick(OPERATIONS).thorough(FURTHER)),
         THREADS,
         Axis::copies(Profile::Standard),
     ],
@@ -36,7 +32,6 @@ pub static PROBE: Probe = Probe {
     ],
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::PARALLEL

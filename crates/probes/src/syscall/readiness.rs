@@ -6,32 +6,19 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.null", "syscall.io_uring", "net.tcp"],
     axes: &[
-        Axis::ways(
-            "call",
-            "select",
-            Points::Listed { quick: &["select", "poll", "epoll"], standard: &[], thorough: &[] },
-        ),
-        Axis::count(
-            "descriptors",
-            "100",
-            Points::Listed { quick: &["100"], standard: &["10", "250", "500"], thorough: &[] },
-        ),
+        Axis::ways("call", "select", Points::quick(&["select", "poll", "epoll"])),
+        Axis::count("descriptors", "100", Points::quick(&["100"]).standard(&["10", "250", "500"])),
         // lmbench's summary has a column for each of the quick ones.
-        Axis::choice("kind", "tcp", Points::Listed { quick: &["tcp", "file"], standard: &["pipe"], thorough: &[] }),
+        Axis::choice("kind", "tcp", Points::quick(&["tcp", "file"]).standard(&["pipe"])),
     ],
     full_factorial: &[
         FullFactorial { from: Profile::Standard, axes: &["call", "descriptors"] },
         FullFactorial { from: Profile::Thorough, axes: &["call", "kind"] },
     ],
     limit: Limit::KernelEntry,
-    replaces: &["lat_select"],
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::READINESS
 };
@@ -39,7 +26,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let call: String = case.param("call")?;
     if call == "epoll" && case.param::<String>("kind")? == "file" {
-        return Err(RoundError::skipped(ReasonCode::NotApplicable, say!("epoll refuses regular files")));
+        return Err(RoundError::not_applicable(say!("epoll refuses regular files")));
     }
     let set = descriptors(case)?;
     match call.as_str() {

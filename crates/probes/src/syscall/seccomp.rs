@@ -6,26 +6,13 @@ use sys::call_filter::{LooksAt, allow_all_after};
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
-    related: &["syscall.null", "syscall.getpid", "cpu.store_forwarding"],
     axes: &[
-        Axis::choice(
-            "filter",
-            "argument",
-            Points::Listed { quick: &["argument", "number", "none"], standard: &[], thorough: &[] },
-        ),
-        Axis::count(
-            "instructions",
-            "64",
-            Points::Listed { quick: &["64"], standard: &["2", "512"], thorough: &["4096"] },
-        ),
+        Axis::choice("filter", "argument", Points::quick(&["argument", "number", "none"])),
+        Axis::count("instructions", "64", Points::quick(&["64"]).standard(&["2", "512"]).thorough(&["4096"])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["filter", "instructions"] }],
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::SECCOMP

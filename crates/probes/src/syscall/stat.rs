@@ -6,20 +6,15 @@ use crate::workloads::storage::{files, path_ops};
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["syscall.open_close", "syscall.null"],
     axes: &[
-        Axis::ways("call", "stat", Points::Listed { quick: &["stat", "fstat"], standard: &["statx"], thorough: &[] }),
+        Axis::ways("call", "stat", Points::quick(&["stat", "fstat"]).standard(&["statx"])),
         super::DEPTH,
         crate::place::PLACE,
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["call", "place"] }],
     limit: Limit::KernelEntry,
-    replaces: &["lat_syscall"],
     core_bound: CoreBound::Yes,
-    section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..crate::texts::syscall::STAT
 };

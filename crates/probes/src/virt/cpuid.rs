@@ -4,14 +4,9 @@ use crate::workloads::machine::tiny_guest;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["virt.exit", "virt.timer", "virt.port"],
     needs: &[Need::Guest],
     core_bound: CoreBound::Yes,
-    section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..crate::texts::virt::CPUID
 };

@@ -4,26 +4,16 @@ use crate::workloads::machine::tiny_guest::{ExitCause, Pass, TIMES, TinyGuest};
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
-    related: &["virt.cpuid", "virt.timer", "syscall.null", "sched.ipi"],
-    axes: &[Axis::choice(
-        "cause",
-        "cpuid",
-        Points::Listed { quick: &["cpuid", "msr", "hypercall", "port", "mmio", "hlt"], standard: &[], thorough: &[] },
-    )],
+    axes: &[Axis::choice("cause", "cpuid", Points::quick(&["cpuid", "msr", "hypercall", "port", "mmio", "hlt"]))],
     needs: &[Need::Kvm],
-    section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..crate::texts::virt::EXIT
 };
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("cause")?;
-    let cause = ExitCause::of_name(&name)
-        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("there is no cause '{name}'")))?;
+    let cause = ExitCause::of_name(&name).ok_or_else(|| RoundError::internal(say!("there is no cause '{name}'")))?;
     let unable = |error| RoundError::unable(ReasonCode::Kernel, say!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;
     // Whether KVM can do both is known once it did.

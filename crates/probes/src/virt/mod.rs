@@ -7,3 +7,8 @@ mod steal;
 mod timer;
 
 crate::group!("virt": exit cpuid port timer steal);
+
+use hostmark_engine::prelude::Text;
+
+/// Section of a report that shows the group.
+pub(crate) const SECTION: Text = term!("Virtualization");

@@ -4,13 +4,8 @@ use crate::workloads::machine::tiny_guest::Port;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
-    related: &["virt.exit", "virt.cpuid", "disk.read"],
     needs: &[Need::Guest, Need::Root],
-    section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..crate::texts::virt::PORT
 };

@@ -6,13 +6,9 @@ use crate::workloads::machine::busy::Stolen;
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
     unit: Unit::Ratio,
-    better: Better::Lower,
-    related: &["sched.noise", "cpu.scaling", "clock.sleep"],
-    axes: &[Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &["1"], thorough: &[] })],
+    axes: &[Axis::all_threads("threads", Points::quick(&["all"]).standard(&["1"]))],
     needs: &[Need::Guest],
-    section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..crate::texts::virt::STEAL
 };

@@ -7,13 +7,8 @@ use hostmark_engine::prelude::*;
 use crate::workloads::machine::timer::Alarm;
 
 pub static PROBE: Probe = Probe {
-    revision: 1,
-    unit: Unit::Nanoseconds,
-    better: Better::Lower,
     also: &[CALL, Quantity::P90, Quantity::P99, Quantity::MEAN],
-    related: &["virt.exit", "virt.cpuid", "clock.sleep", "sched.ipi"],
     limit: Limit::KernelEntry,
-    section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..crate::texts::virt::TIMER
 };

@@ -16,12 +16,8 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| flows(run).chunks_exact(Direction::BOTH.len()).filter_map(|ways| conclusion(run, ways)).collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).chunks_exact(Direction::BOTH.len()).filter_map(|ways| conclusion(run, ways)).collect()
-}
 
 fn conclusion(run: &Run, ways: &[LinkDirection]) -> Option<Conclusion> {
     let [first, ..] = ways else { return None };

@@ -1,6 +1,6 @@
 //! An end of a link whose CPU has no time left while the link has room.
 
-use hostmark_model::{Message, NetworkPath, Run, Text};
+use hostmark_model::{Message, NetworkPath, Text};
 use hostmark_say::say;
 
 use super::super::short::short;
@@ -17,17 +17,13 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| flows(run).iter().filter_map(conclusion).collect(),
 };
 
 /// CPUs that an end of one stream keeps busy, from which there is no time left.
 const BUSY: f64 = 0.9;
 /// Packets of this length or less are many for the CPU.
 const SMALL_MTU: u64 = 1500;
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).iter().filter_map(conclusion).collect()
-}
 
 fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let measured = proven(flow)?;

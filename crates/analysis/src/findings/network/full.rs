@@ -1,7 +1,5 @@
 //! A link that carries all it can while the CPUs of both ends have time left.
 
-use hostmark_model::Run;
-
 use super::super::short::short;
 use super::super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use super::{TCP, also, cases, proven, rate, reaches, way, way_in_short};
@@ -15,15 +13,11 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
-    draw,
+    draw: |run| flows(run).iter().filter_map(conclusion).collect(),
 };
 
 /// CPUs that an end keeps busy, below which it has as much time left as it uses.
 const IDLE: f64 = 0.5;
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).iter().filter_map(conclusion).collect()
-}
 
 fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let link = flow.capacity().filter(|capacity| capacity.cause == CapacityCause::Link)?;

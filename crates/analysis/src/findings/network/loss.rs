@@ -1,7 +1,5 @@
 //! Segments that had to be sent again, without a rate limit that drops them.
 
-use hostmark_model::Run;
-
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::rate_limit::holds;
@@ -16,17 +14,13 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| flows(run).iter().filter_map(conclusion).collect(),
 };
 
 /// One segment in a thousand halves what cubic makes of a long way.
 const MUCH: f64 = 1e-3;
 /// A packet where nobody tells of its size.
 const USUAL_MTU: u64 = 1500;
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).iter().filter_map(conclusion).collect()
-}
 
 fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     // A limit tells TCP its rate by dropping: that is no fault.

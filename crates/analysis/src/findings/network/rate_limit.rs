@@ -1,7 +1,5 @@
 //! A queue's rate that TCP reaches and does not exceed.
 
-use hostmark_model::Run;
-
 use super::super::short::short;
 use super::super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way, way_in_short};
@@ -14,12 +12,8 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
-    draw,
+    draw: |run| flows(run).iter().filter_map(conclusion).collect(),
 };
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).iter().filter_map(conclusion).collect()
-}
 
 /// Tells whether a direction is as fast as its queue allows: more would prove that the limit is elsewhere.
 pub(super) fn holds(flow: &LinkDirection) -> bool {

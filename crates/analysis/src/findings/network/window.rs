@@ -1,7 +1,5 @@
 //! A window or a buffer that keeps the sender waiting for acknowledgements.
 
-use hostmark_model::Run;
-
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
@@ -15,15 +13,11 @@ pub(in super::super) static RULE: Rule = Rule {
     probes: &[TCP],
     cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
-    draw,
+    draw: |run| flows(run).iter().filter_map(conclusion).collect(),
 };
 
 /// Least share of the sender's time that makes a window the limit.
 const MUCH: f64 = 0.5;
-
-fn draw(run: &Run) -> Vec<Conclusion> {
-    flows(run).iter().filter_map(conclusion).collect()
-}
 
 fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let measured = proven(flow)?;

@@ -72,11 +72,8 @@ impl TwoSides<'_> {
             filters: filters.to_vec(),
             profile: self.profile.into(),
             seed: Some(turn.seed.into()),
-            set: Vec::new(),
-            table: None,
             inputs: Inputs { command, sampled: self.sampled.given(), ..inputs },
-            via: Vec::new(),
-            begun: None,
+            ..RunRequest::default()
         };
         let run = measured_at(place, request, &turn.stem, &[], self.stop, observer)?;
         Ok(run.map(|run| (store::text_of(&run), run)))

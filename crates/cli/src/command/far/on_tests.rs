@@ -55,16 +55,7 @@ impl Observer for RecordingObserver {
 
 fn request() -> RunRequest {
     let (filters, inputs) = (vec!["clock".to_owned()], hostmark_model::Inputs::default());
-    RunRequest {
-        filters,
-        profile: Profile::Quick,
-        seed: Some(7),
-        set: Vec::new(),
-        table: None,
-        inputs,
-        via: Vec::new(),
-        begun: None,
-    }
+    RunRequest { filters, profile: Profile::Quick, seed: Some(7), inputs, ..RunRequest::default() }
 }
 
 /// Lines of an agent from its plan to its run.

@@ -104,9 +104,6 @@ pub fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::
         id: id.to_string(),
         name: id.to_string(),
         started: store::now().to_string(),
-        finished: None,
-        interrupted: None,
-        imported: None,
         tool: Tool {
             version: env!("CARGO_PKG_VERSION").into(),
             target: target(),
@@ -127,23 +124,8 @@ pub fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::
             inputs: request.inputs.clone(),
         },
         host,
-        disturbances: Vec::new(),
-        neighbours: None,
-        others_share: None,
-        hottest_celsius: None,
-        trust: None,
         probes: plan.probes(),
-        cases: Vec::new(),
-        lost_rounds: Vec::new(),
-        time: None,
-        findings: Vec::new(),
-        guest: None,
-        peers: Vec::new(),
-        pairs: Vec::new(),
-        again: None,
-        note: None,
-        series: None,
-        place: None,
+        ..Run::default()
     }
 }
 

@@ -479,18 +479,11 @@ fn stopped(periods: u64) -> RoundRecord {
     RoundRecord {
         round: 0,
         median: 1.0,
-        disturbance_flags: Vec::new(),
-        core_hz: None,
         cpus: vec![0],
         iterations: 1,
         settled: true,
-        steal_ns: None,
         throttled: Some(Throttling { periods, ns: 0.0 }),
-        waited: None,
-        others: None,
-        shared: None,
-        far: Vec::new(),
-        raw: None,
+        ..RoundRecord::default()
     }
 }
 

@@ -135,12 +135,10 @@ pub fn request(
     let mut request = RunRequest {
         filters,
         profile: arguments.profile.into(),
-        seed: None,
         set: arguments.set.clone(),
-        table: None,
         inputs: Inputs { command, limit_s, peers: names(peers), ..Inputs::default() },
         via: arguments.via.clone(),
-        begun: None,
+        ..RunRequest::default()
     };
     let plan = planned(&request, host)?;
     if plan.selected.iter().any(|entry| entry.id() == STREAM) && !is_set(&arguments.set) {

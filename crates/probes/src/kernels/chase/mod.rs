@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::marker::PhantomData;
 
-use hostmark_engine::prelude::{Clock, ReasonCode, RoundError, Steady};
+use hostmark_engine::prelude::{Clock, RoundError, Steady};
 
 use super::Refused;
 use super::assembly::UNROLL;
@@ -398,7 +398,7 @@ pub fn fastest_ns(
     times: usize,
 ) -> Result<f64, RoundError> {
     let chain = Chain::through(memory, offsets);
-    let mut chain = chain.map_err(|refused| RoundError::failed(ReasonCode::Internal, refused))?;
+    let mut chain = chain.map_err(|refused| RoundError::internal(refused))?;
     let loads = loads as u64;
     chain.walk(loads);
     let walk = |_| clock.time(|| chain.walk(loads));

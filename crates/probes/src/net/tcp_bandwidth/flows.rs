@@ -169,7 +169,7 @@ impl<'scope> Flows<'scope> {
             .iter()
             .map(LinkPace::of)
             .reduce(LinkPace::or_slower)
-            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, say!("no far end was started")))?;
+            .ok_or_else(|| RoundError::internal(say!("no far end was started")))?;
         let threads = threads::start(scope, works)?;
         Ok(Flows { flows, accounts, threads, begun, pace })
     }

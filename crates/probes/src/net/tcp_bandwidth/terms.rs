@@ -79,16 +79,12 @@ pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
 }
 
 fn parsed<T: FromStr<Err: Into<Message>>>(value: String) -> Result<T> {
-    value.parse().map_err(|error| RoundError::failed(ReasonCode::Internal, error))
+    value.parse().map_err(|error| RoundError::internal(error))
 }
 
 /// The axis, as the case sees it.
-pub const DIRECTION: Axis = Axis::choice(
-    "direction",
-    "receive",
-    Points::Listed { quick: &["receive"], standard: &["send", "both"], thorough: &[] },
-)
-.of_links();
+pub const DIRECTION: Axis =
+    Axis::choice("direction", "receive", Points::quick(&["receive"]).standard(&["send", "both"])).of_links();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -123,11 +119,8 @@ impl Direction {
 }
 
 /// The axis: reno is in every kernel, and never paces.
-pub const CONGESTION: Axis = Axis::choice(
-    "congestion",
-    "default",
-    Points::Listed { quick: &["default", "reno"], standard: &["cubic", "bbr"], thorough: &[] },
-);
+pub const CONGESTION: Axis =
+    Axis::choice("congestion", "default", Points::quick(&["default", "reno"]).standard(&["cubic", "bbr"]));
 
 /// The algorithm that a sender uses: the system's where none is named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -147,10 +140,9 @@ impl Congestion {
         let Some(wanted) = &self.0 else { return Ok(()) };
         let of_system = workloads::network::socket::congestion_control(socket)?;
         if *wanted == of_system {
-            return Err(RoundError::skipped(
-                ReasonCode::NotApplicable,
-                say!("{wanted} is the system's own: congestion=default measures it"),
-            ));
+            return Err(RoundError::not_applicable(say!(
+                "{wanted} is the system's own: congestion=default measures it"
+            )));
         }
         let loaded = workloads::network::socket::congestion_controls()?;
         if !loaded.contains(wanted) {
@@ -181,18 +173,14 @@ const SIZES: &[(&str, usize)] = &[
 pub const WINDOW: Axis = Axis::choice(
     "window",
     "default",
-    Points::Listed {
-        quick: &["default"],
-        standard: &["64k", "256k", "1m", "4m"],
-        thorough: &["128k", "512k", "2m", "8m", "16m"],
-    },
+    Points::quick(&["default"]).standard(&["64k", "256k", "1m", "4m"]).thorough(&["128k", "512k", "2m", "8m", "16m"]),
 );
 
 /// The axis of what one read asks for.
 pub const BLOCK: Axis = Axis::size(
     "block",
     "65536",
-    Points::Listed { quick: &["65536"], standard: &["16384", "262144"], thorough: &["4096", "1048576"] },
+    Points::quick(&["65536"]).standard(&["16384", "262144"]).thorough(&["4096", "1048576"]),
 );
 
 /// Buffer size that both ends ask for, bytes; `None` where the kernel tunes.
@@ -223,23 +211,17 @@ impl Window {
         let larger = sends.max(receives);
         let same = SIZES.iter().find(|(_, bytes)| *bytes < wanted && *bytes as u64 >= larger);
         same.map_or(Ok(()), |(name, _)| {
-            Err(RoundError::skipped(
-                ReasonCode::NotApplicable,
-                say!(
-                    "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
+            Err(RoundError::not_applicable(say!(
+                "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
                  net.core.wmem_max and net.core.rmem_max"
-                ),
-            ))
+            )))
         })
     }
 }
 
 /// The axis of how a message is sent.
-pub const METHOD: Axis = Axis::choice(
-    "method",
-    "write",
-    Points::Listed { quick: &["write"], standard: &["sendfile", "splice", "zero_copy"], thorough: &[] },
-);
+pub const METHOD: Axis =
+    Axis::choice("method", "write", Points::quick(&["write"]).standard(&["sendfile", "splice", "zero_copy"]));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendMethod {

@@ -190,7 +190,7 @@ pub fn send(case: &mut Case, flow: DatagramPlan) -> Result<()> {
             empty += 1;
             if empty >= MOST_EMPTY {
                 let (sent, came) = (sent.datagrams, received.datagrams);
-                return Err(RoundError::failed(ReasonCode::CheckFailed, say!("{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way")));
+                return Err(RoundError::wrong(say!("{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way")));
             }
         }
     }).rate_of_the_whole(flow.datagram as u64)?;

@@ -269,16 +269,7 @@ mod tests {
     fn who_came_by_a_server_may_measure_and_name_nothing_of_this_machine() {
         let run = |inputs: Inputs| {
             let (filters, set) = (vec!["clock".to_owned()], Vec::new());
-            let request = RunRequest {
-                filters,
-                profile: Profile::Quick,
-                seed: None,
-                set,
-                table: None,
-                inputs,
-                via: Vec::new(),
-                begun: None,
-            };
+            let request = RunRequest { filters, profile: Profile::Quick, set, inputs, ..RunRequest::default() };
             refusal(&AgentRequest::Run(Box::new(request)))
         };
         let none = Inputs::default();
