@@ -28,7 +28,7 @@ pub struct Constant {
 #[derive(Debug)]
 struct ConstantCase {
     probe: &'static str,
-    at: &'static [(&'static str, &'static str)],
+    at: Point,
     quantity: &'static str,
 }
 
@@ -50,20 +50,19 @@ pub enum Scarcity {
     Great,
 }
 
-const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> ConstantCase {
+/// Axes with the values at which they are not at their default.
+pub type Point = &'static [(&'static str, &'static str)];
+
+const fn at(probe: &'static str, at: Point) -> ConstantCase {
     ConstantCase { probe, at, quantity: "" }
 }
 
-const fn quantity(
-    probe: &'static str,
-    at: &'static [(&'static str, &'static str)],
-    quantity: &'static str,
-) -> ConstantCase {
+const fn quantity(probe: &'static str, at: Point, quantity: &'static str) -> ConstantCase {
     ConstantCase { probe, at, quantity }
 }
 
-const fn level(key: &'static [(&'static str, &'static str)]) -> ConstantCase {
-    at("memory.hierarchy", key)
+const fn constant(name: Text, row: Text, places: &'static [ConstantCase]) -> Constant {
+    Constant { name, row, places }
 }
 
 /// All constants, in the order in which they are told.
@@ -71,10 +70,10 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("memory latency"),
         constants: &[
-            Constant { name: Text::name("L1d"), row: term!("L1d latency"), places: &[level(&[("level", "l1d")])] },
-            Constant { name: Text::name("L2"), row: Text::name("L2"), places: &[level(&[("level", "l2")])] },
-            Constant { name: Text::name("L3"), row: Text::name("L3"), places: &[level(&[("level", "l3")])] },
-            Constant { name: Text::name("DRAM"), row: Text::name("DRAM"), places: &[level(&[("level", "dram")])] },
+            constant(Text::name("L1d"), term!("L1d latency"), &[at("memory.hierarchy", &[("level", "l1d")])]),
+            constant(Text::name("L2"), Text::name("L2"), &[at("memory.hierarchy", &[("level", "l2")])]),
+            constant(Text::name("L3"), Text::name("L3"), &[at("memory.hierarchy", &[("level", "l3")])]),
+            constant(Text::name("DRAM"), Text::name("DRAM"), &[at("memory.hierarchy", &[("level", "dram")])]),
         ],
         pairs: &[],
         paired_from: Scarcity::Great,
@@ -82,16 +81,16 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("memory bandwidth"),
         constants: &[
-            Constant {
-                name: term!("read by one core"),
-                row: term!("read, one core"),
-                places: &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
-            },
-            Constant {
-                name: term!("STREAM triad by all"),
-                row: term!("triad, all CPUs"),
-                places: &[at("memory.stream", &[("kernel", "triad")])],
-            },
+            constant(
+                term!("read by one core"),
+                term!("read, one core"),
+                &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
+            ),
+            constant(
+                term!("STREAM triad by all"),
+                term!("triad, all CPUs"),
+                &[at("memory.stream", &[("kernel", "triad")])],
+            ),
         ],
         pairs: &[term!("read · triad")],
         paired_from: Scarcity::Great,
@@ -99,16 +98,12 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("core"),
         constants: &[
-            Constant {
-                name: term!("clock", "constant"),
-                row: term!("core clock"),
-                places: &[at("cpu.frequency", &[])],
-            },
-            Constant {
-                name: term!("clock_gettime"),
-                row: Text::name("clock_gettime"),
-                places: &[at("clock.read", &[("source", "monotonic")])],
-            },
+            constant(term!("clock", "constant"), term!("core clock"), &[at("cpu.frequency", &[])]),
+            constant(
+                term!("clock_gettime"),
+                Text::name("clock_gettime"),
+                &[at("clock.read", &[("source", "monotonic")])],
+            ),
         ],
         pairs: &[term!("clock · gettime")],
         paired_from: Scarcity::Some,
@@ -116,22 +111,14 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("kernel"),
         constants: &[
-            Constant { name: term!("null call"), row: term!("null call"), places: &[at("syscall.null", &[])] },
-            Constant {
-                name: term!("context switch"),
-                row: term!("context switch"),
-                places: &[at("sched.context_switch", &[])],
-            },
-            Constant {
-                name: term!("page fault"),
-                row: term!("page fault"),
-                places: &[at("paging.fault", &[("kind", "anonymous")])],
-            },
-            Constant {
-                name: Text::name("fork + exec"),
-                row: Text::name("fork + exec"),
-                places: &[at("process.fork_exec", &[("child", "static")])],
-            },
+            constant(term!("null call"), term!("null call"), &[at("syscall.null", &[])]),
+            constant(term!("context switch"), term!("context switch"), &[at("sched.context_switch", &[])]),
+            constant(term!("page fault"), term!("page fault"), &[at("paging.fault", &[("kind", "anonymous")])]),
+            constant(
+                Text::name("fork + exec"),
+                Text::name("fork + exec"),
+                &[at("process.fork_exec", &[("child", "static")])],
+            ),
         ],
         pairs: &[term!("null · switch"), term!("fault · exec")],
         paired_from: Scarcity::Great,
@@ -139,22 +126,22 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("pipe round trip"),
         constants: &[
-            Constant {
-                name: term!("on one CPU"),
-                row: term!("pipe, one CPU"),
-                places: &[at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cpu")])],
-            },
-            Constant {
-                name: term!("across CPUs"),
-                row: term!("pipe, two CPUs"),
-                places: &[
+            constant(
+                term!("on one CPU"),
+                term!("pipe, one CPU"),
+                &[at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cpu")])],
+            ),
+            constant(
+                term!("across CPUs"),
+                term!("pipe, two CPUs"),
+                &[
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cache")]),
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "other_cache")]),
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_package_other_node")]),
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "other_node")]),
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "smt_sibling")]),
                 ],
-            },
+            ),
         ],
         pairs: &[term!("pipe, 1 · 2 CPU")],
         paired_from: Scarcity::Some,
@@ -162,16 +149,8 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("TCP over loopback"),
         constants: &[
-            Constant {
-                name: term!("round trip"),
-                row: term!("TCP round trip"),
-                places: &[at("net.tcp", &[("cpus", "same_cpu")])],
-            },
-            Constant {
-                name: term!("stream"),
-                row: term!("TCP stream"),
-                places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])],
-            },
+            constant(term!("round trip"), term!("TCP round trip"), &[at("net.tcp", &[("cpus", "same_cpu")])]),
+            constant(term!("stream"), term!("TCP stream"), &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])]),
         ],
         pairs: &[term!("TCP RTT · stream")],
         paired_from: Scarcity::Some,
@@ -179,16 +158,12 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("disk"),
         constants: &[
-            Constant {
-                name: term!("append + fdatasync"),
-                row: term!("disk fdatasync"),
-                places: &[at("disk.fsync", &[])],
-            },
-            Constant {
-                name: term!("its tail"),
-                row: term!("disk tail"),
-                places: &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
-            },
+            constant(term!("append + fdatasync"), term!("disk fdatasync"), &[at("disk.fsync", &[])]),
+            constant(
+                term!("its tail"),
+                term!("disk tail"),
+                &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
+            ),
         ],
         pairs: &[term!("disk fdatasync")],
         paired_from: Scarcity::None,
@@ -203,7 +178,7 @@ pub struct OfConstant {
     /// The case's probe.
     pub probe: &'static str,
     /// The axes on which it is not at its default.
-    pub at: &'static [(&'static str, &'static str)],
+    pub at: Point,
 }
 
 /// Every case in which a constant may lie.

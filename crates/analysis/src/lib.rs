@@ -23,6 +23,8 @@ pub mod guest;
 pub mod labels;
 pub mod levels;
 pub mod lmbench;
+#[cfg(test)]
+mod made_up;
 mod neighbours;
 pub mod network;
 pub mod over_time;

@@ -13,70 +13,17 @@ use hostmark_model::{HERE, Run, Sampled, Settings, Text};
 use serde_json::Value;
 
 use leaves::{Leaf, Leaves};
-use plain::{CONTAINERS, FILESYSTEMS, LAYERS, SERIES, build, is_device, is_disk, is_interface, release};
+use plain::{CONTAINERS, FILESYSTEMS, LAYERS, SERIES, build, is_device, is_disk, is_interface, is_listed, release};
 
 /// Arguments of the kernel that explain figures; others, as the disk's identity, go.
-const REVEALING: &[&str] = &[
-    "mitigations",
-    "isolcpus",
-    "nohz",
-    "nohz_full",
-    "rcu_nocbs",
-    "nosmt",
-    "maxcpus",
-    "nr_cpus",
-    "mem",
-    "idle",
-    "processor.max_cstate",
-    "intel_idle.max_cstate",
-    "intel_pstate",
-    "amd_pstate",
-    "cpufreq.default_governor",
-    "cpuidle.off",
-    "transparent_hugepage",
-    "hugepages",
-    "hugepagesz",
-    "default_hugepagesz",
-    "numa_balancing",
-    "preempt",
-    "clocksource",
-    "tsc",
-    "nopti",
-    "pti",
-    "nospectre_v1",
-    "nospectre_v2",
-    "spectre_v2",
-    "spec_store_bypass_disable",
-    "l1tf",
-    "mds",
-    "tsx",
-    "tsx_async_abort",
-    "retbleed",
-    "srbds",
-    "gather_data_sampling",
-    "iommu",
-    "intel_iommu",
-    "amd_iommu",
-    "nox2apic",
-    "nokaslr",
-    "threadirqs",
-    "irqaffinity",
-    "audit",
-    "init_on_alloc",
-    "init_on_free",
-    "page_poison",
-    "slub_debug",
-    "selinux",
-    "apparmor",
-    "quiet",
-    "nowatchdog",
-    "nmi_watchdog",
-    "psi",
-    "cgroup_disable",
-    "haltpoll",
-    "kvm-intel.nested",
-    "systemd.unified_cgroup_hierarchy",
-];
+const REVEALING: &str = "\
+    mitigations isolcpus nohz nohz_full rcu_nocbs nosmt maxcpus nr_cpus mem idle processor.max_cstate \
+    intel_idle.max_cstate intel_pstate amd_pstate cpufreq.default_governor cpuidle.off transparent_hugepage \
+    hugepages hugepagesz default_hugepagesz numa_balancing preempt clocksource tsc nopti pti nospectre_v1 \
+    nospectre_v2 spectre_v2 spec_store_bypass_disable l1tf mds tsx tsx_async_abort retbleed srbds \
+    gather_data_sampling iommu intel_iommu amd_iommu nox2apic nokaslr threadirqs irqaffinity audit init_on_alloc \
+    init_on_free page_poison slub_debug selinux apparmor quiet nowatchdog nmi_watchdog psi cgroup_disable \
+    haltpoll kvm-intel.nested systemd.unified_cgroup_hierarchy";
 /// Files that every Linux has.
 const COMMON_PATHS: &[&str] =
     &["/proc", "/sys", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev/shm", "/dev/pts", "/tmp", "/run"];
@@ -297,7 +244,7 @@ impl RedactedNames {
             "series" if !SERIES.contains(&text) => return self.other("series", text),
             "release" => return release(text),
             "build" => return build(text),
-            "container" if !CONTAINERS.contains(&text) => return GONE.into(),
+            "container" if !is_listed(CONTAINERS, text) => return GONE.into(),
             "mounted" | "layer" => return self.layer(text),
             "folder" if !text.starts_with('/') => return self.path(text),
             "command_line" | "append" => return revealing_options(text),
@@ -361,7 +308,7 @@ impl RedactedNames {
         let parts: Vec<String> = name
             .split('+')
             .map(|part| match part.strip_prefix("/dev/").unwrap_or(part) {
-                plain if is_disk(plain) || FILESYSTEMS.contains(&part) => part.to_owned(),
+                plain if is_disk(plain) || is_listed(FILESYSTEMS, part) => part.to_owned(),
                 _ => self.path(part),
             })
             .collect();
@@ -509,7 +456,7 @@ fn file_part(host: &str) -> String {
 
 /// The kernel's arguments that explain figures, and how many others there are.
 fn revealing_options(command_line: &str) -> String {
-    let is_revealing = |word: &&str| REVEALING.contains(&word.split('=').next().unwrap_or_default());
+    let is_revealing = |word: &&str| is_listed(REVEALING, word.split('=').next().unwrap_or_default());
     let words: Vec<&str> = command_line.split_whitespace().filter(is_revealing).collect();
     words.join(" ")
 }

@@ -4,7 +4,7 @@
 mod assumed;
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
@@ -38,8 +38,10 @@ fn quantity<'a>(measured: &'a Measured, name: &str) -> Option<&'a Estimate> {
 /// Leading values of each case in earlier runs of the same host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Earlier {
-    values: HashMap<(String, &'static str), Vec<f64>>,
-    runs: usize,
+    /// Each value with the place of its run in `runs`.
+    values: HashMap<(String, &'static str), Vec<(usize, f64)>>,
+    /// The ids of the runs.
+    runs: Vec<String>,
 }
 
 impl Earlier {
@@ -59,13 +61,14 @@ impl Earlier {
             if !is_alike {
                 continue;
             }
-            earlier.runs += 1;
+            earlier.runs.push(other.id.clone());
             let others = self::revisions(other);
             let same = |case: &&CaseRecord| revisions.get(case.probe.as_str()) == others.get(case.probe.as_str());
             for case in other.cases.iter().filter(same) {
                 let of = |name: &'static str| Some((name, quantity(case.measured()?, name)?.value()));
                 for (name, value) in EACH.into_iter().filter_map(of) {
-                    earlier.values.entry((case.id.clone(), name)).or_default().push(value);
+                    let of_run = (earlier.runs.len() - 1, value);
+                    earlier.values.entry((case.id.clone(), name)).or_default().push(of_run);
                 }
             }
         }
@@ -73,8 +76,26 @@ impl Earlier {
     }
 
     pub fn runs(&self) -> usize {
-        self.runs
+        self.runs.len()
     }
+}
+
+/// A value is an outlier so many deviations from the median of the runs.
+const FAR: f64 = 6.0;
+/// The least deviation of runs that is assumed for that, on logarithms.
+const LEAST_DEVIATION: f64 = 0.05;
+/// Outliers are one value of so many at most: more are a scatter.
+const OF_OUTLIERS: usize = 4;
+
+/// The values of earlier runs that lie near the others, and the places of the runs whose values do not.
+fn parted(own: &[(usize, f64)], value: f64, assumed_sd: f64) -> (Vec<f64>, Vec<usize>) {
+    let logarithms: Vec<f64> = own.iter().map(|(_, value)| value.ln()).chain([value.ln()]).collect();
+    let (middle, sd) = (descriptive::median(&logarithms), descriptive::robust_stddev(&logarithms));
+    let most = FAR * sd.unwrap_or(0.0).max(assumed_sd).max(LEAST_DEVIATION);
+    let is_far = |(_, value): &&(usize, f64)| middle.is_some_and(|middle| (value.ln() - middle).abs() > most);
+    let far: Vec<usize> = own.iter().filter(is_far).map(|(run, _)| *run).collect();
+    let far = if far.len() * OF_OUTLIERS <= logarithms.len() { far } else { Vec::new() };
+    (own.iter().filter(|(run, _)| !far.contains(run)).map(|(_, value)| *value).collect(), far)
 }
 
 fn revisions(run: &Run) -> HashMap<&str, u32> {
@@ -87,14 +108,17 @@ fn is_same_host(one: &HostFacts, other: &HostFacts) -> bool {
 }
 
 /// Says of each value where another run's is to be expected, by what earlier runs of the host differed by, or by what this run tells
-/// of that.
-pub fn add(run: &mut Run, earlier: &Earlier) {
+/// of that. Returns the ids of the runs whose values were left out as outliers.
+pub fn add(run: &mut Run, earlier: &Earlier) -> Vec<String> {
     let (of_one_run, cases) = (OfOneRun::of(run), run.cases.len());
+    let mut left_out = BTreeSet::new();
     for (name, index) in EACH.into_iter().flat_map(|name| (0..cases).map(move |index| (name, index))) {
         let case = &mut run.cases[index];
         let own = earlier.values.get(&(case.id.clone(), name)).map_or(&[][..], Vec::as_slice);
         let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
         let assumed = of_one_run.deviation(case, name, estimate);
+        let (own, outliers) = parted(own, estimate.value(), assumed.sd);
+        left_out.extend(outliers);
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
         let known = Deviation::of(&all, assumed.sd).filter(|_| own.len() >= LEAST_RUNS);
         let (runs, deviation, ends) = match known {
@@ -104,6 +128,7 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
         set(case, name, (deviation, runs), ends);
     }
     repeat(run);
+    left_out.into_iter().map(|place| earlier.runs[place].clone()).collect()
 }
 
 /// The same of a run that was estimated again: what earlier runs told stands as the file has it.

@@ -1,40 +1,8 @@
 //! Tests of the prediction of another run.
 
 use super::*;
-use hostmark_model::{Also, Bounds, Leading, Noise, Quiet, RunTime};
-
-fn estimate(value: f64, half: f64) -> Estimate {
-    serde_json::from_value(serde_json::json!({
-        "typical": value, "ci_low": value * (1.0 - half), "ci_high": value * (1.0 + half), "confidence": 0.95,
-        "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.0, "mad": 0.0,
-        "best_round": value, "n": 50, "rounds": 5
-    }))
-    .unwrap()
-}
-
-fn case(id: &str, value: f64, half: f64) -> CaseRecord {
-    serde_json::from_value(serde_json::json!({
-        "id": id, "probe": id, "params": {},
-        "outcome": { "measured": {
-            "estimate": estimate(value, half), "also": {}, "samples": [], "rounds": [], "noise": Noise::default(), "notes": {},
-            "flags": []
-        } }
-    }))
-    .unwrap()
-}
-
-fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
-    let probes: Vec<serde_json::Value> = Vec::new();
-    let run: Run = serde_json::from_value(serde_json::json!({
-        "schema": "hostmark.run/1", "id": id, "name": id, "started": "2026-11-24T09:00:00Z", "finished": null,
-        "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
-        "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0,
-                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0, "set": {} },
-        "host": HostFacts::default(), "probes": probes, "cases": [], "disturbances": [], "findings": []
-    }))
-    .unwrap();
-    Run { cases, ..run }
-}
+use crate::made_up::{case, estimate, run};
+use hostmark_model::{Also, Bounds, Leading, Quiet, RunTime};
 
 #[test]
 fn a_quantity_that_is_another_cases_value_has_its_interval() {
@@ -48,17 +16,18 @@ fn a_quantity_that_is_another_cases_value_has_its_interval() {
     assert_eq!((also("read"), also("leaves")), (Some(of_id(&run, "memory.read")), None));
 }
 
+/// Runs of one case, which differ by its value.
+fn runs(id: &str, values: &[f64]) -> Vec<Run> {
+    values.iter().enumerate().map(|(number, value)| run(&number.to_string(), vec![case(id, *value, 0.01)])).collect()
+}
+
 fn of_id(run: &Run, id: &str) -> Repetition {
     run.cases.iter().find(|case| case.id == id).unwrap().measured().unwrap().estimate.repetition.unwrap()
 }
 
 #[test]
 fn two_earlier_runs_report_nothing_and_three_report_the_scatter() {
-    let before: Vec<Run> = [100.0, 120.0, 90.0, 110.0]
-        .iter()
-        .enumerate()
-        .map(|(number, value)| run(&number.to_string(), vec![case("ipc.pipe", *value, 0.01)]))
-        .collect();
+    let before = runs("ipc.pipe", &[100.0, 120.0, 90.0, 110.0]);
     let judged = |count: usize| {
         let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01)]);
         let earlier = Earlier::of(&new, &before[..count]);
@@ -70,6 +39,36 @@ fn two_earlier_runs_report_nothing_and_three_report_the_scatter() {
     assert_eq!(judged(2), judged(0));
     let known = judged(4);
     assert!(known.low < 90.0 && known.high > 110.0 && known.low > 0.0, "{known:?}");
+}
+
+#[test]
+fn an_outlier_among_earlier_runs_is_left_out_and_named_and_a_scatter_is_none() {
+    let judged = |values: &[f64]| {
+        let before = runs("syscall.null", values);
+        let mut new = run("new", vec![case("syscall.null", 100.0, 0.01)]);
+        let earlier = Earlier::of(&new, &before);
+        let left_out = add(&mut new, &earlier).concat();
+        let known = of_id(&new, "syscall.null");
+        (left_out, known.runs, known.high / known.low < 1.5)
+    };
+    assert_eq!(judged(&[101.0, 99.0, 20_000.0, 102.0]), ("2".into(), 3, true));
+    assert_eq!(judged(&[101.0, 20_000.0, 99.0]).0, "1");
+    assert_eq!(judged(&[100.0, 300.0, 101.0, 310.0]), (String::new(), 4, false));
+}
+
+#[test]
+fn runs_in_other_circumstances_are_no_earlier_runs_and_unknown_facts_part_none() {
+    let same = |change: fn(&mut HostFacts)| {
+        let mut one = run("0", Vec::new());
+        one.host.process.traced = Some(false);
+        one.host.limits.group_settings = [("io.limit".into(), "default".into())].into();
+        let mut other = one.clone();
+        change(&mut other.host);
+        crate::compare::has_same_circumstances(&one, &other)
+    };
+    assert!(same(|_| ()) && same(|host| host.process.traced = None) && same(|host| host.boot_id = Some("b".into())));
+    assert!(!same(|host| host.process.traced = Some(true)));
+    assert!(!same(|host| drop(host.limits.group_settings.insert("io.limit".into(), "io.max 8:0 wiops=50".into()))));
 }
 
 #[test]
@@ -121,9 +120,7 @@ fn no_end_lies_where_physics_forbids_and_none_is_made_up() {
 
 #[test]
 fn estimated_again_it_stands_as_the_file_has_it() {
-    let before: Vec<Run> = (0..5)
-        .map(|number| run(&number.to_string(), vec![case("ipc.pipe", 100.0 + f64::from(number), 0.01)]))
-        .collect();
+    let before = runs("ipc.pipe", &[100.0, 101.0, 102.0, 103.0, 104.0]);
     let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01), case("net.tcp", 7.0, 0.2)]);
     let earlier = Earlier::of(&new, &before);
     add(&mut new, &earlier);

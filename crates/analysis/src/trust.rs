@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::Spoken;
 use crate::escape::visible;
-use crate::findings::host::{limits_unseen, yields};
+use crate::findings::host::{limits_unseen, tracer, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
@@ -51,13 +51,14 @@ pub fn trust(run: &Run) -> Option<Trust> {
     // values alike, and scatters none.
     let disturbed = match doubts.is_empty() {
         _ if others >= MOST_DISTURBED => Grade::F,
-        _ if others >= WITHIN_C => Grade::D,
+        _ if others >= WITHIN_C || tracer(&run.host).is_some() => Grade::D,
         _ if others >= WITHIN_B => Grade::C,
         true => Grade::A,
         false => Grade::B,
     };
     let grade = of_within(within).max(disturbed);
-    Some(Trust { grade, within, core: near(&[true]), others: near(&[false]), runs, doubts, self_check: None })
+    let (core, others, left_out) = (near(&[true]), near(&[false]), Vec::new());
+    Some(Trust { grade, within, core, others, runs, left_out, doubts, self_check: None })
 }
 
 /// The grade of what another run is expected to be off.
@@ -186,8 +187,16 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             term!("lift the quota of its control group while it runs"),
         );
     }
+    if let Some(tracer) = tracer(&run.host) {
+        doubt(
+            DoubtSource::Run,
+            2.0,
+            say!("traced by {tracer}"),
+            term!("measure without strace, gdb or another tracer"),
+        );
+    }
     if let Some(yields) = yields(&run.host) {
-        let cure = term!("start it with chrt --other 0 and nice 0");
+        let cure = term!("start it with chrt --other 0 and nice 0, in a group of usual weight");
         doubt(DoubtSource::System, 1.0, yields.into(), cure);
     }
     if let Some(unseen) = limits_unseen(&run.host) {
@@ -228,6 +237,10 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             say!("the last-level cache was up to {times:.1}x slower at times: others use it"),
             term!("rerun at a quieter hour"),
         );
+    }
+    // What a tracer does is no neighbour's fault, nor another program's.
+    if tracer(&run.host).is_some() {
+        all.retain(|(source, ..)| *source == DoubtSource::Run);
     }
     all.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
     all.into_iter().map(|(_, _, doubt)| doubt).collect()
@@ -271,7 +284,13 @@ fn by(trust: &Trust) -> Message {
 fn by_runs(trust: &Trust) -> Message {
     match trust.runs {
         0 => term!("estimated from other machines until three runs are stored here").into(),
-        runs => say!("by {runs} earlier runs"),
+        runs => match &trust.left_out[..] {
+            [] => say!("by {runs} earlier runs"),
+            [one] => say!("by {runs} earlier runs, without outliers of {one}"),
+            [first, others @ ..] => {
+                say!("by {runs} earlier runs, without outliers of {first} and {count:other}", count = others.len())
+            }
+        },
     }
 }
 
@@ -309,7 +328,7 @@ fn promised(trust: &Trust, by: Message) -> Message {
         let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
         let why = match is_wrong {
             true => term!("a known value came back wrong"),
-            false => term!("others had the CPUs"),
+            false => term!("others had the CPUs, or stopped hostmark"),
         };
         let within = percent(within);
         return say!("{good_for}: {why}; a repeat under the same conditions lies within ±{within}; {by}");

@@ -15,7 +15,7 @@ use crate::{help, language, output, signals, world};
 /// Settles what holds for the whole process, and serves where it is one that a command has started; none where it is a
 /// person's.
 pub fn serve(words: &[OsString]) -> Option<ExitCode> {
-    hostmark_engine::sys::process::keep_ended_children();
+    hostmark_engine::sys::process::reset_signals();
     // The kernel of a guest starts its first process with words of its own command line.
     if command::guest::is_first() {
         return Some(command::guest::begin());

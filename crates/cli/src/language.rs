@@ -102,10 +102,36 @@ impl From<Language> for Lang {
     }
 }
 
-/// The locale's language: the first of LC_ALL, LC_MESSAGES and LANG that is set.
+/// The locale's language as gettext finds it: the first of LANGUAGE that hostmark speaks, and else that of LC_ALL, LC_MESSAGES or LANG.
+/// A locale whose characters are not those of UTF-8 has English.
 pub fn of_locale() -> Language {
-    let set = |name: &&str| (context().variable)(name)?.into_string().ok().filter(|value| !value.is_empty());
-    of_name(["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set).as_deref())
+    of_variables(&variable)
+}
+
+/// Tells whether the locale's characters are those of UTF-8; they are taken to be where no locale is set.
+pub fn is_utf8() -> bool {
+    has_utf8(&variable)
+}
+
+/// The value of an environment variable that is neither empty nor no text.
+fn variable(name: &str) -> Option<String> {
+    (context().variable)(name)?.into_string().ok().filter(|value| !value.is_empty())
+}
+
+fn of_variables(set: &dyn Fn(&str) -> Option<String>) -> Language {
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(set);
+    // Who wants the C locale wants no other language.
+    let list = set("LANGUAGE").filter(|_| locale.as_ref().is_some_and(|name| !["C", "POSIX"].contains(&name.as_str())));
+    let listed =
+        list.iter().flat_map(|list| list.split(':')).find(|name| name.starts_with("zh") || name.starts_with("en"));
+    if has_utf8(set) { of_name(listed.or(locale.as_deref())) } else { Language::En }
+}
+
+fn has_utf8(set: &dyn Fn(&str) -> Option<String>) -> bool {
+    ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).is_none_or(|locale| {
+        let codeset = locale.split('@').next().and_then(|name| name.split_once('.')).map_or("", |(_, codeset)| codeset);
+        ["utf-8", "utf8"].iter().any(|name| codeset.eq_ignore_ascii_case(name))
+    })
 }
 
 fn of_name(locale: Option<&str>) -> Language {
@@ -127,6 +153,20 @@ mod tests {
         assert_eq!(of(&["run", "--", "--lang", "zh"]), None);
         assert_eq!(of(&["run", "--lang"]), None);
         assert_eq!(of(&["run", "--lang", "tlh"]), None);
+    }
+
+    #[test]
+    fn a_list_of_languages_goes_before_the_locale_whose_characters_decide_what_can_be_said() {
+        let of = |variables: &[(&str, &str)]| {
+            let set = |name: &str| Some(variables.iter().find(|(known, _)| *known == name)?.1.to_owned());
+            (of_variables(&set), has_utf8(&set))
+        };
+        assert_eq!(of(&[("LANG", "en_US.UTF-8"), ("LANGUAGE", "fr:zh_CN:en")]), (Language::Zh, true));
+        assert_eq!(of(&[("LANG", "zh_CN.UTF-8"), ("LANGUAGE", "en")]), (Language::En, true));
+        assert_eq!(of(&[("LANGUAGE", "zh")]), (Language::En, true));
+        for locale in ["zh_CN.GBK", "zh_TW.Big5", "zh_CN", "de_DE.ISO-8859-1", "de_DE@euro", "C", "POSIX"] {
+            assert_eq!(of(&[("LC_ALL", locale), ("LANGUAGE", "zh")]), (Language::En, false), "{locale}");
+        }
     }
 
     #[test]

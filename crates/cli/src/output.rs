@@ -1,5 +1,6 @@
 //! Output for people. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io;
 use std::path::Path;
@@ -10,7 +11,7 @@ use hostmark_model::{Exit, Lang};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::over_time::Shades;
 
-use crate::language::{refuse, said};
+use crate::language::{is_utf8, refuse, said};
 use crate::world::context;
 
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
@@ -71,6 +72,7 @@ pub fn exit() -> Exit {
 
 /// Prints `text`, and says what became of it.
 pub fn written(text: &str) -> io::Result<()> {
+    let text = in_locale(text);
     let context = context();
     let mut out = context.output.borrow_mut();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
@@ -114,7 +116,7 @@ pub fn json(text: &str) -> String {
 /// Says one sentence, in one line, on standard error; when nobody can hear it, the exit code still tells.
 pub fn complain(sentence: &str) {
     // What was typed or read may be part of it, and must not steer a terminal.
-    let _ = writeln!(context().errors.borrow_mut(), "hostmark: {}", visible(sentence));
+    let _ = writeln!(context().errors.borrow_mut(), "hostmark: {}", in_locale(&visible(sentence)));
 }
 
 /// Says one sentence on standard error that is no error: nothing where only errors are wanted.
@@ -133,10 +135,43 @@ pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
 
 /// Characters for drawing: ASCII where the locale knows no others.
 pub fn shades() -> Shades {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|locale| !locale.is_empty());
-    let is_plain = |locale: String| ["C", "POSIX"].contains(&locale.as_str());
-    if locale.is_some_and(is_plain) { Shades::Ascii } else { Shades::Unicode }
+    if is_utf8() { Shades::Unicode } else { Shades::Ascii }
 }
+
+/// A text in characters that the locale has.
+pub fn in_locale(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_utf8() { text.into() } else { spelled(text).into() }
+}
+
+/// A text in ASCII: data is escaped as its format does it, and all else is spelled.
+fn spelled(text: &str) -> String {
+    let form = text.chars().find(|c| !c.is_whitespace()).filter(|c| ['{', '[', '<'].contains(c));
+    let of = |c: char| match form {
+        _ if c.is_ascii() => c.to_string(),
+        Some('<') => format!("&#{};", u32::from(c)),
+        Some(_) => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+        None => SPELLED.iter().find(|(known, _)| known.contains(c)).map_or("?", |(_, ascii)| ascii).to_owned(),
+    };
+    text.chars().map(of).collect()
+}
+
+/// Characters of hostmark's own texts outside ASCII, and their stand-ins.
+const SPELLED: [(&str, &str); 14] = [
+    ("µμ", "u"),
+    ("±", "+-"),
+    ("…", "..."),
+    ("×", "x"),
+    ("÷", "/"),
+    ("–—−─·•", "-"),
+    ("‘’", "'"),
+    ("“”", "\""),
+    ("→", "->"),
+    ("≤", "<="),
+    ("≥", ">="),
+    ("≈~", "~"),
+    ("²", "^2"),
+    ("▁▂▃▄▅▆▇█░▒▓", "#"),
+];
 
 /// Options for pages by their destination: in a file as on this output, with colours only if they are forced.
 pub fn options_for(out: Option<&Path>, lang: Lang, verbose: bool) -> RenderOptions {
@@ -162,6 +197,15 @@ pub fn may_color(is_terminal: bool) -> bool {
     may_color_as(wishes().color, is_terminal, &variable)
 }
 
+/// Tells whether a terminal may be steered: Emacs' shell and consoles of CI say that they cannot (TERM=dumb).
+pub fn is_steered(is_terminal: bool) -> bool {
+    is_terminal && !is_dumb(&variable)
+}
+
+fn is_dumb(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    variable("TERM").is_some_and(|name| name.is_empty() || name == "dumb")
+}
+
 /// The usual order: what is typed, then NO_COLOR, then CLICOLOR_FORCE, then what the stream is.
 fn may_color_as(color: Color, is_terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
@@ -170,13 +214,20 @@ fn may_color_as(color: Color, is_terminal: bool, variable: &dyn Fn(&str) -> Opti
         Color::Never => false,
         Color::Auto if is_set("NO_COLOR") => false,
         Color::Auto if is_set("CLICOLOR_FORCE") && variable("CLICOLOR_FORCE").as_deref() != Some("0") => true,
-        Color::Auto => is_terminal && variable("CLICOLOR").as_deref() != Some("0"),
+        Color::Auto => is_terminal && variable("CLICOLOR").as_deref() != Some("0") && !is_dumb(variable),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_locale_has_no_character_for_is_spelled_and_data_escapes_it() {
+        assert_eq!(spelled("1.5 µs ± 2 % … 中"), "1.5 us +- 2 % ... ?");
+        assert_eq!(spelled("{\"a\": \"µ𝄞\"}"), "{\"a\": \"\\u00b5\\ud834\\udd1e\"}");
+        assert_eq!(spelled("<p>µ"), "<p>&#181;");
+    }
 
     #[test]
     fn what_is_typed_wins_over_the_environment_and_that_over_the_terminal() {
@@ -193,6 +244,10 @@ mod tests {
         assert!(!colors(Color::Auto, true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
         assert!(!colors(Color::Auto, true, &[("CLICOLOR", "0")]));
         assert!(colors(Color::Always, false, &[("NO_COLOR", "1")]));
+        for (name, is_colored) in [("dumb", false), ("", false), ("xterm", true)] {
+            assert_eq!(colors(Color::Auto, true, &[("TERM", name)]), is_colored, "{name}");
+        }
+        assert!(colors(Color::Auto, true, &[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")]));
         assert!(!colors(Color::Never, true, &[("CLICOLOR_FORCE", "1")]));
     }
 }

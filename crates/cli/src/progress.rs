@@ -57,7 +57,7 @@ pub struct Bar {
 
 impl Bar {
     pub fn new() -> Bar {
-        let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
+        let is_shown = !output::is_quiet() && output::is_steered(context().errors.borrow().is_terminal());
         Bar { is_shown, is_colored: output::may_color(true), drawn: None, watched: Vec::new(), latest: None }
     }
 
@@ -76,7 +76,7 @@ impl Drop for Bar {
 
 /// Puts a line in the place of the one that the cursor is on, by one write. Nobody may be there to see it.
 fn draw(line: &str) {
-    let _ = context().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{line}").as_bytes());
+    let _ = context().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{}", output::in_locale(line)).as_bytes());
 }
 
 impl Observer for Bar {

@@ -9,7 +9,7 @@ use hostmark_say::say;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::sys::{call, exit_message};
+use crate::sys::{call, exit_message, netlink};
 
 /// Reason why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,6 +188,8 @@ const USUAL_OPEN_FILES: u64 = 1024;
 const FORKS: [&str; 5] = ["clone", "clone3", "fork", "pthread_create", "vfork"];
 /// Calls that also say that there is no memory where they are told of an address at which nothing is mapped.
 const AT_ADDRESSES: [&str; 8] = ["madvise", "mincore", "mlock", "mprotect", "mremap", "msync", "munlock", "munmap"];
+/// Calls that keep memory from being paged out.
+const LOCKS: [&str; 3] = ["mlock", "mlock2", "mlockall"];
 /// Calls that make an object of which the system has only so many.
 const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
 
@@ -200,6 +202,17 @@ pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
     match Errno::from_raw_os_error(raw) {
         Errno::FBIG => {
             limit(Resource::Fsize).map(|bytes| say!("files are limited to {bytes} bytes here; raise ulimit -f"))
+        }
+        Errno::MFILE if is_one_of(&["mq_open"]) => {
+            limit(Resource::Msgqueue).map(|bytes| say!("message queues may take {bytes} bytes here; raise ulimit -q"))
+        }
+        Errno::NOSPC if is_one_of(&["mq_open"]) => {
+            Some(say!("the system has no more queues; raise fs.mqueue.queues_max"))
+        }
+        Errno::AGAIN if is_one_of(&["timer_create", "sigqueue"]) => limit(Resource::Sigpending)
+            .map(|signals| say!("{signals} signals and timers may be pending here; raise ulimit -i")),
+        Errno::NOMEM | Errno::AGAIN | Errno::PERM if is_one_of(&LOCKS) => {
+            limit(Resource::Memlock).map(|bytes| say!("{bytes} bytes may be locked in memory here; raise ulimit -l"))
         }
         Errno::MFILE => limit(Resource::Nofile)
             .filter(|&files| files < USUAL_OPEN_FILES)
@@ -218,12 +231,18 @@ pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
         Errno::NOSPC if is_one_of(&OBJECTS) => Some(say!("the system has no more of them; look at ipcs -l")),
         Errno::NOSPC => Some(say!("the file system is full; make room, or name another directory by --scratch")),
         Errno::DQUOT => Some(say!("the quota is used up; make room, or name another directory by --scratch")),
-        // Nothing but loopback is ever sent to.
+        // Nothing but loopback is ever sent to, and it may be up without an address.
+        Errno::NETUNREACH if netlink::is_up(netlink::LOOPBACK).is_ok_and(|is_up| is_up) => Some(no_address()),
+        Errno::ADDRNOTAVAIL if is_one_of(&["bind"]) => Some(no_address()),
         Errno::NETUNREACH | Errno::NETDOWN => {
             Some(say!("the loopback interface is down; bring it up by: ip link set lo up"))
         }
         _ => None,
     }
+}
+
+fn no_address() -> Message {
+    say!("no interface of this network namespace has the address; for loopback: ip addr add 127.0.0.1/8 dev lo")
 }
 
 /// A reason that this error is the cause of: its code follows from the error, and the error's name is an argument.
@@ -239,6 +258,8 @@ fn code_of_errno(error: &io::Error, name: &str) -> ReasonCode {
     match name {
         "EAGAIN" if FORKS.contains(&call) => ReasonCode::ResourceLimit,
         "ENOMEM" if AT_ADDRESSES.contains(&call) => ReasonCode::SystemCall,
+        "ENOMEM" | "EAGAIN" | "EPERM" if LOCKS.contains(&call) => ReasonCode::ResourceLimit,
+        "EAGAIN" if call == "timer_create" => ReasonCode::ResourceLimit,
         "ENOSPC" if OBJECTS.contains(&call) => ReasonCode::ResourceLimit,
         "ENOENT" | "ENOEXEC" if call == "execve" => ReasonCode::MissingProgram,
         _ => ReasonCode::of_errno(name),

@@ -83,6 +83,8 @@ pub struct Results {
     pub hottest_celsius: Option<f64>,
     /// Resources that it lost meanwhile, in order.
     pub taken: Vec<Taken>,
+    /// The process that began to trace it, and when.
+    pub tracer: Option<(String, Duration)>,
     /// True where the person stopped it.
     pub interrupted: bool,
     /// Error where the journal could not be written to its end.
@@ -433,9 +435,9 @@ impl Runner<'_> {
         });
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
         let (neighbours, hottest_celsius) = (self.neighbours(&record), self.hottest_celsius);
-        let taken = self.holdings.taken;
+        let Holdings { taken, tracer, .. } = self.holdings;
         let (interrupted, journal_lost) = (self.interrupted, self.journal_lost);
-        Results { record, time, neighbours, hottest_celsius, taken, interrupted, journal_lost }
+        Results { record, time, neighbours, hottest_celsius, taken, tracer, interrupted, journal_lost }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Limits of the process: its control groups (version 1, version 2, or both side by side), the tightest of their limits, how often
 //! quotas stopped them, and its user.
 
+use std::collections::BTreeMap;
+
 use hostmark_model::{GroupFact, LimitFacts, Resource, Sight, Throttling};
 
 use crate::root::{Root, field};
@@ -57,18 +59,18 @@ impl Groups {
     /// Returns this process's group that can limit a resource, and how much of it and of those above can be seen.
     pub(crate) fn fact(&self, root: &Root, resource: Resource) -> GroupFact {
         let controller = resource_name(resource);
-        let Some(own) = &self.own else {
-            let sight = if self.are_absent { Sight::Whole } else { Sight::Nothing };
-            return GroupFact { resource, path: None, sight };
-        };
-        // A controller is in one hierarchy: in one of version 1 that names it, else in that of version 2.
-        let of = |version| lines(own).find(|(names, _)| is_of(version, names, controller)).map(|(_, path)| path);
-        let (version, path) = match (of(Version::V1), of(Version::V2)) {
-            (Some(path), _) => (Version::V1, path),
-            (None, Some(path)) => (Version::V2, path),
-            (None, None) => return GroupFact { resource, path: None, sight: Sight::Whole },
+        let is_known = self.own.is_some() || self.are_absent;
+        let Some((version, path)) = self.place(controller) else {
+            return GroupFact { resource, path: None, sight: if is_known { Sight::Whole } else { Sight::Nothing } };
         };
         GroupFact { resource, path: Some(path.to_owned()), sight: self.sight(root, version, controller, path) }
+    }
+
+    /// This process's group for a controller, which is in one hierarchy: in one of version 1 that names it, else in that of version 2.
+    fn place(&self, controller: &str) -> Option<(Version, &str)> {
+        let own = self.own.as_deref()?;
+        let of = |version| Some((version, lines(own).find(|(names, _)| is_of(version, names, controller))?.1));
+        of(Version::V1).or_else(|| of(Version::V2))
     }
 
     fn sight(&self, root: &Root, version: Version, controller: &str, path: &str) -> Sight {
@@ -272,7 +274,46 @@ pub(crate) fn read_limits(root: &Root) -> LimitFacts {
         unknown: of_resources.iter().all(|group| group.sight == Sight::Nothing),
         groups: of_resources.to_vec(),
         seccomp: seccomp(root),
+        group_settings: settings(root, &groups),
     }
+}
+
+/// Further settings of control groups that shape a run: their kind, the controller of version 1, and the files with the kernel's defaults.
+const SETTINGS: [(&str, &str, &[(&str, &str)]); 8] = [
+    ("cpu.idle", "cpu", &[("cpu.idle", "0")]),
+    ("cpu.weight", "cpu", &[("cpu.shares", "1024"), ("cpu.weight", "100")]),
+    ("cpu.uclamp", "cpu", &[("cpu.uclamp.max", "max"), ("cpu.uclamp.min", "0.00")]),
+    ("cpuset", "cpuset", &[("cpuset.cpus.partition", "member"), ("cpuset.sched_load_balance", "1")]),
+    ("io.latency", "blkio", &[("io.latency", "")]),
+    ("io.limit", "blkio", IO_LIMITS),
+    ("io.weight", "blkio", &[("io.weight", "default 100"), ("blkio.weight", "500"), ("blkio.bfq.weight", "100")]),
+    ("memory.swap", "memory", &[("memory.swap.max", "max")]),
+];
+const IO_LIMITS: &[(&str, &str)] = &[
+    ("io.max", ""),
+    ("blkio.throttle.read_bps_device", ""),
+    ("blkio.throttle.write_bps_device", ""),
+    ("blkio.throttle.read_iops_device", ""),
+    ("blkio.throttle.write_iops_device", ""),
+];
+
+/// Returns each kind of settings as the nearest group has it that does not have the kernel's default.
+fn settings(root: &Root, groups: &Groups) -> BTreeMap<String, String> {
+    let of = |(kind, controller, files): (&str, &str, &[(&str, &str)])| {
+        let directories: Vec<String> = groups.chain(controller).map(|(_, directory)| directory).collect();
+        // The machine's first group has no such files, and no such limits.
+        let is_first = groups.is_first_namespace && groups.place(controller).is_some_and(|(_, path)| path == "/");
+        let (mut set, mut is_known) = (Vec::new(), is_first);
+        for (file, usual) in files {
+            let text = |directory: &String| root.raw(&format!("{directory}/{file}"));
+            let texts: Vec<String> = directories.iter().filter_map(text).collect();
+            let other = texts.iter().map(|text| text.trim()).find(|text| text != usual);
+            set.extend(other.map(|text| format!("{file} {}", text.lines().collect::<Vec<_>>().join(", "))));
+            is_known |= !texts.is_empty();
+        }
+        is_known.then(|| (kind.to_owned(), if set.is_empty() { "default".to_owned() } else { set.join("; ") }))
+    };
+    SETTINGS.into_iter().filter_map(of).collect()
 }
 
 /// Absent in a kernel without seccomp.

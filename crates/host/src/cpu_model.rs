@@ -27,7 +27,8 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
             .first("model name")
             .filter(|name| !is_arm || !name.starts_with("ARMv8 Processor"))
             .map(str::to_owned)
-            .or_else(|| arm_model(root, cpuinfo)),
+            .or_else(|| arm_model(root, cpuinfo))
+            .or_else(|| root.is_this_machine().then(brand).flatten()),
         microarchitecture: microarchitecture(cpuinfo),
         microcode: cpuinfo.first("microcode").map(str::to_owned),
         features,
@@ -43,6 +44,23 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
         smt_active: smt_active(root, cpus),
         kinds: Vec::new(),
     }
+}
+
+/// Returns the model's name as the processor itself has it, where /proc/cpuinfo cannot be read.
+#[cfg(target_arch = "x86_64")]
+fn brand() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+    const LEAVES: std::ops::RangeInclusive<u32> = 0x8000_0002..=0x8000_0004;
+    let has_name = __cpuid(0x8000_0000).eax >= *LEAVES.end();
+    let words = LEAVES.map(__cpuid).flat_map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx]);
+    let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).filter(|byte| *byte != 0).collect();
+    let name = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (has_name && !name.is_empty()).then_some(name)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn brand() -> Option<String> {
+    None
 }
 
 /// Returns the name of an x86 design, unless the model's name has it. Arm's names are those of designs.
@@ -146,7 +164,7 @@ fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-/// Name of a design: from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's revision guides.
+/// Design of an x86 processor.
 struct Design {
     vendor: &'static str,
     family: u32,
@@ -154,78 +172,17 @@ struct Design {
     name: &'static str,
 }
 
-const fn intel(model: u32, name: &'static str) -> Design {
-    Design { vendor: "GenuineIntel", family: 6, models: (model, model), name }
+/// The known designs: vendor, family, first and last model, name. They are from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's
+/// revision guides. A hypervisor's own model of a processor has the model 0.
+fn designs() -> impl Iterator<Item = Design> {
+    include_str!("designs.tsv").lines().filter_map(|line| {
+        let mut columns = line.split('\t');
+        let vendor = columns.next()?;
+        let mut number = || hex(columns.next()?);
+        let (family, models) = (number()?, (number()?, number()?));
+        Some(Design { vendor, family, models, name: columns.next()? })
+    })
 }
-
-const fn amd(family: u32, models: (u32, u32), name: &'static str) -> Design {
-    Design { vendor: "AuthenticAMD", family, models, name }
-}
-
-const DESIGNS: &[Design] = &[
-    intel(0x1a, "Nehalem"),
-    intel(0x2c, "Westmere"),
-    intel(0x2a, "Sandy Bridge"),
-    intel(0x2d, "Sandy Bridge-EP"),
-    intel(0x3a, "Ivy Bridge"),
-    intel(0x3e, "Ivy Bridge-EP"),
-    intel(0x3c, "Haswell"),
-    intel(0x3f, "Haswell-EP"),
-    intel(0x45, "Haswell"),
-    intel(0x46, "Haswell"),
-    intel(0x3d, "Broadwell"),
-    intel(0x47, "Broadwell"),
-    intel(0x4f, "Broadwell-EP"),
-    intel(0x56, "Broadwell-DE"),
-    intel(0x4e, "Skylake"),
-    intel(0x5e, "Skylake"),
-    intel(0x55, "Skylake-SP"),
-    intel(0x5f, "Goldmont"),
-    intel(0x86, "Tremont"),
-    intel(0x8e, "Kaby Lake"),
-    intel(0x9e, "Kaby Lake"),
-    intel(0xa5, "Comet Lake"),
-    intel(0xa6, "Comet Lake"),
-    intel(0x6a, "Ice Lake-SP"),
-    intel(0x6c, "Ice Lake-D"),
-    intel(0x7e, "Ice Lake"),
-    intel(0x8c, "Tiger Lake"),
-    intel(0x8d, "Tiger Lake"),
-    intel(0xa7, "Rocket Lake"),
-    intel(0x97, "Alder Lake"),
-    intel(0x9a, "Alder Lake"),
-    intel(0xb7, "Raptor Lake"),
-    intel(0xba, "Raptor Lake"),
-    intel(0xbf, "Raptor Lake"),
-    intel(0xaa, "Meteor Lake"),
-    intel(0xac, "Meteor Lake"),
-    intel(0xbd, "Lunar Lake"),
-    intel(0xc5, "Arrow Lake"),
-    intel(0xc6, "Arrow Lake"),
-    intel(0x8f, "Sapphire Rapids"),
-    intel(0xcf, "Emerald Rapids"),
-    intel(0xad, "Granite Rapids"),
-    intel(0xae, "Granite Rapids"),
-    intel(0xaf, "Sierra Forest"),
-    amd(0x17, (0x01, 0x01), "Zen, Naples"),
-    amd(0x17, (0x08, 0x08), "Zen+"),
-    amd(0x17, (0x11, 0x18), "Zen"),
-    amd(0x17, (0x31, 0x31), "Zen 2, Rome"),
-    amd(0x17, (0x47, 0xaf), "Zen 2"),
-    amd(0x19, (0x01, 0x01), "Zen 3, Milan"),
-    amd(0x19, (0x08, 0x08), "Zen 3"),
-    amd(0x19, (0x20, 0x5f), "Zen 3"),
-    amd(0x19, (0x11, 0x11), "Zen 4, Genoa"),
-    amd(0x19, (0x18, 0x18), "Zen 4"),
-    amd(0x19, (0x60, 0x7f), "Zen 4"),
-    amd(0x19, (0xa0, 0xaf), "Zen 4c, Bergamo"),
-    // A hypervisor's own model of the processor has the model 0.
-    amd(0x1a, (0x00, 0x0f), "Zen 5, Turin"),
-    amd(0x1a, (0x10, 0x1f), "Zen 5c, Turin"),
-    amd(0x1a, (0x20, 0x4f), "Zen 5"),
-    amd(0x1a, (0x60, 0x7f), "Zen 5"),
-    Design { vendor: "HygonGenuine", family: 0x18, models: (0x00, 0xff), name: "Dhyana" },
-];
 
 /// The design's name, as far as what it can do does not contradict it; none of one that is not known.
 fn x86_name(vendor: &str, numbers: (u32, u32, u32), has: impl Fn(&str) -> bool) -> Option<String> {
@@ -235,8 +192,8 @@ fn x86_name(vendor: &str, numbers: (u32, u32, u32), has: impl Fn(&str) -> bool) 
 
 fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'static str> {
     let is_it =
-        |one: &&Design| one.vendor == vendor && one.family == family && (one.models.0..=one.models.1).contains(&model);
-    let known = DESIGNS.iter().find(is_it)?.name;
+        |one: &Design| one.vendor == vendor && one.family == family && (one.models.0..=one.models.1).contains(&model);
+    let known = designs().find(is_it)?.name;
     Some(match (known, model, stepping) {
         // Later designs of one model.
         ("Skylake-SP", 0x55, 5..=9) => "Cascade Lake",
@@ -246,84 +203,15 @@ fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'stat
     })
 }
 
-/// Implementer codes (MIDR_EL1 bits 31:24), as Arm assigned them.
-const IMPLEMENTERS: &[(u32, &str)] = &[
-    (0x41, "Arm"),
-    (0x42, "Broadcom"),
-    (0x43, "Cavium"),
-    (0x46, "Fujitsu"),
-    (0x48, "HiSilicon"),
-    (0x4e, "NVIDIA"),
-    (0x50, "APM"),
-    (0x51, "Qualcomm"),
-    (0x53, "Samsung"),
-    (0x56, "Marvell"),
-    (0x61, "Apple"),
-    (0x6d, "Microsoft"),
-    (0x70, "Phytium"),
-    (0xc0, "Ampere"),
-];
-
-/// (implementer, part, name), by implementer and part.
-const PARTS: &[(u32, u32, &str)] = &[
-    (0x41, 0xd03, "Cortex-A53"),
-    (0x41, 0xd05, "Cortex-A55"),
-    (0x41, 0xd07, "Cortex-A57"),
-    (0x41, 0xd08, "Cortex-A72"),
-    (0x41, 0xd09, "Cortex-A73"),
-    (0x41, 0xd0a, "Cortex-A75"),
-    (0x41, 0xd0b, "Cortex-A76"),
-    (0x41, 0xd0c, "Neoverse N1"),
-    (0x41, 0xd0d, "Cortex-A77"),
-    (0x41, 0xd40, "Neoverse V1"),
-    (0x41, 0xd41, "Cortex-A78"),
-    (0x41, 0xd42, "Cortex-A78AE"),
-    (0x41, 0xd44, "Cortex-X1"),
-    (0x41, 0xd46, "Cortex-A510"),
-    (0x41, 0xd47, "Cortex-A710"),
-    (0x41, 0xd48, "Cortex-X2"),
-    (0x41, 0xd49, "Neoverse N2"),
-    (0x41, 0xd4a, "Neoverse E1"),
-    (0x41, 0xd4b, "Cortex-A78C"),
-    (0x41, 0xd4d, "Cortex-A715"),
-    (0x41, 0xd4e, "Cortex-X3"),
-    (0x41, 0xd4f, "Neoverse V2"),
-    (0x41, 0xd80, "Cortex-A520"),
-    (0x41, 0xd81, "Cortex-A720"),
-    (0x41, 0xd82, "Cortex-X4"),
-    (0x41, 0xd83, "Neoverse V3AE"),
-    (0x41, 0xd84, "Neoverse V3"),
-    (0x41, 0xd85, "Cortex-X925"),
-    (0x41, 0xd87, "Cortex-A725"),
-    (0x41, 0xd8e, "Neoverse N3"),
-    (0x42, 0x516, "ThunderX2"),
-    (0x43, 0x0a1, "ThunderX"),
-    (0x43, 0x0af, "ThunderX2"),
-    (0x46, 0x001, "A64FX"),
-    (0x48, 0xd01, "Kunpeng 920 (TaiShan v110)"),
-    (0x48, 0xd02, "TaiShan v120"),
-    (0x4e, 0x004, "Carmel"),
-    (0x50, 0x000, "X-Gene"),
-    (0x51, 0x001, "Oryon"),
-    (0x51, 0x800, "Kryo 2xx Gold"),
-    (0x51, 0x804, "Kryo 4xx Gold"),
-    (0x51, 0x805, "Kryo 4xx Silver"),
-    (0x51, 0xc00, "Falkor"),
-    (0x51, 0xc01, "Saphira"),
-    (0x61, 0x022, "M1 Icestorm"),
-    (0x61, 0x023, "M1 Firestorm"),
-    (0x61, 0x024, "M1 Pro Icestorm"),
-    (0x61, 0x025, "M1 Pro Firestorm"),
-    (0x61, 0x028, "M1 Max Icestorm"),
-    (0x61, 0x029, "M1 Max Firestorm"),
-    (0x61, 0x032, "M2 Blizzard"),
-    (0x61, 0x033, "M2 Avalanche"),
-    (0x6d, 0xd49, "Azure Cobalt 100"),
-    (0x70, 0x662, "FTC662"),
-    (0x70, 0x663, "FTC663"),
-    (0xc0, 0xac3, "AmpereOne"),
-    (0xc0, 0xac4, "AmpereOne AC04"),
-];
+/// Arm's implementer codes (MIDR_EL1 bits 31:24) with the name of each, as Arm assigned them, and its parts behind it: implementer, part,
+/// name. An implementer itself has no part.
+fn parts() -> impl Iterator<Item = (u32, Option<u32>, &'static str)> {
+    include_str!("arm_parts.tsv").lines().filter_map(|line| {
+        let (code, rest) = line.split_once('\t')?;
+        let (part, name) = rest.split_once('\t')?;
+        Some((hex(code)?, hex(part), name))
+    })
+}
 
 /// Amazon's own processors carry Arm's ids; each generation uses another core, so that on EC2 the core names the chip.
 const GRAVITONS: &[(u32, &str)] = &[
@@ -336,7 +224,7 @@ const GRAVITONS: &[(u32, &str)] = &[
 
 /// Returns the designer of the processor.
 fn arm_implementer(code: u32) -> Option<&'static str> {
-    IMPLEMENTERS.iter().find(|(known, _)| *known == code).map(|(_, name)| *name)
+    parts().find(|known| (known.0, known.1) == (code, None)).map(|known| known.2)
 }
 
 /// A name of implementer and part: `Arm Neoverse N1`; the bare numbers where they are unknown.
@@ -354,7 +242,7 @@ fn arm_name(implementer_code: u32, part: u32, on_ec2: bool) -> String {
 }
 
 fn arm_part_name(implementer: u32, part: u32) -> Option<&'static str> {
-    PARTS.iter().find(|known| (known.0, known.1) == (implementer, part)).map(|known| known.2)
+    parts().find(|known| (known.0, known.1) == (implementer, Some(part))).map(|known| known.2)
 }
 
 #[cfg(test)]
@@ -389,20 +277,21 @@ mod tests {
 
     #[test]
     fn no_model_has_two_names() {
-        for (at, one) in DESIGNS.iter().enumerate() {
+        assert_eq!(designs().count(), include_str!("designs.tsv").lines().count());
+        for (at, one) in designs().enumerate() {
             let overlaps = |other: &Design| {
                 (other.vendor, other.family) == (one.vendor, one.family)
                     && other.models.0 <= one.models.1
                     && one.models.0 <= other.models.1
             };
-            assert!(!DESIGNS[at + 1..].iter().any(overlaps), "{}", one.name);
+            assert!(!designs().skip(at + 1).any(|other| overlaps(&other)), "{}", one.name);
         }
     }
 
     #[test]
     fn every_part_has_a_known_implementer_and_stands_once() {
-        assert!(PARTS.iter().all(|part| arm_implementer(part.0).is_some()));
-        assert!(PARTS.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1)));
+        assert!(parts().all(|part| arm_implementer(part.0).is_some()) && parts().is_sorted());
+        assert_eq!(parts().count(), include_str!("arm_parts.tsv").lines().count());
         assert!(GRAVITONS.iter().all(|(part, _)| arm_part_name(0x41, *part).is_some()));
     }
 

@@ -11,9 +11,17 @@ const CPU_DIR: &str = "/sys/devices/system/cpu";
 
 /// Every present CPU by ascending id; empty when nothing tells of any.
 pub(crate) fn read_cpus(root: &Root, cpuinfo: &CpuInfo) -> Vec<CpuFact> {
-    let online = online_cpus(root, cpuinfo);
+    let mut online = online_cpus(root, cpuinfo);
     let present = root.id_list(&format!("{CPU_DIR}/present"));
     let allowed = allowed(root);
+    // LXCFS shows a container CPUs of other numbers, where the kernel's affinity holds online ones. The text may name others as well.
+    let runs_on = match root.is_this_machine() {
+        true => hostmark_sys::affinity::allowed().ok(),
+        false => allowed.clone().filter(|allowed| !allowed.iter().any(|id| holds(&online, *id))),
+    };
+    online.extend(runs_on.into_iter().flatten());
+    online.sort_unstable();
+    online.dedup();
     let mut ids: Vec<usize> = present.into_iter().flatten().chain(online.iter().copied()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -115,7 +123,9 @@ fn read_speeds(root: &Root, cpus: &mut [CpuFact]) {
     for cpu in cpus.iter_mut().filter(|cpu| cpu.online) {
         let dir = format!("{CPU_DIR}/cpu{}", cpu.id);
         if asks_hz {
-            cpu.max_hz = root.number::<f64>(&format!("{dir}/cpufreq/cpuinfo_max_freq")).map(|khz| khz * 1e3);
+            let file_hz = |name: &str| root.number::<f64>(&format!("{dir}/cpufreq/{name}")).map(|khz| khz * 1e3);
+            cpu.max_hz = file_hz("cpuinfo_max_freq");
+            cpu.limit_hz = file_hz("scaling_max_freq").filter(|limit| cpu.max_hz.is_some_and(|most| *limit < most));
             asks_hz = cpu.max_hz.is_some();
         }
         if asks_capacity {

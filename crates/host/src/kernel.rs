@@ -1,12 +1,14 @@
 //! The kernel: its release and settings, its audit, how it treats this process, and what it is doing.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::io;
 
 use hostmark_model::{Activity, Audit, KernelFacts, Pressure, ProcessFacts};
 use hostmark_sys::call::errno;
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask_audit};
 use rustix::io::Errno;
+use rustix::system::{Uname, uname};
 
 use crate::root::{Root, field};
 
@@ -17,8 +19,8 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
     let (audit, audit_rules) = read_audit(root);
     KernelFacts {
         system: String::new(),
-        release: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
-        version: root.text("/proc/sys/kernel/version").unwrap_or_default(),
+        release: name(root, "osrelease", Uname::release),
+        version: name(root, "version", Uname::version),
         command_line: root.text("/proc/cmdline"),
         clock_source: root.text(&format!("{CLOCK_DIR}/current_clocksource")),
         clock_sources: root
@@ -33,6 +35,12 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
         audit_rules,
         module_version: root.text("/sys/module/hostmark/version"),
     }
+}
+
+/// Returns a name that the kernel has for itself; by uname(2) where /proc shows processes alone (`subset=pid`).
+pub(crate) fn name(root: &Root, file: &str, of: fn(&Uname) -> &CStr) -> String {
+    let told = || root.is_this_machine().then(|| of(&uname()).to_string_lossy().into_owned());
+    root.text(&format!("/proc/sys/kernel/{file}")).or_else(told).unwrap_or_default()
 }
 
 fn vulnerabilities(root: &Root) -> BTreeMap<String, String> {
@@ -103,16 +111,9 @@ fn word(answer: &NetlinkAnswer, index: usize) -> Option<u32> {
     answer.body.get(4 * index..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
-/// The kernel's numbers of scheduling policies.
-const POLICIES: [(u32, &str); 7] = [
-    (0, "SCHED_OTHER"),
-    (1, "SCHED_FIFO"),
-    (2, "SCHED_RR"),
-    (3, "SCHED_BATCH"),
-    (5, "SCHED_IDLE"),
-    (6, "SCHED_DEADLINE"),
-    (7, "SCHED_EXT"),
-];
+/// Scheduling policies by the kernel's numbers.
+const POLICIES: [&str; 8] =
+    ["SCHED_OTHER", "SCHED_FIFO", "SCHED_RR", "SCHED_BATCH", "", "SCHED_IDLE", "SCHED_DEADLINE", "SCHED_EXT"];
 /// Fields of /proc/self/stat as proc(5) counts them; the first behind the name is the third.
 const FIRST_FIELD: usize = 3;
 const NICE: usize = 19;
@@ -139,9 +140,13 @@ pub(crate) fn read_process(root: &Root) -> ProcessFacts {
     let fields: Vec<&str> =
         stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
     let of_stat = |number: usize| fields.get(number - FIRST_FIELD);
-    let policy: Option<u32> = of_stat(POLICY).and_then(|text| text.parse().ok());
+    let policy: Option<usize> = of_stat(POLICY).and_then(|text| text.parse().ok());
     let clamp = |name: &str| -> Option<u32> {
-        sched.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok())
+        let value = |key: &str| {
+            sched.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':')?.trim().parse().ok())
+        };
+        // What the process asks for, as its control group allows it.
+        value(&format!("effective {name}")).or_else(|| value(name))
     };
     ProcessFacts {
         policy: policy.map(policy_name),
@@ -150,14 +155,49 @@ pub(crate) fn read_process(root: &Root) -> ProcessFacts {
         uclamp_min: clamp("uclamp.min"),
         uclamp_max: clamp("uclamp.max"),
         traced: field(&status, "TracerPid").map(|pid| pid != "0"),
+        attributes: attributes(root, &status),
         no_new_privs: field(&status, "NoNewPrivs").map(|flag| flag != "0"),
         resource_limits: resource_limits(&root.raw("/proc/self/limits").unwrap_or_default()),
     }
 }
 
-fn policy_name(number: u32) -> String {
-    let known = POLICIES.iter().find(|(known, _)| *known == number);
-    known.map_or_else(|| format!("policy {number}"), |(_, name)| (*name).to_owned())
+/// Attributes of /proc/self/status that a process inherits, by their names here.
+const OF_STATUS: [(&str, &str); 3] = [
+    ("store_bypass", "Speculation_Store_Bypass"),
+    ("indirect_branch", "SpeculationIndirectBranch"),
+    ("memory_nodes", "Mems_allowed_list"),
+];
+
+fn attributes(root: &Root, status: &str) -> BTreeMap<String, String> {
+    let has_autogroups = root.text("/proc/sys/kernel/sched_autogroup_enabled").as_deref() == Some("1");
+    // `/autogroup-53 nice 0`
+    let group = root.text("/proc/self/autogroup").filter(|_| has_autogroups);
+    let nice = group.and_then(|text| text.rsplit_once(" nice ").map(|(_, nice)| nice.to_owned()));
+    // `55d0c0a00000 interleave:0-1 file=…`
+    let maps = root.raw_until("/proc/self/numa_maps", |so_far| so_far.contains(&b'\n'));
+    let policy = maps.and_then(|text| text.split_whitespace().nth(1).map(str::to_owned));
+    let found = [
+        ("autogroup_nice", nice),
+        ("memory_policy", policy),
+        ("personality", root.text("/proc/self/personality")),
+        ("timer_slack_ns", root.text("/proc/self/timerslack_ns")),
+        ("tracer", tracer(root)),
+    ];
+    let of_status = OF_STATUS.map(|(name, key)| (name, field(status, key).map(str::to_owned)));
+    found.into_iter().chain(of_status).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// Returns the process that traces this one: `strace (4711)`; none where nobody does or none can be seen.
+pub fn tracer(root: &Root) -> Option<String> {
+    let status = root.one_read("/proc/self/status")?;
+    let pid = field(&status, "TracerPid").filter(|pid| *pid != "0")?;
+    let name = root.text(&format!("/proc/{pid}/comm")).unwrap_or_else(|| "?".to_owned());
+    Some(format!("{name} ({pid})"))
+}
+
+fn policy_name(number: usize) -> String {
+    let known = POLICIES.get(number).filter(|name| !name.is_empty());
+    known.map_or_else(|| format!("policy {number}"), |name| (*name).to_owned())
 }
 
 /// The soft limits of lines such as `Max open files            1024                 1048576              files`.

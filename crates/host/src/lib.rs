@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use hostmark_model::HostFacts;
+use rustix::system::Uname;
 
 mod caches;
 mod cgroups;
@@ -23,8 +24,9 @@ mod skip;
 mod storage;
 mod virtualization;
 
+pub use kernel::tracer;
 pub use memory::{Holder, Spare, SpareMemory};
-pub use network_path::{addresses, network_path, ssh_address};
+pub use network_path::{addresses, network_path, read_interfaces, ssh_address};
 pub use noise::{BusyProcess, CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, Used, busiest_other, note_busy};
 pub use placement::{
     CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
@@ -47,7 +49,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     cpus::assign_nodes(&nodes, &mut cpus);
     let caches = caches::read(root, &cpuinfo, &cpus);
     let mut host = HostFacts {
-        hostname: root.text("/proc/sys/kernel/hostname").unwrap_or_default(),
+        hostname: kernel::name(root, "hostname", Uname::nodename),
         boot_id: root.text("/proc/sys/kernel/random/boot_id"),
         cpu: cpu_model::read(root, &cpuinfo, &cpus),
         caches,

@@ -81,7 +81,7 @@ const NET_DIR: &str = "/sys/class/net";
 const MOST_INTERFACES: usize = 32;
 
 /// Interfaces with a device, then those without one that are not down.
-pub(crate) fn read_interfaces(root: &Root) -> Vec<NetworkInterface> {
+pub fn read_interfaces(root: &Root) -> Vec<NetworkInterface> {
     if root.is_this_machine() {
         // Who may not ask knows of none: the files may be those of another namespace.
         return chosen_links(links().unwrap_or_default()).into_iter().map(interface).collect();

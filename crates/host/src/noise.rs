@@ -8,11 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroups::{self, Groups, Version};
 use crate::cpus;
-use crate::root::{Root, holds};
+use crate::root::{Root, TICK_NS, cpu_ns, holds};
 use crate::virtualization;
-
-/// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
-const TICK_NS: u64 = 10_000_000;
 
 /// Shortest time whose share is used, ns: under ten ticks a share of CPU time has an error of more than 10 %.
 const SHORTEST_NS: u64 = 10 * TICK_NS;
@@ -39,7 +36,12 @@ pub struct NoiseSnapshot {
     processes: Vec<Process>,
     /// True where `processes` holds every process.
     is_complete: bool,
+    /// True in a PID namespace below the machine's first one, as in a container: processes outside of it are not seen.
+    is_inner: bool,
 }
+
+/// The machine's first namespace of processes, a constant of the kernel (PROC_PID_INIT_INO).
+const FIRST_PIDS: &str = "pid:[4026531836]";
 
 impl NoiseSnapshot {
     /// The counters alone: five files, of which one has a row for each CPU.
@@ -51,13 +53,13 @@ impl NoiseSnapshot {
             uptime_ns: root.text("/proc/uptime").as_deref().and_then(uptime_ns),
             steal_ns: stat.lines().filter_map(|line| steal_of_cpu(line, |_| true)).collect(),
             busy_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[USER, NICE, SYSTEM])).collect(),
-            own_ns: root.raw("/proc/self/stat").as_deref().and_then(own_ns),
+            own_ns: root.raw("/proc/self/stat").and_then(|stat| cpu_ns(&stat, 4)),
             context_switches: counter("ctxt"),
             load: root.text("/proc/loadavg").as_deref().and_then(crate::kernel::load),
             running: counter("procs_running"),
             allowed: cpus::allowed(root),
-            processes: Vec::new(),
-            is_complete: false,
+            is_inner: root.link("/proc/self/ns/pid").is_some_and(|link| link != FIRST_PIDS),
+            ..NoiseSnapshot::default()
         }
     }
 
@@ -72,9 +74,21 @@ impl NoiseSnapshot {
         self.is_complete
     }
 
-    /// Tells whether the first process is among those that were seen: the kernel may hide others' (hidepid), or there is no /proc.
+    /// Tells whether the machine's first process is among those that were seen: the kernel may hide others' (hidepid, a PID namespace), or
+    /// there is no /proc.
     pub fn sees_others(&self) -> bool {
-        !self.is_complete || self.processes.iter().any(|process| process.pid == 1)
+        !self.is_inner && (!self.is_complete || self.processes.iter().any(|process| process.pid == 1))
+    }
+
+    /// CPU time over elapsed time that processes used until `after` which are not seen, on the CPUs that this process may use. None
+    /// where all are seen, or too little is known.
+    pub fn unseen_cpus(&self, after: &NoiseSnapshot) -> Option<f64> {
+        let elapsed_ns =
+            self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS && !after.sees_others())? as f64;
+        let cpus = after.allowed.as_ref().filter(|_| self.is_complete && after.is_complete)?;
+        let busy_ns = self.busy_until(after, cpus)? as f64;
+        let seen_ns: u64 = used_since(self, after).iter().map(|(used_ns, _)| used_ns).sum();
+        Some(((busy_ns - seen_ns as f64 - CUT_NS) / elapsed_ns).clamp(0.0, cpus.len() as f64))
     }
 
     /// Time from this snapshot to `after`, in steps of 10 ms.
@@ -89,10 +103,24 @@ impl NoiseSnapshot {
         cpus.iter().map(steal).sum()
     }
 
+    /// Tells whether no CPU ran anything until `after`, which at least this process did: sandboxes and emulators may not count.
+    pub fn has_standing_counters(&self, after: &NoiseSnapshot) -> bool {
+        !after.busy_ns.is_empty()
+            && self.busy_ns == after.busy_ns
+            && self.elapsed_ns(after).is_some_and(|elapsed| elapsed >= SHORTEST_BLOCK_NS)
+    }
+
+    /// Tells whether more was stolen of one of `cpus` until `after` than time went by: such a counter is broken.
+    pub fn has_broken_steal(&self, after: &NoiseSnapshot, cpus: &[usize]) -> bool {
+        let is_broken =
+            |cpu: &usize| Some(self.steal_ns_until(after, &[*cpu])? as f64 > self.elapsed_ns(after)? as f64 + CUT_NS);
+        cpus.iter().any(|cpu| is_broken(cpu) == Some(true))
+    }
+
     /// The share of the time of `cpus` that was stolen from this snapshot to `after`: 0.013 is 1.3 %. None under 100 ms.
     pub fn steal_share(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<f64> {
         let elapsed_ns = self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS)?;
-        if cpus.is_empty() {
+        if cpus.is_empty() || self.has_broken_steal(after, cpus) {
             return None;
         }
         Some(self.steal_ns_until(after, cpus)? as f64 / (elapsed_ns as f64 * cpus.len() as f64))
@@ -103,27 +131,27 @@ impl NoiseSnapshot {
 const SHORTEST_BLOCK_NS: u64 = 1_000_000_000;
 
 impl NoiseSnapshot {
+    /// Time for which `cpus` ran programs until `after`, ns; none when one is not counted in both.
+    fn busy_until(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<u64> {
+        cpus.iter().map(|cpu| Some(after.busy_ns.get(cpu)?.saturating_sub(*self.busy_ns.get(cpu)?))).sum()
+    }
+
     /// The share of the time of `cpus` that others used from this snapshot to `after`: neither this process, nor children
     /// that it waited for, nor idle. All of these are taken to have run on `cpus`, so that the share is rather too small.
     /// None under 1 s, or when a CPU is not counted in both.
     pub fn others_share(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<f64> {
         let elapsed_ns = self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_BLOCK_NS)?;
-        let busy = |cpu: &usize| Some(after.busy_ns.get(cpu)?.saturating_sub(*self.busy_ns.get(cpu)?));
-        let busy_ns: u64 = cpus.iter().map(busy).sum::<Option<u64>>().filter(|_| !cpus.is_empty())?;
+        let busy_ns = self.busy_until(after, cpus).filter(|_| !cpus.is_empty())?;
         let own_ns = after.own_ns?.saturating_sub(self.own_ns?);
         Some(busy_ns.saturating_sub(own_ns) as f64 / (elapsed_ns as f64 * cpus.len() as f64))
     }
 }
 
-/// The process that took most CPU time between two snapshots on the CPUs that this process may use, its own descendants
-/// apart. None when nobody took any, when the snapshots hold no processes, or when less than 100 ms lie between.
-/// A process that ended before `after` leaves no trace.
-pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<BusyProcess> {
-    let elapsed_ns = before.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS)?;
+/// Each process of `after` that may have run on the CPUs that this one may use, with its CPU time since `before`, ns.
+fn used_since<'a>(before: &NoiseSnapshot, after: &'a NoiseSnapshot) -> Vec<(u64, &'a Process)> {
     let earlier: HashMap<(u32, u64), u64> =
         before.processes.iter().map(|process| ((process.pid, process.started_ticks), process.cpu_ticks)).collect();
     let begun_ticks = before.uptime_ns.unwrap_or(0) / TICK_NS;
-    let own = own_family(&after.processes);
     let used = |process: &Process| {
         let ticks = match earlier.get(&(process.pid, process.started_ticks)) {
             Some(ticks) => process.cpu_ticks.saturating_sub(*ticks),
@@ -133,14 +161,20 @@ pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<Bu
         };
         ticks * TICK_NS
     };
-    let is_near = |process: &Process| after.allowed.as_ref().is_none_or(|allowed| holds(allowed, process.cpu));
-    let (used_ns, process) = after
-        .processes
-        .iter()
-        .filter(|process| is_near(process) && !own.contains(&process.pid))
-        .map(|process| (used(process), process))
-        .max_by_key(|(used_ns, process)| (*used_ns, std::cmp::Reverse(process.pid)))
-        .filter(|(used_ns, _)| *used_ns > 0)?;
+    let is_near = |process: &&Process| after.allowed.as_ref().is_none_or(|allowed| holds(allowed, process.cpu));
+    after.processes.iter().filter(is_near).map(|process| (used(process), process)).collect()
+}
+
+/// The process that took most CPU time between two snapshots on the CPUs that this process may use, its own descendants
+/// apart. None when nobody took any, when the snapshots hold no processes, or when less than 100 ms lie between.
+/// A process that ended before `after` leaves no trace.
+pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<BusyProcess> {
+    let elapsed_ns = before.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS)?;
+    let own = own_family(&after.processes);
+    let (used_ns, process) = used_since(before, after)
+        .into_iter()
+        .filter(|(used_ns, process)| *used_ns > 0 && !own.contains(&process.pid))
+        .max_by_key(|(used_ns, process)| (*used_ns, std::cmp::Reverse(process.pid)))?;
     Some(BusyProcess {
         pid: process.pid,
         name: process.name.clone(),
@@ -192,13 +226,6 @@ fn ticks_of_cpu(line: &str, columns: &[usize]) -> Option<(usize, u64)> {
     let ticks: Vec<&str> = words.collect();
     let sum: Option<u64> = columns.iter().map(|&column| ticks.get(column)?.parse::<u64>().ok()).sum();
     Some((cpu, sum?.checked_mul(TICK_NS)?))
-}
-
-/// Fields 14 to 17 of a process' stat: its own time and that of the children it waited for, in user and kernel mode.
-fn own_ns(text: &str) -> Option<u64> {
-    let (_, tail) = text.rsplit_once(')')?;
-    let ticks: Option<u64> = tail.split_whitespace().skip(14 - 3).take(4).map(|word| word.parse::<u64>().ok()).sum();
-    ticks?.checked_mul(TICK_NS)
 }
 
 /// A pass must stay unnoticed beside a run's start: so many processes, so much CPU time, whichever ends first. Time in which others
@@ -285,6 +312,7 @@ pub struct RoundCounters {
     groups: Vec<(Version, String)>,
     steal_ns: Option<BTreeMap<usize, u64>>,
     throttled: Option<Throttling>,
+    begun_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -305,14 +333,17 @@ impl RoundCounters {
             root: root.clone(),
             cpus: cpus.to_vec(),
             groups,
+            begun_ns: now_ns(),
         }
     }
 
     pub fn end(&self) -> RoundLosses {
         let after = steal_ns(&self.root, &self.cpus);
-        // Some hypervisors let the counter step back across a migration.
+        // Some hypervisors let the counter step back across a migration, and some let it jump by more than there was.
+        let most_ns = now_ns().saturating_sub(self.begun_ns) + SHORTEST_NS;
         let stolen = |before: &BTreeMap<usize, u64>, after: &BTreeMap<usize, u64>| -> Option<u64> {
-            self.cpus.iter().map(|cpu| Some(after.get(cpu)?.saturating_sub(*before.get(cpu)?))).sum()
+            let of_cpu = |cpu| Some(after.get(cpu)?.saturating_sub(*before.get(cpu)?)).filter(|ns| *ns <= most_ns);
+            self.cpus.iter().map(of_cpu).sum()
         };
         // A process that was moved into another group has left the counters of this one.
         let lost = |before: Throttling, after: Throttling| Throttling {
@@ -324,6 +355,12 @@ impl RoundCounters {
             throttled: self.throttled.zip(cgroups::throttling_of(&self.root, &self.groups)).map(|(a, b)| lost(a, b)),
         }
     }
+}
+
+/// Time of a clock that nobody sets, ns.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Returns the steal time of each of these CPUs since boot, ns.
@@ -386,8 +423,12 @@ impl CpuTimes {
     pub fn read(root: &Root) -> Option<CpuTimes> {
         // Behind the rows of CPUs come those of interrupts, by the thousand.
         let stat = root.raw_until("/proc/stat", |so_far| has_row(so_far, usize::MAX))?;
-        let now = clock_gettime(ClockId::Monotonic);
-        CpuTimes::of(&stat, now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+        CpuTimes::of(&stat, now_ns())
+    }
+
+    /// Tells whether no CPU's counters moved until `after`, as in sandboxes that do not count: at least idle time grows elsewhere.
+    pub fn stand_until(&self, after: &CpuTimes) -> bool {
+        self.cpus == after.cpus && self.elapsed_ns(after) >= SHORTEST_NS
     }
 
     /// Parses the text of /proc/stat, read at this time.
@@ -402,11 +443,16 @@ impl CpuTimes {
     }
 
     /// Returns what programs used of `cpu` from this look to `after`: as the kernel's ticks say, and no more than the time
-    /// that was neither idle nor an interrupt's, which most kernels count exactly. None when it is not counted in both.
+    /// that was neither idle nor an interrupt's, which most kernels count exactly. None when it is not counted in both, or broken.
     pub fn used(&self, after: &CpuTimes, cpu: usize) -> Option<Used> {
         let (before, now) = (self.cpus.get(&cpu)?, after.cpus.get(&cpu)?);
         let elapsed_ns = self.elapsed_ns(after) as f64;
         let since = |now: u64, before: u64| now.saturating_sub(before) as f64;
+        // A counter that stands still, or jumps by more than there was, is broken.
+        let stands = before == now && elapsed_ns >= SHORTEST_NS as f64;
+        if stands || since(now.busy, before.busy) > 2.0 * elapsed_ns + SHORTEST_NS as f64 {
+            return None;
+        }
         let sampled_ns = since(now.busy, before.busy).min(elapsed_ns);
         let ns = sampled_ns.min((elapsed_ns - since(now.rest, before.rest)).max(0.0));
         let share = if elapsed_ns > 0.0 { sampled_ns / elapsed_ns } else { 0.0 };
@@ -520,8 +566,8 @@ mod tests {
         assert!((left.ns - 5e8).abs() < 1.0, "{left:?}");
         let idle = used(at(102, [1100, 10, 20, 4150, 5, 6, 7, 8]));
         assert!((idle.ns - 5e8).abs() < 1.0, "{idle:?}");
-        // A sandbox that counts nothing shows no program.
-        assert_eq!(used(at(102, [1000, 10, 20, 4000, 5, 6, 7, 8])).ns, 0.0);
+        // Of a sandbox that counts nothing nothing is known.
+        assert_eq!(at(100, [1000; 8]).used(&at(102, [1000; 8]), 4), None);
     }
 
     #[test]

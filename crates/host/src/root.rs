@@ -143,6 +143,17 @@ pub(crate) fn kilobytes_field(text: &str, key: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
+/// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
+pub(crate) const TICK_NS: u64 = 10_000_000;
+
+/// So many of the fields 14 to 17 of a process' stat: its own time in user and kernel mode, and that of the children it waited for.
+pub(crate) fn cpu_ns(stat: &str, fields: usize) -> Option<u64> {
+    // The name before them may have spaces and brackets of its own.
+    let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = words.get(14 - 3..14 - 3 + fields)?.iter().map(|word| word.parse::<u64>().ok());
+    ticks.sum::<Option<u64>>()?.checked_mul(TICK_NS)
+}
+
 /// The kernel's own limit is 8192 CPUs; a larger id can only be a damaged file, and would exhaust memory.
 const MAX_ID: usize = 1 << 16;
 

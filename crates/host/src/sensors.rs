@@ -107,10 +107,7 @@ impl EnergyMeter {
 
     /// Returns what was used between two readings, microjoules; `None` where it began anew and does not say from where.
     pub fn used_uj(&self, before: u64, after: u64) -> Option<u64> {
-        match after.checked_sub(before) {
-            Some(used) => Some(used),
-            None => self.most_uj?.checked_sub(before)?.checked_add(after),
-        }
+        after.checked_sub(before).or_else(|| self.most_uj?.checked_sub(before)?.checked_add(after))
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use hostmark_model::VirtualizationFacts;
 
 use crate::cpus::CpuInfo;
-use crate::root::Root;
+use crate::memory::chosen;
+use crate::root::{Root, cpu_ns};
 
 pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo) -> VirtualizationFacts {
     let has = |wanted: &str| cpuinfo.words("flags").any(|flag| flag == wanted);
@@ -124,45 +125,21 @@ fn from_signatures(first: [u8; 12], second: impl FnOnce() -> [u8; 12]) -> Option
     if first == *MICROSOFT { named(second()).or(Some("microsoft")) } else { named(first) }
 }
 
-/// (start of vendor, start of product, name) of firmware that only hypervisors carry.
-const VIRTUAL_FIRMWARE: &[(&str, &str, &str)] = &[
-    ("QEMU", "", "qemu"),
-    ("", "KVM", "kvm"),
-    ("", "RHEV Hypervisor", "kvm"),
-    ("VMware", "", "vmware"),
-    ("innotek", "", "virtualbox"),
-    ("", "VirtualBox", "virtualbox"),
-    ("Microsoft Corporation", "Virtual Machine", "microsoft"),
-    ("Xen", "", "xen"),
-    ("", "HVM domU", "xen"),
-    ("Parallels", "", "parallels"),
-    ("BHYVE", "", "bhyve"),
-    ("Apple Inc.", "Apple Virtualization", "apple"),
-    ("Bochs", "", "bochs"),
-];
-
-/// Clouds that put one name on their virtual and their bare machines, and use KVM for the former.
-const KVM_CLOUDS: &[(&str, &str)] = &[
-    ("Amazon EC2", ""),
-    ("Google", "Google Compute Engine"),
-    ("Alibaba Cloud", "Alibaba Cloud ECS"),
-    ("DigitalOcean", "Droplet"),
-    ("Hetzner", "vServer"),
-    ("OpenStack Foundation", "OpenStack"),
-];
-
-/// Returns the hypervisor by the firmware's tables. `may_be_virtual` is false where the processor would say
-/// "virtual" and does not: a cloud's name alone proves nothing then.
+/// Returns the hypervisor by the firmware's tables: start of vendor, start of product, name. Clouds that put one name on their virtual and
+/// their bare machines stand behind, with a question mark. `may_be_virtual` is false where the processor would say "virtual" and does not: a
+/// cloud's name alone proves nothing then.
 fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     let text = |name: &str| root.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (text("sys_vendor"), text("product_name"));
-    let certain = VIRTUAL_FIRMWARE
-        .iter()
-        .find(|(maker, model, _)| vendor.starts_with(maker) && product.starts_with(model))
-        .map(|(_, _, name)| *name);
-    let is_metal = product.contains("metal");
-    let is_kvm_cloud = |(maker, model): &(&str, &str)| vendor.starts_with(maker) && product.starts_with(model);
-    certain.or_else(|| (may_be_virtual && !is_metal && KVM_CLOUDS.iter().any(is_kvm_cloud)).then_some("kvm"))
+    let name = include_str!("virtual_firmware.tsv").lines().find_map(|line| {
+        let (maker, rest) = line.split_once('\t')?;
+        let (model, name) = rest.split_once('\t')?;
+        (vendor.starts_with(maker) && product.starts_with(model)).then_some(name)
+    })?;
+    match name.strip_prefix('?') {
+        Some(name) => (may_be_virtual && !product.contains("metal")).then_some(name),
+        None => Some(name),
+    }
 }
 
 /// Derives the hypervisor on Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a
@@ -261,15 +238,8 @@ const SETTINGS: [(&str, &str); 10] = [
 
 /// Returns the settings of this machine that matter to a guest, by name.
 pub fn guest_settings(root: &Root) -> BTreeMap<String, String> {
-    let settings =
-        SETTINGS.iter().filter_map(|(name, file)| Some(((*name).to_owned(), chosen_setting(&root.text(file)?))));
-    settings.collect()
-}
-
-/// Returns the word in brackets of `always [madvise] never`.
-fn chosen_setting(text: &str) -> String {
-    let word = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    word.map_or(text, |(word, _)| word).to_owned()
+    let settings = SETTINGS.iter().filter_map(|(name, file)| Some(((*name).to_owned(), root.text(file)?)));
+    settings.map(|(name, text)| (name, chosen(&text).unwrap_or(&text).to_owned())).collect()
 }
 
 /// Directory of KVM's counters, with one for each guest: named by its process's number and a descriptor.
@@ -295,17 +265,9 @@ pub fn exits(root: &Root, process: u32) -> BTreeMap<String, u64> {
     counts
 }
 
-/// The kernel tells times of processes in hundredths of a second, whatever its own tick is.
-const TICK_NS: u64 = 10_000_000;
-
 /// The CPU time of a process and all its threads, ns; none where there is no such process.
 pub fn cpu_time_ns(root: &Root, process: u32) -> Option<u64> {
-    let stat = root.raw(&format!("/proc/{process}/stat"))?;
-    // The name before it may have spaces and brackets of its own.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut times = fields.split_whitespace().skip(11);
-    let mut ticks = || times.next()?.parse::<u64>().ok();
-    Some((ticks()? + ticks()?) * TICK_NS)
+    cpu_ns(&root.raw(&format!("/proc/{process}/stat"))?, 2)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use hostmark_model::{Message, out_of_memory};
 use hostmark_say::say;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Resource, Signal, getrlimit};
 
 use crate::group::named;
 use crate::program::command;
@@ -113,7 +113,7 @@ impl LocalWorker {
         let ended_by_itself = self.process.ends_within(GRACE);
         let (ended, how): (fn(Message) -> Received, _) = match self.process.end() {
             Ok(status) if ended_by_itself && status.signal() == Some(Signal::KILL.as_raw()) => {
-                (Received::Killed, out_of_memory())
+                (Received::Killed, killed())
             }
             Ok(status) => (Received::Ended, describe(status)),
             Err(error) => (Received::Ended, say!("cannot be waited for: {error}")),
@@ -194,8 +194,19 @@ impl Drop for LocalWorker {
     }
 }
 
+/// Probable reason why the kernel killed a worker: the limit of CPU time, where there is one, or memory.
+fn killed() -> Message {
+    match getrlimit(Resource::Cpu).current {
+        Some(seconds) => say!("was killed, probably by the limit of {seconds} s of CPU time; raise ulimit -t"),
+        None => out_of_memory(),
+    }
+}
+
 fn describe(status: ExitStatus) -> Message {
     match (status.signal(), status.code()) {
+        (Some(signal), _) if signal == Signal::XCPU.as_raw() => {
+            say!("was ended by the limit of CPU time (SIGXCPU); raise ulimit -t")
+        }
         (Some(signal), _) => say!("was ended by signal {signal}"),
         (_, Some(code)) => say!("ended with status {code} before it was done"),
         _ => say!("ended before it was done"),

@@ -325,6 +325,9 @@ pub struct Trust {
     pub others: Option<f64>,
     /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
     pub runs: u32,
+    /// The ids of earlier runs some of whose values were left out as outliers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// Why it is no better, the worst first.
     pub doubts: Vec<Doubt>,
     /// What `hostmark self-check` last found on the host since it started, with the program that measured.

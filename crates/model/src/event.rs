@@ -28,10 +28,12 @@ impl DisturbanceFlags {
     pub const SHARED: u8 = 16;
     /// No machine is that fast: what was timed was something else. A difference of two times below zero is such a sample.
     pub const FORBIDDEN: u8 = 32;
+    /// A tracer was attached to the run, which stops system calls and signals.
+    pub const TRACED: u8 = 64;
 
-    /// Tells whether the sample counts as disturbed (moved, kept waiting, or of something else).
+    /// Tells whether the sample counts as disturbed (moved, kept waiting, traced, or of something else).
     pub fn is_disturbed(self) -> bool {
-        self.0 & (Self::MIGRATED | Self::DELAYED | Self::FORBIDDEN) != 0
+        self.0 & (Self::MIGRATED | Self::DELAYED | Self::FORBIDDEN | Self::TRACED) != 0
     }
 
     /// Tells whether the sample is possible on any machine; an impossible one is in no estimate.

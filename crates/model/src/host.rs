@@ -200,6 +200,9 @@ pub struct CpuFact {
     pub siblings: Vec<usize>,
     /// Highest frequency that the driver names, hertz.
     pub max_hz: Option<f64>,
+    /// Frequency that it is limited to (scaling_max_freq), hertz, where that is below `max_hz`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_hz: Option<f64>,
     /// Computing capacity relative to the host's fastest CPU, which has 1024, where the kernel tells.
     pub capacity: Option<u32>,
     /// The share of its time that programs used just before the run, 0 to 1; absent where nobody looked.
@@ -435,6 +438,9 @@ pub struct LimitFacts {
     pub groups: Vec<GroupFact>,
     /// Seccomp mode of this process: off, strict or filter.
     pub seccomp: Option<String>,
+    /// What else its control groups set, by kind (`cpu.weight`, `io.limit` …): file and value, or `default`; unknown kinds are missing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub group_settings: BTreeMap<String, String>,
 }
 
 /// What a control group can limit.

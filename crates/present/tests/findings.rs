@@ -391,6 +391,38 @@ fn a_loop_of_a_cpu_and_one_of_which_that_is_not_sure_are_no_finding() {
     assert_eq!(found(&synthetic::empty()), None);
 }
 
+#[test]
+fn a_condition_that_explains_values_is_the_first_finding_and_the_only_cause() {
+    let mut run = synthetic::plausible();
+    for (id, value) in [
+        ("clock.sleep@way=nanosleep,delay_us=100", 5e6),
+        ("cpu.store_forwarding@form=same", 2.09),
+        ("cpu.frequency@load=scalar,threads=1", 1.6e9),
+        ("disk.fsync@block=2300,space=preallocated", 20e6),
+    ] {
+        run.cases.push(synthetic::case(id, Outcome::Measured(Box::new(synthetic::measured(value, 0.01)))));
+    }
+    let first = |name: &str, value: &str| {
+        let mut run = run.clone();
+        let maps = [&mut run.host.process.attributes, &mut run.host.limits.group_settings];
+        maps.into_iter().for_each(|map| drop(map.insert(name.to_owned(), value.to_owned())));
+        run.host.process.traced = Some(name == "tracer");
+        run.host.cpus[0].max_hz = Some(3.9e9);
+        run.host.cpus[0].limit_hz = (name == "clock").then_some(1.6e9);
+        let mut found = findings(&run);
+        (name == "tracer").then(|| assert_eq!(found.len(), 1, "what a tracer did explains everything"));
+        assert!(name != "io.limit" || found.iter().all(|finding| finding.id != "disk.slow_sync"));
+        let first = found.remove(0);
+        format!("{}: {}", first.id, first.short.en)
+    };
+    assert!(first("timer_slack_ns", "5000000").starts_with("clock.timer_slack: a sleep ends 5.00 ms late"));
+    assert!(first("store_bypass", "thread mitigated").starts_with("cpu.store_bypass: store forwarding 2.09 ns"));
+    assert!(first("clock", "").ends_with("scaling_max_freq allows 1.60 GHz of 3.90 GHz"), "{}", first("clock", ""));
+    let limit = first("io.limit", "blkio.throttle.write_iops_device 254:0 50");
+    assert_eq!(limit, "disk.limit: disk.fsync 20.0 ms: this control group is limited to 50 operations a second");
+    assert!(first("tracer", "strace (4711)").starts_with("run.traced: traced by strace (4711): "));
+}
+
 fn plant(rival: &str, host: &mut HostFacts) {
     match rival {
         "yields" => host.process.policy = Some("SCHED_IDLE".into()),
@@ -399,6 +431,8 @@ fn plant(rival: &str, host: &mut HostFacts) {
         "quota of one CPU" => host.limits.cpu_quota = Some(0.5),
         "quota" => host.limits.cpu_quota = Some(host.usable_cpus().len() as f64 - 0.5),
         "loopback path" => host.loopback.filter_rules = Some(2000),
+        "I/O limit" => drop(host.limits.group_settings.insert("io.limit".into(), "io.max 8:0 wiops=50".into())),
+        "frequency limit" => (host.cpus[0].max_hz, host.cpus[0].limit_hz) = (Some(3.9e9), Some(1.6e9)),
         other => panic!("plant {other} here"),
     }
 }

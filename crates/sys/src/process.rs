@@ -10,7 +10,7 @@ use std::{fs, io};
 
 use hostmark_say::say;
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
-use rustix::process::Signal;
+use rustix::process::{Signal, TimeStampCounterReadability};
 
 use super::call::{Call, returned};
 use super::child::{Address, Child, ChildId};
@@ -29,27 +29,18 @@ pub fn has_parent(parent: u32) -> bool {
 
 /// Tells whether reading the time-stamp counter is forbidden to this process.
 pub fn counter_forbidden() -> bool {
-    let mut mode: libc::c_int = 0;
-    // SAFETY: PR_GET_TSC writes one int through the pointer given.
-    let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
-    result == 0 && mode == libc::PR_TSC_SIGSEGV
+    rustix::process::time_stamp_counter_readability() == Ok(TimeStampCounterReadability::RaiseSIGSEGV)
 }
 
 /// Keeps huge pages from this process and from all that it starts from now on, or no longer does: whoever asks for them by
 /// madvise(2) gets base pages.
 pub fn forbid_huge_pages(are_forbidden: bool) -> io::Result<()> {
-    let none: libc::c_ulong = 0;
-    // SAFETY: PR_SET_THP_DISABLE takes numbers; memory that is mapped keeps its contents.
-    let result = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(are_forbidden), none, none, none) };
-    super::call::returned("prctl", result).map(drop)
+    rustix::thread::disable_transparent_huge_pages(are_forbidden).call("prctl")
 }
 
 /// Tells whether huge pages are kept from this process, by [`forbid_huge_pages`] or by its starter.
 pub fn huge_pages_forbidden() -> bool {
-    let none: libc::c_ulong = 0;
-    // SAFETY: PR_GET_THP_DISABLE takes zeros, and returns a number.
-    let result = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, none, none, none, none) };
-    result > 0
+    rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(false)
 }
 
 /// Lets the calling thread run only where no other one wants to (SCHED_IDLE).
@@ -94,11 +85,16 @@ pub fn resident_bytes() -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// Has the kernel keep children that have ended until they are waited for, as it does by itself unless who started this
-/// process ignores SIGCHLD, which survives exec: then a child's number is another one's before anybody has looked.
-pub fn keep_ended_children() {
-    // SAFETY: the default action of SIGCHLD runs no code of ours. It cannot fail for a signal that exists.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+/// Lets signals do what they do by default where whoever started this process has settled it otherwise, which survives exec: a blocked
+/// signal ends nothing, and of children that have ended while SIGCHLD is ignored the number is another one's before anybody has looked.
+pub fn reset_signals() {
+    // SAFETY: the default action of SIGCHLD runs no code of ours, and the set is filled before it is used. None of it can fail.
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const all, std::ptr::null_mut());
+    }
 }
 
 /// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there, and with its words.

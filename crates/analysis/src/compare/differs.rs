@@ -60,7 +60,10 @@ pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
             (None, None) => {}
             _ if before == after => found.same += 1,
             _ => {
-                let (base, new) = if of_old.fact.is_words { only_differing(before, after) } else { (before, after) };
+                let is_cut = of_old.fact.is_words && before.is_some() && after.is_some();
+                let both = vec![before, after];
+                let mut both = if is_cut { without_common(both) } else { both };
+                let (new, base) = (both.pop().flatten(), both.pop().flatten());
                 let Fact { key, label, .. } = &of_old.fact;
                 found.differences.push(Difference { key: key.clone(), label: label.clone(), base, new });
             }
@@ -101,6 +104,23 @@ pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
     (differ, same)
 }
 
+/// Facts in which runs of the same circumstances may differ: they move no value, or differ from boot to boot.
+const IGNORED: [&str; 3] = ["host.boot_id", "host.process.resource_limits", "host.kernel.perf_event_paranoid"];
+
+/// Tells whether a fact is one about the host that may move values.
+pub(super) fn is_circumstance(fact: &Fact) -> bool {
+    fact.key.starts_with("host.") && !IGNORED.contains(&fact.key.as_str())
+}
+
+/// Tells whether no fact about the hosts of two runs is known to differ that may move values.
+pub fn has_same_circumstances(one: &Run, other: &Run) -> bool {
+    let known = |run| -> HashMap<String, String> {
+        facts(run).into_iter().filter(is_circumstance).filter_map(|fact| Some((fact.key, fact.value?))).collect()
+    };
+    let other = known(other);
+    known(one).iter().all(|(key, value)| other.get(key).is_none_or(|other| other == value))
+}
+
 /// Drops the words that all lists have in common; keeps whole lists where only their order differs.
 fn without_common(values: Vec<Option<String>>) -> Vec<Option<String>> {
     let words = |value: &Option<String>| -> BTreeSet<String> {
@@ -121,20 +141,6 @@ pub(super) fn program(base: &[Run], new: &[Run]) -> Option<String> {
     let mut digests = base.iter().chain(new).map(|run| run.tool.digest.as_ref());
     let first = digests.next()??;
     digests.all(|digest| digest == Some(first)).then(|| first.clone())
-}
-
-/// Drops the words that two lists have in common; keeps whole lists where only their order differs.
-fn only_differing(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
-    let (Some(one), Some(other)) = (&before, &after) else { return (before, after) };
-    let less = |of: &str, other: &str| {
-        let known: BTreeSet<&str> = other.split_whitespace().collect();
-        let rest: Vec<&str> = of.split_whitespace().filter(|word| !known.contains(word)).collect();
-        if rest.is_empty() { "-".to_owned() } else { rest.join(" ") }
-    };
-    match (less(one, other), less(other, one)) {
-        (rest, other_rest) if rest == "-" && other_rest == "-" => (before, after),
-        (rest, other_rest) => (Some(rest), Some(other_rest)),
-    }
 }
 
 /// Differences that shift values by themselves, and how.

@@ -1,8 +1,10 @@
 //! Facts recorded of a host and of a run's settings, as a list by name, to compare two runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hostmark_model::{Audit, CacheKind, CaseRecord, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
+use hostmark_model::{
+    Audit, CacheKind, CaseRecord, CpuFact, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text,
+};
 use hostmark_say::say;
 
 use super::reason::ASKED;
@@ -33,6 +35,14 @@ impl Facts {
 
     fn shown<T: ToString>(&mut self, key: &str, label: impl Into<Text<String>>, value: Option<T>) {
         self.add(key, label, value.map(|value| value.to_string()));
+    }
+
+    /// Settings by name, each a fact.
+    fn each(&mut self, key: &str, settings: &BTreeMap<String, String>) {
+        for (name, value) in settings {
+            let label = Text { en: name.clone(), zh: name.clone() };
+            self.text(&format!("{key}.{name}"), label, value);
+        }
     }
 
     fn words(&mut self, key: &str, label: impl Into<Text<String>>, value: Option<String>) {
@@ -108,9 +118,12 @@ fn processor(host: &HostFacts, facts: &mut Facts) {
     // Of all CPUs the number says as much.
     let allowed = (0 < usable && usable < online).then(|| host.usable_cpus());
     facts.cpus("host.cpus.allowed.list", term!("CPUs that may be used"), &allowed);
-    let fastest = host.cpus.iter().filter_map(|cpu| cpu.max_hz).fold(0.0, f64::max);
-    let fastest = (fastest > 0.0).then(|| format!("{:.0} MHz", fastest / 1e6));
-    facts.add("host.cpus.max_hz", term!("frequency limit"), fastest);
+    let most = |of: fn(&CpuFact) -> Option<f64>| {
+        let fastest = host.cpus.iter().filter_map(of).fold(0.0, f64::max);
+        (fastest > 0.0).then(|| format!("{:.0} MHz", fastest / 1e6))
+    };
+    facts.add("host.cpus.max_hz", term!("frequency limit"), most(|cpu| cpu.max_hz));
+    facts.add("host.cpus.limit_hz", Text::name("scaling_max_freq"), most(|cpu| cpu.limit_hz.or(cpu.max_hz)));
     facts.shown("host.cpu.smt_active", Text::name("SMT"), cpu.smt_active.map(on_off));
     facts.add("host.cpu.governor", term!("governor"), cpu.governor.clone());
     facts.add("host.cpu.kinds", term!("kinds of core"), kinds(host));
@@ -216,6 +229,7 @@ fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     facts.add("host.limits.memory_limit_bytes", term!("memory limit"), limit_or_none(&limit, Resource::Memory));
     facts.shown("host.limits.is_root", term!("root"), limits.is_root.filter(|_| is_known).map(on_off));
     facts.add("host.limits.seccomp", Text::name("seccomp"), limits.seccomp.clone());
+    facts.each("host.limits.group_settings", &limits.group_settings);
     process(host, facts);
 }
 
@@ -229,6 +243,10 @@ fn process(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.process.uclamp_max", Text::name("uclamp.max"), process.uclamp_max);
     facts.shown("host.process.traced", term!("traced (ptrace)"), process.traced.map(on_off));
     facts.shown("host.process.no_new_privs", Text::name("no_new_privs"), process.no_new_privs.map(on_off));
+    let mut attributes = process.attributes.clone();
+    // Its number is another in each run; that there is one is a fact above.
+    attributes.remove("tracer");
+    facts.each("host.process.attributes", &attributes);
     let bounds: Vec<String> = process.resource_limits.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
     facts.words("host.process.resource_limits", term!("resource limits"), Some(bounds.join(" ")));
 }
@@ -271,6 +289,7 @@ fn loopback(host: &HostFacts, facts: &mut Facts) {
     let programs =
         lo.programs.as_ref().map(|programs| if programs.is_empty() { "none".into() } else { programs.join(", ") });
     facts.add("host.loopback.programs", term!("programs on loopback"), programs);
+    facts.each("host.loopback.sysctls", &lo.sysctls);
 }
 
 /// Both ends of the link to each peer.

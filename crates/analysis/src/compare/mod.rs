@@ -21,7 +21,7 @@ mod widened;
 use hostmark_model::{Better, Leading, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use differs::{FactOfRuns, differing};
+pub use differs::{FactOfRuns, differing, has_same_circumstances};
 
 pub use crate::difference::FALSE_DISCOVERIES;
 pub use gate::Open;

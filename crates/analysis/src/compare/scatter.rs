@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hostmark_model::{CaseRecord, ProbeInfo, Run};
 use hostmark_stats::repetition::Deviation;
 
+use super::differs::is_circumstance;
+use super::facts::{Fact, facts};
 use super::side::{By, RunCase, cycles_scale, is_implausible, run_value};
 use crate::difference::estimated_deviation;
 
@@ -100,30 +102,14 @@ fn shifts(ids: &HashSet<String>, runs: &[&RunValues]) -> Vec<f64> {
     (0..runs.len()).map(|run| (cases.iter().map(|case| case[run]).sum::<f64>() / cases.len() as f64).exp()).collect()
 }
 
+/// Facts beside the host's that must be equal for two runs to differ by noise alone.
+const SETTINGS: [&str; 5] = ["tool.version", "tool.target", "tool.libc", "settings.profile", "settings.cpu"];
+
 /// Key of everything that must be equal for two runs to differ by noise alone.
 fn environment(run: &Run) -> String {
-    let (host, tool) = (&run.host, &run.tool);
-    let parts: [&dyn std::fmt::Debug; 17] = [
-        &host.hostname,
-        &host.cpu.model,
-        &host.cpu.microcode,
-        &host.cpu.governor,
-        &host.cpu.smt_active,
-        &host.usable_cpus().len(),
-        // Kernels before 5.0 do not tell.
-        &(&host.memory.transparent_huge_pages, host.memory.transparent_huge_pages_forbidden.unwrap_or(false)),
-        &host.kernel.release,
-        &host.kernel.version,
-        &host.kernel.command_line,
-        &host.kernel.clock_source,
-        &host.virtualization.hypervisor,
-        &host.virtualization.container,
-        &tool.version,
-        &(&tool.target, &tool.libc),
-        &run.settings.profile,
-        &run.settings.cpu,
-    ];
-    parts.map(|part| format!("{part:?}")).join("\u{1f}")
+    let is_key = |fact: &Fact| is_circumstance(fact) || SETTINGS.contains(&fact.key.as_str());
+    let part = |fact: Fact| format!("{}={}", fact.key, fact.value.unwrap_or_default());
+    facts(run).into_iter().filter(is_key).map(part).collect::<Vec<_>>().join("\u{1f}")
 }
 
 /// Spread between runs, for one comparison.

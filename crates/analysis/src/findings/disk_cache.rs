@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at};
 use super::short::short;
-use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
+use super::{Conclusion, Demonstration, Doubt, IO_LIMIT, Rule, WRONG};
 use crate::format::value;
 use crate::texts::findings::disk_cache as texts;
 
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     shown: Demonstration::Run,
     probes: &[READ, SYNC],
     cure: Some(texts::CURE),
-    doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[&IO_LIMIT] },
     draw,
 };
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{Estimate, FlagKind, Leading, Measured, Outcome, ReasonCode, Resource, Run, Sight};
 
-use super::host::obstacles;
+use super::host::{io_limit, limited_hz, obstacles, yields};
 use super::{Conclusion, Rule};
 
 /// No flags: findings from the host's facts, or from the flags themselves, are never spoiled.
@@ -30,7 +30,7 @@ pub struct Rival {
 }
 
 /// hostmark's own class or nice value lets others go first.
-pub(super) static YIELDS: Rival = Rival { id: "yields", is_there: |run| run.host.process.yields_to_others() };
+pub(super) static YIELDS: Rival = Rival { id: "yields", is_there: |run| yields(&run.host).is_some() };
 /// Every system call and signal may stop for a tracer.
 pub(super) static TRACED: Rival = Rival { id: "traced", is_there: |run| run.host.process.traced == Some(true) };
 /// The kernel is asked for less than the whole clock.
@@ -47,9 +47,13 @@ pub(super) static QUOTA: Rival = Rival {
 /// Packets on loopback pass more than the kernel itself.
 pub(super) static LOOPBACK: Rival =
     Rival { id: "loopback path", is_there: |run| !obstacles(&run.host.loopback).is_empty() };
+/// The control group's I/O is limited.
+pub(super) static IO_LIMIT: Rival = Rival { id: "I/O limit", is_there: |run| io_limit(&run.host).is_some() };
+/// The clock is limited below what the hardware can.
+pub(super) static CLOCK_LIMIT: Rival = Rival { id: "frequency limit", is_there: |run| limited_hz(&run.host).is_some() };
 
 /// Every rival that a rule may name.
-pub static RIVALS: &[&Rival] = &[&YIELDS, &TRACED, &CLAMPED, &QUOTA_OF_ONE, &QUOTA, &LOOPBACK];
+pub static RIVALS: &[&Rival] = &[&YIELDS, &TRACED, &CLAMPED, &QUOTA_OF_ONE, &QUOTA, &LOOPBACK, &IO_LIMIT, &CLOCK_LIMIT];
 
 fn has_quota_under(run: &Run, cpus: usize) -> bool {
     run.host.limits.cpu_quota.is_some_and(|quota| quota < cpus as f64)

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
 use super::short::short;
-use super::{CLAMPED, Conclusion, DISTURBED, Demonstration, Doubt, Rule};
+use super::{CLAMPED, CLOCK_LIMIT, Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::{percent, value};
 use crate::texts::findings::governor as texts;
 
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
     shown: Demonstration::Try("governor"),
     probes: &[FREQUENCY],
     cure: Some(texts::CURE),
-    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&CLAMPED] },
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&CLAMPED, &CLOCK_LIMIT] },
     draw,
 };
 

@@ -4,6 +4,7 @@ mod across_cpus;
 mod cache_size;
 mod cache_structure;
 mod clock_read;
+mod conditions;
 mod contention;
 pub(crate) mod copies;
 mod data_path;
@@ -42,7 +43,9 @@ mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
 
-use self::doubt::{CLAMPED, DISTURBED, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS};
+use self::doubt::{
+    CLAMPED, CLOCK_LIMIT, DISTURBED, IO_LIMIT, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS,
+};
 pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
 pub use self::short::{MOST_COLUMNS, first_thing_to_do};
 pub use self::shown::Demonstration;
@@ -76,9 +79,14 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
-/// Every rule. The finding that the machine is slower than usual stands first, the others by what they cost. Those that cost the same
+/// Every rule. Conditions that explain values stand first, then that the machine is slower than usual, the others by what they cost. Those that cost the same
 /// stand in this order: first what can be changed, then what explains the shape of the curves.
 pub static RULES: &[&Rule] = &[
+    &conditions::TRACED,
+    &conditions::IO,
+    &conditions::CLOCK,
+    &conditions::SLACK,
+    &conditions::BYPASS,
     &quota::RULE,
     &steal::RULE,
     &contention::RULE,
@@ -136,6 +144,9 @@ static EVERYWHERE: &[&Rule] = &[
 /// Findings of a run: first those that are unusual for this kind of machine, then by cost, then those that hold everywhere.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let seen = &doubt::in_all_states(run);
+    // What a tracer did explains everything.
+    let is_traced = (TRACED.is_there)(run);
+    let rules = RULES.iter().filter(|rule| !is_traced || rule.id == conditions::TRACED.id);
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
         conclusions(rule, seen).into_iter().map(move |conclusion| Finding {
@@ -149,12 +160,19 @@ pub fn findings(run: &Run) -> Vec<Finding> {
             cost: if conclusion.cost.is_nan() { 0.0 } else { conclusion.cost.clamp(0.0, 1.0) },
         })
     };
-    sorted(RULES.iter().flat_map(of_rule).collect())
+    sorted(rules.flat_map(of_rule).collect())
 }
 
 /// Tells whether the machine is unlike similar machines.
 pub fn is_unusual(finding: &Finding) -> bool {
     finding.id == slower_than_usual::RULE.id
+}
+
+/// Tells whether it is a condition of the run that explains its values.
+fn is_condition(finding: &Finding) -> bool {
+    // Of what stands on the loopback path small buffers alone explain so much.
+    let is_of_path = finding.id == loopback_path::RULE.id && finding.cost >= loopback_path::MOST_COST;
+    is_of_path || conditions::ALL.iter().any(|rule| rule.id == finding.id)
 }
 
 /// Tells whether it is a cost of Linux's defaults on every machine.
@@ -174,9 +192,10 @@ pub fn leading(run: &Run) -> Vec<Finding> {
     all
 }
 
-/// Sorts findings: unusual ones first, then by cost, equal ones in their order; those that hold everywhere last.
+/// Sorts findings: conditions that explain others first, then unusual ones, then by cost, equal ones in their order; those that hold
+/// everywhere last.
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let group = |finding: &Finding| (is_everywhere(finding), !is_unusual(finding));
+    let group = |finding: &Finding| (is_everywhere(finding), !is_condition(finding), !is_unusual(finding));
     findings.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| other.cost.total_cmp(&one.cost)));
     findings
 }

@@ -5,7 +5,7 @@ use hostmark_say::say;
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
+use super::{CLOCK_LIMIT, Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
 use crate::constants::{self, ConstantValue};
 use crate::format::{amount, in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     shown: Demonstration::Explain(HIERARCHY),
     probes: &[HIERARCHY],
     cure: Some(texts::CURE),
-    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &CLOCK_LIMIT] },
     draw,
 };
 

@@ -35,7 +35,8 @@ pub fn stolen_ns(case: &CaseRecord) -> Option<f64> {
 pub(crate) fn stolen_share(run: &Run) -> Option<f64> {
     let total_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
     let whole_ns = duration_s(run).map(|seconds| seconds * 1e9).filter(|ns| *ns > 0.0)?;
-    let share = (total_ns / whole_ns).min(1.0);
+    // More than there was is a broken counter.
+    let share = Some(total_ns / whole_ns).filter(|share| *share <= 1.0)?;
     (total_ns >= LEAST_NS && share >= NOTABLE).then_some(share)
 }
 

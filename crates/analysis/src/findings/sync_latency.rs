@@ -4,7 +4,7 @@ use hostmark_model::{Estimate, Lang, Measured, Run, Text, Unit};
 
 use super::evidence::{case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, IO_LIMIT, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::value;
 use crate::texts::findings::sync_latency as texts;
 
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     shown: Demonstration::Run,
     probes: &[SYNC],
     cure: Some(texts::CURE),
-    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &IO_LIMIT] },
     draw,
 };
 

@@ -1,36 +1,25 @@
 //! Changes of made-up histories.
 
-use hostmark_model::{HostFacts, Noise};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::made_up;
 
 /// The run of a day: two cases of 100 ns and 5 µs with a little noise, times a factor, on a kernel.
 fn run(day: usize, factor: f64, kernel: &str) -> Value {
     let noise = |salt: usize| 1.0 + 0.02 * (((day * 7919 + salt * 104_729) % 101) as f64 / 101.0 - 0.5);
-    let case = |probe: &str, value: f64| {
-        json!({ "id": probe, "probe": probe, "params": {}, "outcome": { "measured": {
-            "estimate": { "typical": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "confidence": 0.95,
-                "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.1, "mad": 0.1,
-                "best_round": value, "n": 50, "rounds": 5 },
-            "samples": [], "rounds": [], "noise": Noise::default() } } })
-    };
     let probe = |id: &str| {
         json!({ "id": id, "title": { "en": id, "zh": id }, "section": { "en": "s", "zh": "s" }, "unit": "nanoseconds",
                 "better": "lower", "axes": [], "revision": 1 })
     };
-    let mut host = HostFacts { hostname: "db-17".into(), ..HostFacts::default() };
-    host.kernel.release = kernel.into();
-    json!({
-        "schema": "hostmark.run/1", "id": format!("id-{day}"), "name": format!("run-{day}"),
-        "started": format!("2026-01-{:02}T00:00:00Z", day + 1), "finished": format!("2026-01-{:02}T00:01:00Z", day + 1),
-        "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
-        "settings": { "profile": "quick", "seed": day, "filters": [], "rounds": 5, "limit_s": 60.0,
-                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0, "set": {} },
-        "host": host, "disturbances": [],
-        "probes": [probe("syscall.null"), probe("ipc.pipe")],
-        "cases": [case("syscall.null", 100.0 * factor * noise(1)), case("ipc.pipe", 5000.0 * noise(2))],
-    })
+    let cases = [("syscall.null", 100.0 * factor * noise(1)), ("ipc.pipe", 5000.0 * noise(2))];
+    let mut run = made_up::run(&format!("id-{day}"), cases.map(|(id, value)| made_up::case(id, value, 0.01)).into());
+    (run.host.hostname, run.host.kernel.release) = ("db-17".into(), kernel.into());
+    let mut run = json!(run);
+    (run["name"], run["started"]) = (format!("run-{day}").into(), format!("2026-01-{:02}T00:00:00Z", day + 1).into());
+    (run["finished"], run["settings"]["seed"]) = (format!("2026-01-{:02}T00:01:00Z", day + 1).into(), day.into());
+    run["probes"] = json!([probe("syscall.null"), probe("ipc.pipe")]);
+    run
 }
 
 fn gathered(runs: impl Iterator<Item = Value>) -> Gathering {

@@ -182,7 +182,7 @@ fields! {
     Text<String> { en, zh }
     Neighbours { core_shared, last_cache }
     LastCache { bytes, looks_ns }
-    Trust { grade, within, core, others, runs, doubts, self_check }
+    Trust { grade, within, core, others, runs, left_out as run, doubts, self_check }
     SelfChecked { started, passed, failed, not_possible }
     Doubt { text, cure }
     Again { version, gaps }
@@ -196,7 +196,7 @@ fields! {
         callback_free, kinds
     }
     CoreKindFact { name, cpus, max_hz, limit_hz, governor }
-    CpuFact { id, online, allowed, package, core, node, siblings, max_hz, capacity, busy }
+    CpuFact { id, online, allowed, package, core, node, siblings, max_hz, limit_hz, capacity, busy }
     CacheFact { level, kind, size_bytes, line_bytes, ways, shared_cpus }
     NodeFact { id, cpus, memory_bytes, distances, huge_pages }
     MemoryLook { first_touch_bytes_per_s, last_cache_bytes }
@@ -212,10 +212,10 @@ fields! {
     VirtualizationFacts {
         hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted
     }
-    LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, groups, seccomp }
+    LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, groups, seccomp, group_settings }
     GroupFact { resource, path as folder, sight }
-    ProcessFacts { policy, nice, priority, uclamp_min, uclamp_max, traced, no_new_privs, resource_limits }
-    LoopbackFacts { mtu_bytes, queue, filter_rules, programs }
+    ProcessFacts { policy, nice, priority, uclamp_min, uclamp_max, traced, no_new_privs, attributes, resource_limits }
+    LoopbackFacts { mtu_bytes, queue, filter_rules, programs, sysctls }
     FirmwareFacts { vendor, product, bios_version, bios_date, memory_modules }
     MemoryModule { slot, kind, size_bytes, transfers_per_s }
     StorageFacts { devices, directories }

@@ -4,33 +4,19 @@ use hostmark_model::{Measured, Text};
 
 use super::{Reference, ReferenceValue};
 
-/// A design, and the cycles that a load from L1d and from L2 takes at least, by its maker's manual.
-type DesignCycles = (&'static str, u32, u32);
+/// The cycles that a load from L1d and from L2 takes at least in a design, and the page of its maker's manual: Intel's optimization manual
+/// (248966) and AMD's guides (56305, 56665, 57647, 58455). A chain through registers takes the simplest address: 4 cycles, not 5. Arm's
+/// clocks are not known from the base: that chain has further instructions.
+fn documented_cycles(design: &str) -> Option<(u32, u32, &'static str)> {
+    include_str!("designs.tsv").lines().find_map(|line| {
+        let mut columns = line.split('\t');
+        columns.next().filter(|name| *name == design)?;
+        Some((columns.next()?.parse().ok()?, columns.next()?.parse().ok()?, columns.next()?))
+    })
+}
 
-/// Latencies by Intel's optimization manual (248966) and AMD's guides (56305, 56665, 57647, 58455). A chain through registers takes the
-/// simplest address: 4 cycles, not 5. Arm's clocks are not known from the base: that chain has further instructions.
-const CYCLES: &[(&str, &str, &[DesignCycles])] = &[
-    (
-        "https://www.intel.com/content/www/us/en/developer/articles/technical/intel64-and-ia32-architectures-optimization.html",
-        "2024",
-        &[
-            ("Haswell-EP", 4, 11),
-            ("Broadwell-EP", 4, 11),
-            ("Skylake-SP", 4, 14),
-            ("Cascade Lake", 4, 14),
-            ("Cooper Lake", 4, 14),
-            ("Ice Lake-SP", 5, 14),
-            ("Sapphire Rapids", 5, 14),
-            ("Emerald Rapids", 5, 14),
-            ("Granite Rapids", 5, 14),
-        ],
-    ),
-    (
-        "https://docs.amd.com",
-        "2024",
-        &[("Zen 2, Rome", 4, 12), ("Zen 3, Milan", 4, 12), ("Zen 4, Genoa", 4, 14), ("Zen 5, Turin", 4, 14)],
-    ),
-];
+/// The year of the manuals.
+const DATE: &str = "2024";
 /// A latency is a whole number of cycles: what is nearer to another one is another latency.
 const HALF: f64 = 0.5;
 /// Published chains through L2 take up to so many more than the manuals' least.
@@ -47,19 +33,12 @@ pub(super) fn is_of_core(id: &str) -> bool {
 
 /// Puts what is known of the design in the place of L1d's time: cycles of L1d and L2, and the clock.
 pub(super) fn complete(reference: &mut Reference) {
-    let Some((address, date, (_, first, second))) = reference.design.as_deref().and_then(|name| {
-        let of_maker = |(address, date, designs): &(&'static str, &'static str, &'static [DesignCycles])| {
-            Some((*address, *date, *designs.iter().find(|(design, ..)| *design == name)?))
-        };
-        CYCLES.iter().find_map(of_maker)
-    }) else {
-        return;
-    };
+    let Some((first, second, address)) = reference.design.as_deref().and_then(documented_cycles) else { return };
     let documented = |id: &str, least: u32, more: f64| ReferenceValue {
         quantity: Measured::CYCLES.to_owned(),
         interval: Some([f64::from(least) - HALF, f64::from(least) + more + HALF]),
         address: Some(address.to_owned()),
-        date: Some(date.to_owned()),
+        date: Some(DATE.to_owned()),
         method: Some(BY_MANUAL.to_owned_text()),
         ..ReferenceValue::of(id, f64::from(least))
     };

@@ -44,7 +44,7 @@ impl Home {
     pub fn start(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("XDG_DATA_HOME", self.data.path()).env("TMPDIR", self.scratch.path());
-        command.env("LC_ALL", "C").env_remove("COLUMNS").env_remove("NO_COLOR").envs(self.timing);
+        command.env("LC_ALL", "C.UTF-8").env_remove("COLUMNS").env_remove("NO_COLOR").envs(self.timing);
         command
     }
 

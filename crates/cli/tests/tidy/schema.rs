@@ -21,7 +21,18 @@ use serde_json::{Value, json};
 use super::sources::words;
 
 /// Fields whose own fields are names of something else: of axes, quantities, notes, settings, resources.
-const FREE: [&str; 7] = ["params", "also", "notes", "vulnerabilities", "set", "pressure", "resource_limits"];
+const FREE: [&str; 10] = [
+    "params",
+    "also",
+    "notes",
+    "vulnerabilities",
+    "set",
+    "pressure",
+    "resource_limits",
+    "attributes",
+    "group_settings",
+    "sysctls",
+];
 
 /// Fields of `value` that `document` does not name between backquotes.
 pub fn undescribed(document: &str, value: &Value) -> Vec<String> {
@@ -100,7 +111,7 @@ fn host_report() -> HostReport {
     HostReport {
         schema: HostReport::SCHEMA.into(),
         host: host(),
-        disturbed: Disturbed { busy: Some(BusyTask::default()), ..Disturbed::default() },
+        disturbed: Disturbed { busy: Some(BusyTask::default()), unseen_cpus: Some(0.1), ..Disturbed::default() },
         findings: vec![finding],
     }
 }
@@ -178,6 +189,7 @@ fn run() -> Run {
             core: Some(0.1),
             others: Some(0.1),
             runs: 3,
+            left_out: vec![String::new()],
             doubts: vec![doubt],
             self_check: Some(SelfChecked { started: String::new(), passed: 1, failed: 1, not_possible: 1 }),
         }),
@@ -217,6 +229,7 @@ fn peer() -> Peer {
 
 fn host() -> HostFacts {
     let huge_pages = || vec![HugePages::default()];
+    let named = || BTreeMap::from([("open_files".to_owned(), "1024".to_owned())]);
     let memory = MemoryFacts { huge_pages: Some(huge_pages()), ..MemoryFacts::default() };
     let pressure = BTreeMap::from([("cpu".to_owned(), Pressure::default())]);
     let storage = StorageFacts {
@@ -231,12 +244,13 @@ fn host() -> HostFacts {
         uclamp_max: Some(1024),
         traced: Some(false),
         no_new_privs: Some(false),
-        resource_limits: BTreeMap::from([("open_files".to_owned(), "1024".to_owned())]),
+        attributes: named(),
+        resource_limits: named(),
     };
     HostFacts {
-        limits: LimitFacts { groups: vec![GroupFact::default()], ..LimitFacts::default() },
+        limits: LimitFacts { groups: vec![GroupFact::default()], group_settings: named(), ..LimitFacts::default() },
         process,
-        cpus: vec![CpuFact::default()],
+        cpus: vec![CpuFact { limit_hz: Some(1.0), ..CpuFact::default() }],
         caches: vec![CacheFact::default()],
         nodes: vec![NodeFact { huge_pages: huge_pages(), ..NodeFact::default() }],
         memory,
@@ -248,6 +262,7 @@ fn host() -> HostFacts {
             queue: Some(QueueingDiscipline::default()),
             filter_rules: Some(0),
             programs: Some(vec![String::new()]),
+            sysctls: named(),
         },
         activity: Activity { pressure, ..Activity::default() },
         ..HostFacts::default()

@@ -39,6 +39,10 @@ pub trait Meters {
     fn has_loopback(&self) -> Option<bool> {
         None
     }
+    /// Process that traces this one now: `strace (4711)`.
+    fn tracer(&self) -> Option<String> {
+        None
+    }
     /// Temperature of the hottest processor, degrees Celsius.
     fn hottest_celsius(&self) -> Option<f64> {
         None
@@ -68,6 +72,10 @@ impl Meters for KernelMeters {
 
     fn has_loopback(&self) -> Option<bool> {
         netlink::is_up(netlink::LOOPBACK).ok()
+    }
+
+    fn tracer(&self) -> Option<String> {
+        hostmark_host::tracer(&Root::here())
     }
 
     fn hottest_celsius(&self) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, HostFacts, Job, LastCache, MemoryLook, Neighbours, Reason, ReasonCode};
+use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, LastCache, MemoryLook, Neighbours, Reason, ReasonCode};
 use hostmark_say::say;
 
 use super::{OpenLink, RunContext, Runner, caches_bytes};
@@ -39,6 +39,9 @@ pub(super) struct Holdings {
     had_loopback: bool,
     lost: Vec<Taken>,
     pub(super) taken: Vec<Taken>,
+    /// The process that traced the run when it began, or that came later, and when.
+    was_traced: bool,
+    pub(super) tracer: Option<(String, Duration)>,
     /// CPU on which cases of one CPU are measured instead.
     spare: Option<usize>,
 }
@@ -50,6 +53,8 @@ impl Holdings {
             had_loopback: meters.has_loopback() == Some(true),
             lost: Vec::new(),
             taken: Vec::new(),
+            was_traced: meters.tracer().is_some(),
+            tracer: None,
             spare: None,
         }
     }
@@ -91,6 +96,19 @@ impl Taken {
 }
 
 impl Runner<'_> {
+    /// Marks the samples of a round that has just ended, where somebody has begun to trace the run.
+    pub(super) fn mark_traced(&mut self, events: &mut [Event]) {
+        let (holdings, meters) = (&mut self.holdings, self.setting.meters);
+        let tracer = if holdings.was_traced { None } else { meters.tracer() };
+        let Some(name) = tracer else { return };
+        holdings.tracer.get_or_insert((name, self.wall.elapsed()));
+        for event in events {
+            if let Event::Samples { disturbance_flags, .. } = event {
+                disturbance_flags.iter_mut().for_each(|flags| *flags |= DisturbanceFlags::TRACED);
+            }
+        }
+    }
+
     /// Looks at what the run has lost. A few system calls, between rounds.
     pub(super) fn look_at_losses(&mut self) {
         self.holdings.look(self.setting.meters, self.setting.host, self.wall.elapsed());

@@ -140,10 +140,11 @@ impl<'a> Runner<'a> {
         &mut self,
         index: usize,
         round: u32,
-        events: Vec<Event>,
+        mut events: Vec<Event>,
         began: Duration,
         granted: Duration,
     ) -> (usize, usize) {
+        self.mark_traced(&mut events);
         let id = &self.setting.plan.cases[index].id;
         let until = self.wall.elapsed();
         let round = RoundResult { round, cpus: self.cpus_of(index), events, others: None };

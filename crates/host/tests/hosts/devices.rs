@@ -9,18 +9,7 @@ use crate::machines::Tree;
 #[test]
 fn policies_of_memory_and_kernel_are_read() {
     let tree = machines::two_sockets();
-    let node = "/sys/devices/system/node/node1/hugepages";
-    tree.file("/sys/kernel/mm/ksm/run", "1\n")
-        .file("/proc/sys/kernel/numa_balancing", "1\n")
-        .file("/proc/sys/vm/zone_reclaim_mode", "0\n")
-        .file("/proc/sys/vm/swappiness", "60\n")
-        .file("/proc/sys/vm/overcommit_memory", "2\n")
-        .file("/proc/sys/kernel/perf_event_paranoid", "-1\n")
-        .file("/proc/sys/kernel/io_uring_disabled", "2\n")
-        .file("/sys/kernel/mm/transparent_hugepage/defrag", "always defer defer+madvise [madvise] never\n")
-        .file("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512\n")
-        .file("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", "0\n")
-        .file(&format!("{node}/hugepages-2048kB/nr_hugepages"), "512\n");
+    tree.files(include_str!("policies.txt"));
     let host = tree.facts();
     let memory = &host.memory;
     assert_eq!(
@@ -55,22 +44,7 @@ fn frequency_and_cpus_kept_apart_are_read() {
 #[test]
 fn disks_and_directories_are_recognized_by_mounts() {
     let tree = Tree::new();
-    tree.file("/sys/block/vda/size", "536870912\n")
-        .file("/sys/block/vda/queue/rotational", "1\n")
-        .file("/sys/block/vda/queue/scheduler", "none [mq-deadline] kyber\n")
-        .file("/sys/block/nvme0n1/size", "2048\n")
-        .file("/sys/block/nvme0n1/device/model", "Fast Disk 990  \n")
-        .file("/sys/block/nvme0n1/queue/scheduler", "none\n")
-        .file("/sys/block/loop0/size", "99\n")
-        .file("/sys/block/zram0/size", "0\n")
-        .file(
-            "/proc/self/mountinfo",
-            "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n\
-             28 27 0:25 / /tmp rw - ext4 /dev/hidden rw\n\
-             29 27 0:26 / /tmp rw,nosuid - tmpfs tmpfs rw,size=9k\n\
-             30 27 0:27 / /tm rw - xfs /dev/wrong rw\n\
-             31 27 0:28 / /var/lib ro,nosuid - nfs4 server:/home rw,vers=4.2\n",
-        );
+    tree.files(include_str!("storage.txt"));
     let storage = tree.facts().storage;
     let names: Vec<&str> = storage.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["nvme0n1", "vda"]);
@@ -90,16 +64,7 @@ fn disks_and_directories_are_recognized_by_mounts() {
 #[test]
 fn interfaces_with_a_device_come_first_and_unknown_speeds_are_none() {
     let tree = Tree::new();
-    let dir = "/sys/class/net";
-    tree.file(&format!("{dir}/eth0/operstate"), "up\n")
-        .file(&format!("{dir}/eth0/speed"), "25000\n")
-        .file(&format!("{dir}/eth0/mtu"), "9000\n")
-        .link(&format!("{dir}/eth0/device/driver"), "../../bus/pci/drivers/mlx5_core")
-        .file(&format!("{dir}/eth1/operstate"), "up\n")
-        .file(&format!("{dir}/eth1/speed"), "-1\n")
-        .file(&format!("{dir}/eth1/device/vendor"), "0x1\n")
-        .file(&format!("{dir}/a0/operstate"), "unknown\n")
-        .file(&format!("{dir}/ifb0/operstate"), "down\n");
+    tree.files(include_str!("network.txt"));
     let found = tree.facts().network;
     let names: Vec<&str> = found.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["eth0", "eth1", "a0"]);

@@ -126,7 +126,8 @@ fn how_the_kernel_treats_this_process_is_read() {
         (all[16], all[37], all[38]) = (nice, priority, policy);
         format!("42 (a b) c) {}\n", all.join(" "))
     };
-    assert!(tree.facts().process.is_unknown() && !tree.facts().process.yields_to_others());
+    let yields = |tree: &Tree| hostmark_analysis::findings::host::yields(&tree.facts()).is_some();
+    assert!(tree.facts().process.is_unknown() && !yields(&tree));
     tree.file("/proc/self/status", "Name:\thostmark\nTracerPid:\t7\nNoNewPrivs:\t1\nSeccomp:\t0\n")
         .file(
             "/proc/self/sched",
@@ -145,9 +146,9 @@ fn how_the_kernel_treats_this_process_is_read() {
     assert_eq!((process.traced, process.no_new_privs), (Some(true), Some(true)));
     let limits: Vec<(&str, &str)> = process.resource_limits.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(limits, [("cpu_time_s", "unlimited"), ("open_files", "1024")]);
-    assert!(process.yields_to_others());
-    for (nice, policy, yields) in [("5", "0", true), ("-5", "0", false), ("0", "3", false), ("0", "99", false)] {
+    assert!(yields(&tree));
+    for (nice, policy, wanted) in [("5", "0", true), ("-5", "0", false), ("0", "3", false), ("0", "99", false)] {
         tree.file("/proc/self/stat", fields(nice, "0", policy));
-        assert_eq!(tree.facts().process.yields_to_others(), yields, "{nice} {policy}");
+        assert_eq!(yields(&tree), wanted, "{nice} {policy}");
     }
 }

@@ -27,40 +27,7 @@ pub fn small_guest() -> Tree {
              apicid\t\t: {cpu}\nflags\t\t: sse2 fpu avx2 hypervisor rdtscp\npower management:\n\n"
         )
     };
-    tree.file("/proc/cpuinfo", cpuinfo(0) + &cpuinfo(1))
-        .file("/proc/sys/kernel/osrelease", "6.18.5\n")
-        .file("/proc/sys/kernel/version", "#1 SMP\n")
-        .file("/proc/sys/kernel/hostname", "guest-7\n")
-        .file("/proc/sys/kernel/random/boot_id", "0b1c2d3e-0000-4000-8000-000000000000\n")
-        .file("/proc/cmdline", "console=ttyS0 quiet\n")
-        .file("/proc/self/schedstat", "12345 54612 1\n")
-        .file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n")
-        .file("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock \n")
-        .file("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n")
-        .file("/sys/devices/system/cpu/vulnerabilities/mds", "Mitigation: Clear CPU buffers; SMT Host state unknown\n")
-        .file("/sys/devices/system/cpu/smt/active", "0\n")
-        .file("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
-        .file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
-        .file("/.dockerenv", "")
-        .link("/proc/self/ns/pid", "pid:[4026531836]")
-        .link("/proc/self/ns/ipc", "ipc:[4026531839]")
-        .link("/proc/self/ns/uts", "uts:[4026531838]")
-        .file("/proc/self/cgroup", "9:name=systemd:/\n4:memory:/process_api/07ff\n2:cpuacct:/\n1:cpu:/\n0::/\n")
-        .file(
-            "/proc/self/mountinfo",
-            "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n\
-             31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n\
-             32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
-             35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
-             40 31 0:37 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd\n\
-             41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
-        )
-        .file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n")
-        .file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n")
-        .file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
-        .file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "400000000\n")
-        .file("/sys/fs/cgroup/memory/process_api/memory.limit_in_bytes", "9223372036854771712\n")
-        .file("/sys/fs/cgroup/memory/process_api/07ff/memory.limit_in_bytes", "9223372036854771712\n");
+    tree.file("/proc/cpuinfo", cpuinfo(0) + &cpuinfo(1)).files(include_str!("small_guest.txt"));
     tree
 }
 
@@ -87,14 +54,7 @@ pub fn two_sockets() -> Tree {
         .node(0, "0-2,16-18", 130_000_000, "10 21 14")
         .node(1, "4-7,20-23", 130_000_000, "21 10 24")
         .node(2, "", 64_000_000, "14 24 10")
-        .file(
-            "/proc/cpuinfo",
-            "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Gold 6554S\n\
-             microcode\t: 0x21000230\nflags\t\t: fpu sse2 avx512f\n\n",
-        )
-        .file("/sys/devices/system/cpu/smt/active", "1\n")
-        .file("/sys/class/dmi/id/sys_vendor", "Dell Inc.\n")
-        .file("/sys/class/dmi/id/product_name", "PowerEdge R760\n");
+        .files(include_str!("two_sockets.txt"));
     tree
 }
 
@@ -134,12 +94,7 @@ pub fn arm_server() -> Tree {
              CPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\nCPU revision\t: 1\n\n"
         ));
     }
-    tree.file("/proc/cpuinfo", cpuinfo)
-        .file("/proc/self/smaps", "0000-1000 r-xp 0 0:0 0\nSize:  64 kB\nKernelPageSize:       64 kB\n")
-        .file("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
-        .file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "536870912\n")
-        .file("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n")
-        .file("/sys/class/dmi/id/product_name", "c7g.xlarge\n");
+    tree.file("/proc/cpuinfo", cpuinfo).files(include_str!("arm_server.txt"));
     tree
 }
 
@@ -147,23 +102,7 @@ pub fn arm_server() -> Tree {
 pub fn small_container() -> Tree {
     let tree = Tree::new();
     tree.cpus("0-7\n", "0-7\n").status("2-3", 0).meminfo(64_000_000, 60_000_000);
-    tree.file("/proc/self/cgroup", "0::/\n")
-        .file(
-            "/proc/self/mountinfo",
-            "900 899 0:27 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate\n",
-        )
-        .file("/sys/fs/cgroup/cpu.max", "50000 100000\n")
-        .file("/sys/fs/cgroup/memory.max", "268435456\n")
-        .file("/sys/fs/cgroup/memory.high", "max\n")
-        .file("/sys/fs/cgroup/memory.current", "100000000\n")
-        .file(
-            "/sys/fs/cgroup/memory.stat",
-            "anon 20000000\nfile 80000000\ninactive_file 60000000\nactive_file 20000000\n",
-        )
-        .file("/.dockerenv", "")
-        .link("/proc/self/ns/pid", "pid:[4026532999]")
-        .link("/proc/self/ns/ipc", "ipc:[4026532998]")
-        .link("/proc/self/ns/uts", "uts:[4026532997]");
+    tree.files(include_str!("small_container.txt"));
     tree
 }
 
@@ -314,6 +253,20 @@ impl Tree {
 
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Tree {
         std::fs::write(self.place(path), content).unwrap();
+        self
+    }
+
+    /// A file a line, `path text`, or a link, `path -> target`; `\\n` ends a line of a file.
+    pub fn files(&self, lines: &str) -> &Tree {
+        for line in lines.lines() {
+            match line.split_once(" -> ") {
+                Some((path, target)) => self.link(path, target),
+                None => {
+                    let (path, text) = line.split_once(' ').unwrap_or((line, ""));
+                    self.file(path, text.replace("\\n", "\n"))
+                }
+            };
+        }
         self
     }
 

@@ -1,9 +1,9 @@
 //! Steal, switches, load and the busiest process; rules on a host fire where they should, and nowhere else.
 
 use hostmark_analysis::findings::host::{HOST_RULES, host_findings, host_report};
-use hostmark_host::{NoiseSnapshot, RoundCounters, RoundLosses, busiest_other};
+use hostmark_host::{CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, busiest_other};
 use hostmark_model::{
-    BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, LoopbackFacts, Purpose,
+    BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, HugePages, LoopbackFacts, Purpose,
     QueueingDiscipline, Sight, Throttling,
 };
 
@@ -159,6 +159,39 @@ fn the_first_version_counts_quotas_in_nanoseconds_and_other_controllers_none() {
 }
 
 #[test]
+fn counters_that_stand_still_or_jump_are_unknown() {
+    let times = |ticks: u64, at_ns| CpuTimes::of(&format!("cpu0 {ticks} 0 0 {ticks} 0 0 0 0 0 0\n"), at_ns).unwrap();
+    let (before, later) = (times(100, 0), times(150, 1_000_000_000));
+    assert!(before.used(&later, 0).is_some() && !before.stand_until(&later));
+    let standing = times(100, 1_000_000_000);
+    assert!(before.used(&standing, 0).is_none() && before.stand_until(&standing));
+    assert_eq!(before.used(&times(44_000_000_000, 1_000_000_000), 0), None);
+    let [before, after] = both(|_| (), |tree| counters(tree, "102.00", [44_000_000_000, 1], 9));
+    assert!(before.has_broken_steal(&after, &[0]) && !before.has_broken_steal(&after, &[9]));
+    assert_eq!((before.steal_share(&after, &[0]), before.steal_share(&after, &[9])), (None, Some(0.005)));
+    let jumped = |tree: &Tree| counters(tree, "1.00", [44_000_000_000, 1], 9);
+    assert_eq!(lost(&[0], |tree| counters(tree, "1.00", [5, 1], 9), jumped).steal_ns, None);
+}
+
+#[test]
+fn programs_outside_of_a_pid_namespace_are_hidden_and_what_they_use_is_known() {
+    let at = |uptime: u32, user: u64, own: u64| {
+        let tree = Tree::new();
+        tree.status("0", 0)
+            .file("/proc/uptime", format!("{uptime}.00 99.00\n"))
+            .file("/proc/stat", format!("cpu0 {user} 0 0 4000 5 600 700 0 0 0\n"))
+            .link("/proc/self/ns/pid", "pid:[4026532211]");
+        process(&tree, 1, "hostmark", 1, own, 0);
+        NoiseSnapshot::read_with_processes(&tree.root())
+    };
+    let (before, after) = (at(100, 1000, 10), at(102, 1180, 30));
+    assert!(!after.sees_others());
+    let unseen = before.unseen_cpus(&after).unwrap();
+    assert!((0.7..0.8).contains(&unseen), "{unseen}");
+    assert_eq!(before.unseen_cpus(&at(102, 1020, 30)), Some(0.0));
+}
+
+#[test]
 fn the_busiest_other_process_is_named() {
     let [before, after] = both(
         |tree| {
@@ -270,10 +303,15 @@ fn a_read_only_system_keeps_no_runs() {
 
 #[test]
 fn each_fact_calls_its_own_rule() {
-    let cases: [(&str, Change); 33] = [
+    let cases: [(&str, Change); 35] = [
         ("yields_to_others", |host| host.process.policy = Some("SCHED_IDLE".into())),
         ("yields_to_others", |host| host.process.nice = Some(5)),
         ("traced", |host| host.process.traced = Some(true)),
+        ("frequency_limit", |host| (host.cpus[1].max_hz, host.cpus[1].limit_hz) = (Some(3.9e9), Some(1.6e9))),
+        ("reserved_huge_pages", |host| {
+            host.memory.available_bytes = 200 << 20;
+            host.memory.huge_pages = Some(vec![HugePages { page_bytes: 1 << 30, count: 20 }]);
+        }),
         ("scheduling_policy", |host| host.process.policy = Some("SCHED_BATCH".into())),
         ("scheduling_policy", |host| host.process.policy = Some("SCHED_FIFO".into())),
         ("clamped", |host| host.process.uclamp_max = Some(512)),
@@ -316,7 +354,7 @@ fn each_fact_calls_its_own_rule() {
                 queue: Some(queue),
                 filter_rules: Some(0),
                 programs: Some(Vec::new()),
-                mtu_bytes: None,
+                ..Default::default()
             };
         }),
         ("packet_filter_unseen", |host| {
@@ -339,13 +377,38 @@ fn each_fact_calls_its_own_rule() {
     for (id, change) in cases {
         assert_eq!(after(change), [id]);
     }
+    for (id, name, value) in [
+        ("yields_to_others", "autogroup_nice", "19"),
+        ("yields_to_others", "cpu.idle", "cpu.idle 1"),
+        ("yields_to_others", "cpu.weight", "cpu.shares 2"),
+        ("yields_to_others", "cpu.weight", "cpu.weight 1"),
+        ("timer_slack", "timer_slack_ns", "5000000"),
+        ("store_bypass", "store_bypass", "thread force mitigated"),
+        ("io_limit", "io.limit", "io.max 8:0 wiops=50"),
+        ("io_limit", "io.limit", "blkio.throttle.write_bps_device 8:0 1048576"),
+        ("loopback_path", "tcp_wmem", "4096 4096 4096"),
+        ("loopback_path", "tcp_rmem", "4096 4096 65536"),
+    ] {
+        assert_eq!(after(|host| set(host, name, value)), [id], "{value}");
+    }
+}
+
+/// Sets an attribute, a group's setting and a sysctl of this name.
+fn set(host: &mut HostFacts, name: &str, value: &str) {
+    let maps = [&mut host.process.attributes, &mut host.limits.group_settings, &mut host.loopback.sysctls];
+    maps.into_iter().for_each(|map| drop(map.insert(name.to_owned(), value.to_owned())));
 }
 
 #[test]
 fn what_is_harmless_calls_none() {
-    let cases: [Change; 19] = [
+    let cases: [Change; 24] = [
         |host| (host.process.policy, host.process.nice) = (Some("SCHED_OTHER".into()), Some(-5)),
         |host| host.process.traced = Some(false),
+        |host| set(host, "timer_slack_ns", "50000"),
+        |host| set(host, "store_bypass", "globally mitigated"),
+        |host| ["cpu.idle", "cpu.weight", "io.limit"].iter().for_each(|kind| set(host, kind, "default")),
+        |host| set(host, "cpu.weight", "cpu.weight 39"),
+        |host| set(host, "tcp_wmem", "4096 16384 4194304"),
         |host| (host.loopback.filter_rules, host.loopback.mtu_bytes) = (Some(19), Some(65536)),
         |host| host.loopback.programs = Some(vec![]),
         |host| host.process.uclamp_max = Some(1024),
@@ -392,17 +455,23 @@ pub fn everything() -> Disturbed {
         steal_share: Some(0.123),
         load: Some([123.45, 1.0, 1.0]),
         processes_unseen: true,
+        unseen_cpus: Some(12.34),
+        counters_stand: true,
     }
 }
 
 #[test]
 fn what_others_do_is_distinguished_from_its_threshold_on() {
-    assert_eq!(ids(&quiet(), &everything()), ["steal", "busy_process", "load", "processes_unseen"]);
+    assert_eq!(
+        ids(&quiet(), &everything()),
+        ["steal", "busy_process", "busy_unseen", "load", "counters_stand", "processes_unseen"]
+    );
     let little = Disturbed {
         busy: Some(BusyTask { cpus: 0.05, ..Default::default() }),
         steal_share: Some(0.005),
         load: Some([0.2; 3]),
-        processes_unseen: false,
+        unseen_cpus: Some(0.05),
+        ..Disturbed::default()
     };
     assert_eq!(ids(&quiet(), &little), Vec::<String>::new());
 }

@@ -87,6 +87,11 @@ fn hostile() -> HostFacts {
     host.process.policy = Some("SCHED_IDLE".into());
     (host.process.traced, host.process.uclamp_max) = (Some(true), Some(512));
     host.process.resource_limits = [(bad.clone(), bad.clone())].into();
+    let attributes = [("timer_slack_ns", "5000000"), ("store_bypass", "thread force mitigated"), ("tracer", &bad)];
+    host.process.attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    host.limits.group_settings = [("io.limit".into(), "io.max 8:0 rbps=max wiops=50".into())].into();
+    host.loopback.sysctls = [("tcp_wmem".into(), bad.clone())].into();
+    (host.cpus[0].max_hz, host.cpus[0].limit_hz) = (Some(3.9e9), Some(1.6e9));
     host.memory.transparent_huge_pages_forbidden = Some(true);
     host.loopback.filter_rules = Some(u64::MAX);
     host.loopback.queue = Some(QueueingDiscipline { kind: bad.clone(), bits_per_s: Some(1), ..Default::default() });

@@ -120,6 +120,16 @@ fn without_sysfs_the_cpus_come_from_proc() {
 }
 
 #[test]
+fn the_affinity_decides_where_the_list_of_online_cpus_is_of_other_numbers() {
+    let tree = machines::chiplets();
+    tree.file("/sys/devices/system/cpu/online", "0\n").status("5", 0);
+    assert_eq!(tree.facts().usable_cpus(), [5]);
+    // Affinity may name CPUs that are offline.
+    tree.file("/sys/devices/system/cpu/online", "0-5\n").status("5-7", 0);
+    assert_eq!(tree.facts().usable_cpus(), [5]);
+}
+
+#[test]
 fn a_cpu_without_topology_stays_a_cpu() {
     let tree = machines::chiplets();
     tree.remove("/sys/devices/system/cpu/cpu5");

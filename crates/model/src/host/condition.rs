@@ -42,6 +42,12 @@ pub struct Disturbed {
     /// True where the processes of others could not be seen: that none is busy says nothing then.
     #[serde(default)]
     pub processes_unseen: bool,
+    /// CPU time of programs that could not be seen over elapsed time: 0.98 is 98 % of one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unseen_cpus: Option<f64>,
+    /// True where the kernel's counters of CPU time stand still: that nobody uses a CPU says nothing then.
+    #[serde(default)]
+    pub counters_stand: bool,
 }
 
 /// A process that is not ours and takes CPU time.
@@ -133,6 +139,9 @@ pub struct ProcessFacts {
     /// Whether no program that it executes can have more rights (no_new_privs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_new_privs: Option<bool>,
+    /// Further attributes by name, each as the kernel words it: `timer_slack_ns`, `store_bypass`, `autogroup_nice`, `tracer` …
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// Its soft resource limits by name, each a number or `unlimited`; those that the kernel does not tell are missing.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub resource_limits: BTreeMap<String, String>,
@@ -140,8 +149,6 @@ pub struct ProcessFacts {
 
 /// The whole computing capacity of a CPU, as utilization clamps count it.
 const WHOLE_CAPACITY: u32 = 1024;
-/// The policy of what waits for all others.
-const IDLE: &str = "SCHED_IDLE";
 
 impl ProcessFacts {
     /// Tells whether nothing is known of it.
@@ -154,8 +161,8 @@ impl ProcessFacts {
         self.uclamp_max.filter(|most| *most < WHOLE_CAPACITY)
     }
 
-    /// Tells whether others that want its CPU go first, by its policy or its nice value.
-    pub fn yields_to_others(&self) -> bool {
-        self.policy.as_deref() == Some(IDLE) || self.nice.is_some_and(|nice| nice > 0)
+    /// Returns an attribute that is a number.
+    pub fn number(&self, attribute: &str) -> Option<i64> {
+        self.attributes.get(attribute)?.parse().ok()
     }
 }

@@ -1,6 +1,7 @@
 //! The ways of packets: from a machine to another one, and to itself; interface, route, queue, filters and TCP's limits as the kernel
 //! tells them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -189,6 +190,9 @@ pub struct LoopbackFacts {
     /// own control group (`cgroup bpf`). Absent where none was found and not all could be seen, as by all but root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<Vec<String>>,
+    /// Settings of the network namespace by name: `tcp_rmem`, `tcp_wmem` …
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
 }
 
 const USUAL_MTU_BYTES: u64 = 65536;

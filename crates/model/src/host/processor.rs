@@ -68,42 +68,22 @@ impl HostFacts {
 
 /// Features that came with a design and no earlier one has: vendor, flag, and how the names of the designs begin that have it, the first
 /// of them first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
-const CAME_WITH: &[(&str, &str, &[&str])] = &[
-    ("GenuineIntel", "amx_fp16", GRANITE_RAPIDS),
-    ("GenuineIntel", "amx_tile", SAPPHIRE_RAPIDS),
-    ("GenuineIntel", "avx512_fp16", SAPPHIRE_RAPIDS),
-    ("GenuineIntel", "avx512_bf16", &["Cooper Lake", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
-    ("GenuineIntel", "avx512_vbmi2", ICE_LAKE),
-    ("GenuineIntel", "avx512f", WITH_AVX512),
-    ("AuthenticAMD", "avx_vnni", &["Zen 5"]),
-    ("AuthenticAMD", "avx512f", &["Zen 4", "Zen 5"]),
-];
-/// Intel's designs with AVX-512, the oldest first; the smaller Skylake and its successors have none of it.
-const WITH_AVX512: &[&str] = &[
-    "Skylake-SP",
-    "Cascade Lake",
-    "Cooper Lake",
-    "Ice Lake-SP",
-    "Ice Lake",
-    "Tiger Lake",
-    "Rocket Lake",
-    "Alder Lake",
-    "Sapphire Rapids",
-    "Emerald Rapids",
-    "Granite Rapids",
-];
-const ICE_LAKE: &[&str] = WITH_AVX512.split_at(3).1;
-const SAPPHIRE_RAPIDS: &[&str] = ICE_LAKE.split_at(5).1;
-const GRANITE_RAPIDS: &[&str] = SAPPHIRE_RAPIDS.split_at(2).1;
+fn came_with() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    include_str!("came_with.txt").lines().filter_map(|line| {
+        let (vendor, rest) = line.split_once(' ')?;
+        rest.split_once(' ').map(|(flag, names)| (vendor, flag, names))
+    })
+}
 
 /// The design's name; that of the first that it can be (`≥ Sapphire Rapids`) where it can do what the design cannot.
 pub fn design_that_can(vendor: &str, reported: &str, has: impl Fn(&str) -> bool) -> String {
-    let is_other = |(of, flag, names): &&(&str, &str, &[&str])| {
-        *of == vendor && has(flag) && !names.iter().any(|name| reported.starts_with(name))
+    let is_other = |(of, flag, names): &(&str, &str, &str)| {
+        *of == vendor && has(flag) && !names.split(", ").any(|name| reported.starts_with(name))
     };
     // What is told already as this one or a later one stays so.
-    let other = CAME_WITH.iter().find(is_other).filter(|_| !reported.starts_with(OR_LATER));
-    other.map_or_else(|| reported.to_owned(), |(_, _, names)| format!("{OR_LATER} {}", names[0]))
+    let other = came_with().find(is_other).filter(|_| !reported.starts_with(OR_LATER));
+    let first = other.and_then(|(.., names)| names.split(", ").next());
+    first.map_or_else(|| reported.to_owned(), |first| format!("{OR_LATER} {first}"))
 }
 
 /// Mark before the name of a design: this one or a later one.

@@ -3,7 +3,7 @@
 use hostmark_analysis::consistency;
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::findings::host::{limits_unseen, yields};
+use hostmark_analysis::findings::host::{limits_unseen, tracer, yields};
 use hostmark_analysis::findings::steal::stolen_ns;
 use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::guest;
@@ -155,6 +155,11 @@ fn first_failed(run: &Run) -> Option<Message> {
     })
 }
 
+/// Warning that a tracer stopped the run.
+pub(crate) fn traced(run: &Run) -> Option<Message> {
+    tracer(&run.host).map(|tracer| say!("traced by {tracer}: system calls and signals stop for it"))
+}
+
 /// Disturbances of the run, a sentence each.
 pub(crate) fn disturbed(run: &Run) -> Vec<Message> {
     let (host, clock) = (&run.host, &run.settings.clock);
@@ -171,6 +176,7 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Message> {
     if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64).map(number) {
         all.push(say!("a CPU quota of {quota} for {usable:CPU} stops this run now and then"));
     }
+    all.extend(traced(run));
     all.extend([yields(host), limits_unseen(host)].iter().flatten().map(shown));
     let killing = out_of_memory().to_string();
     let is_killed =
@@ -188,7 +194,10 @@ fn noise(run: &Run, all: &mut Vec<Message>) {
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let steal_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
     let of_run = duration_s(run).filter(|seconds| *seconds > 0.0).map(|seconds| steal_ns / 1e9 / seconds);
-    if steal_ns > 0.0 && of_run.is_none_or(|share| share >= NOTABLE / 10.0) {
+    if of_run.is_some_and(|share| share > 1.0) {
+        let time = amount(steal_ns, Unit::Nanoseconds);
+        all.push(say!("the counter of steal says {time}, more than the run took: it is broken, and steal unknown"));
+    } else if steal_ns > 0.0 && of_run.is_none_or(|share| share >= NOTABLE / 10.0) {
         let share = of_run.map_or_else(String::new, |share| format!(" {}", percent(share)));
         let time = amount(steal_ns, Unit::Nanoseconds);
         all.push(say!("steal{share}: the hypervisor gave {time} of this run to others"));

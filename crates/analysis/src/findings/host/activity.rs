@@ -38,6 +38,16 @@ pub(super) static BUSY: HostRule = HostRule {
     },
 };
 
+pub(super) static UNSEEN_BUSY: HostRule = HostRule {
+    id: "host.busy_unseen",
+    weight: HostWeight::Disturbs,
+    cure: texts::UNSEEN_BUSY_CURE,
+    see: |_, disturbed| {
+        let share = percent(disturbed.unseen_cpus.filter(|cpus| *cpus >= BUSY_CPUS)?);
+        Some(texts::unseen_busy_effect!(share))
+    },
+};
+
 pub(super) static LOAD: HostRule = HostRule {
     id: "host.load",
     weight: HostWeight::Disturbs,

@@ -1,9 +1,10 @@
 //! Obstacles on the way of packets that a machine sends to itself.
 
-use hostmark_model::{HostWeight, LoopbackFacts, Message};
+use hostmark_model::{HostWeight, Lang, LoopbackFacts, Message, Unit};
 use hostmark_say::say;
 
 use super::HostRule;
+use crate::format::value;
 use crate::network::queue_text;
 use crate::texts::findings::host::loopback as texts;
 use crate::words;
@@ -20,7 +21,20 @@ pub(crate) fn obstacles(lo: &LoopbackFacts) -> Vec<Message> {
     let queue = queue.map(|queue| say!("queue {queue}"));
     let programs = lo.programs.iter().flatten().take(MOST_PROGRAMS).map(|name| Message::plain(cut(name)));
     let mtu = lo.small_mtu().map(|mtu| Message::plain(format_args!("MTU {mtu}")));
-    rules.into_iter().chain(queue).chain(programs).chain(mtu).collect()
+    let buffer = small_buffer(lo).map(|(name, bytes)| {
+        Message::plain(format_args!("{name} {size}", size = value(bytes as f64, Unit::Bytes, Lang::En)))
+    });
+    rules.into_iter().chain(buffer).chain(queue).chain(programs).chain(mtu).collect()
+}
+
+/// A buffer that can grow to no more than this holds TCP to small windows, bytes; the kernel's own limits are 4 MiB and more.
+const SMALL_BYTES: u64 = 128 << 10;
+
+/// The setting of the network namespace that lets TCP have the smallest buffer, and its size, where that is too small.
+pub(in crate::findings) fn small_buffer(lo: &LoopbackFacts) -> Option<(&'static str, u64)> {
+    let most = |name: &'static str| Some((name, lo.sysctls.get(name)?.split(' ').next_back()?.parse().ok()?));
+    let small = ["tcp_wmem", "tcp_rmem"].into_iter().filter_map(most).filter(|(_, bytes)| *bytes < SMALL_BYTES);
+    small.min_by_key(|(_, bytes)| *bytes)
 }
 
 pub(super) static OBSTACLES: HostRule = HostRule {

@@ -32,9 +32,28 @@ pub(super) static LITTLE: HostRule = HostRule {
     weight: HostWeight::Disturbs,
     cure: texts::LITTLE_CURE,
     see: |host, _| {
-        let (free, whole) = little(host)?;
+        let (free, whole) = little(host).filter(|_| reserved(host).is_none())?;
         let (free, whole) = (bytes(free), bytes(whole));
         Some(texts::little_effect!(free, whole))
+    },
+};
+
+/// The bytes of huge pages that were reserved and are most of what is missing.
+fn reserved(host: &HostFacts) -> Option<u64> {
+    let (free, whole) = little(host)?;
+    let pages = host.memory.huge_pages.iter().flatten();
+    let reserved = pages.map(|pages| pages.page_bytes.saturating_mul(pages.count)).fold(0, u64::saturating_add);
+    (reserved > whole.saturating_sub(free) / 2).then_some(reserved)
+}
+
+pub(super) static RESERVED: HostRule = HostRule {
+    id: "host.reserved_huge_pages",
+    weight: HostWeight::Disturbs,
+    cure: texts::RESERVED_CURE,
+    see: |host, _| {
+        let ((free, whole), reserved) = (little(host)?, reserved(host)?);
+        let (free, whole, reserved) = (bytes(free), bytes(whole), bytes(reserved));
+        Some(texts::reserved_effect!(free, whole, reserved))
     },
 };
 

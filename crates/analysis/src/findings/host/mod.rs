@@ -14,11 +14,13 @@ mod process;
 mod unseen;
 mod virtualization;
 
-pub(super) use frequency::FOLLOWING as FOLLOWING_GOVERNORS;
+pub(super) use frequency::{FOLLOWING as FOLLOWING_GOVERNORS, limited_hz};
 pub(super) use kernel_entry::named_mitigations;
-pub(super) use loopback::obstacles;
+pub(super) use loopback::{obstacles, small_buffer};
 pub(super) use memory::SWAP_BYTES;
-pub use process::yields;
+pub(super) use place::io_limit;
+pub(super) use process::{slack_ns, store_bypass};
+pub use process::{tracer, yields};
 pub use unseen::limits_unseen;
 
 use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, Text};
@@ -41,6 +43,8 @@ pub static HOST_RULES: &[&HostRule] = &[
     &process::TRACED,
     &activity::STEAL,
     &activity::BUSY,
+    &activity::UNSEEN_BUSY,
+    &memory::RESERVED,
     &memory::LITTLE,
     &memory::SWAP,
     &activity::LOAD,
@@ -54,8 +58,13 @@ pub static HOST_RULES: &[&HostRule] = &[
     &place::DATA,
     &unseen::NO_PROC,
     &unseen::LIMITS,
+    &unseen::COUNTERS,
     &process::POLICY,
     &process::CLAMPED,
+    &process::SLACK,
+    &process::STORE_BYPASS,
+    &frequency::LIMITED,
+    &place::IO_LIMIT,
     &loopback::OBSTACLES,
     &kernel_entry::MITIGATIONS,
     &kernel_entry::SECCOMP,

@@ -75,6 +75,13 @@ pub(super) static NO_PROC: HostRule = HostRule {
     },
 };
 
+pub(super) static COUNTERS: HostRule = HostRule {
+    id: "host.counters_stand",
+    weight: HostWeight::Unknown,
+    cure: texts::COUNTERS_CURE,
+    see: |_, disturbed| disturbed.counters_stand.then(|| texts::counters_effect!()),
+};
+
 pub(super) static PROCESSES: HostRule = HostRule {
     id: "host.processes_unseen",
     weight: HostWeight::Note,

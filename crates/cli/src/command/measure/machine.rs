@@ -13,9 +13,10 @@ use hostmark_analysis::{findings, words};
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_engine::plan::{self, Plan};
 use hostmark_engine::{Resource, Taken, look_at_memory};
-use hostmark_host::{CpuTimes, EMULATED, NoiseSnapshot, Root, busiest_other, note_busy, single};
+use hostmark_host::{CpuTimes, EMULATED, NoiseSnapshot, Root, busiest_other, note_busy, read_interfaces, single};
 use hostmark_model::{
-    BusyTask, Disturbed, HostFacts, HostReport, IN_SOFTWARE, Inputs, MemoryLook, Message, Peer, Run, Scratch, Text,
+    BusyTask, Disturbed, HostFacts, HostReport, IN_SOFTWARE, Inputs, MemoryLook, Message, NetworkInterface, Peer, Run,
+    Scratch, Text,
 };
 use hostmark_say::say;
 
@@ -136,11 +137,12 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Facts about this machine, and its use by others.
 pub fn report_of_host() -> HostReport {
     let root = Root::here();
-    let before = NoiseSnapshot::read_with_processes(&root);
+    let (before, times) = (NoiseSnapshot::read_with_processes(&root), CpuTimes::read(&root));
     std::thread::sleep(LOOK);
     let after = NoiseSnapshot::read_with_processes(&root);
+    let counters_stand = times.zip(CpuTimes::read(&root)).is_some_and(|(before, after)| before.stand_until(&after));
     let host = hostmark_host::read(&root);
-    let disturbed = disturbed(&host, &before, &after);
+    let disturbed = Disturbed { counters_stand, ..disturbed(&host, &before, &after) };
     findings::host::host_report(host, disturbed)
 }
 
@@ -152,6 +154,8 @@ fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) ->
         steal_share: before.steal_share(after, &host.usable_cpus()),
         load: after.load,
         processes_unseen: !after.sees_others(),
+        unseen_cpus: before.unseen_cpus(after),
+        counters_stand: false,
     }
 }
 
@@ -220,6 +224,14 @@ pub fn disturbances(
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(words(say!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run")));
     }
+    if before.has_broken_steal(after, cpus) {
+        found.push(words(say!(
+            "the counter of stolen CPU time grew by more than there was: it is broken, and steal unknown"
+        )));
+    }
+    if before.has_standing_counters(after) {
+        found.push(words(say!("the counters of CPU time stand still: who else used the CPUs is unknown")));
+    }
     // Also those that came and went, of which no process is left to be named.
     if let Some(share) = others_share.filter(|share| *share >= OTHERS_SHARE) {
         let (percent, cpus) = (share * 100.0, plan::cpu_list(cpus));
@@ -240,6 +252,18 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
         ))
     };
     run.peers.iter().filter(is_same).map(text).collect()
+}
+
+/// Remarks on interfaces that were up when a run between hosts began, and are not any more.
+pub fn unlinked(run: &Run) -> Vec<Text<String>> {
+    let now = if run.peers.is_empty() { Vec::new() } else { read_interfaces(&Root::here()) };
+    let is_up = |of: &&NetworkInterface| of.state.as_deref() == Some("up");
+    let is_lost = |was: &&NetworkInterface| !now.is_empty() && !now.iter().any(|is| is.name == was.name && is_up(&is));
+    let lost = run.host.network.iter().filter(is_up).filter(is_lost);
+    lost.map(|NetworkInterface { name, .. }| {
+        words(say!("{name} went down or lost its carrier during this run: cases over it have fewer rounds or none"))
+    })
+    .collect()
 }
 
 /// Remark on a resource that was lost during the run.

@@ -30,7 +30,7 @@ use crate::command::EndsWith;
 use crate::signals::StopRequest;
 use crate::store;
 use crate::world::MockMachine;
-use machine::{cpus_of, disturbances, emulated, janitor_of_runs, on_one_machine, taken_away};
+use machine::{cpus_of, disturbances, emulated, janitor_of_runs, on_one_machine, taken_away, unlinked};
 
 pub mod inputs;
 pub mod machine;
@@ -124,6 +124,14 @@ pub fn measure(
     run.interrupted = results.interrupted.then(|| say!("stopped by a signal").to_string());
     run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
     run.disturbances.extend(results.taken.iter().map(taken_away));
+    run.disturbances.extend(unlinked(&run));
+    if let Some((tracer, at)) = results.tracer {
+        let seconds = at.as_secs();
+        let began = say!("{tracer} began to trace this run after {seconds} s: rounds from then on hold its stops");
+        run.disturbances.push(hostmark_analysis::words(began));
+        run.host.process.traced = Some(true);
+        run.host.process.attributes.insert("tracer".to_owned(), tracer);
+    }
     let made = outcomes::of(&Record { peers: run.peers.clone(), ..results.record });
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);

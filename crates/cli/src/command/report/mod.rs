@@ -13,7 +13,7 @@ use hostmark_engine::Journal;
 use hostmark_engine::estimate::outcomes;
 use hostmark_engine::estimate::outcomes::Outcomes;
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Again, Exit, Gap, Lang, PrintedUnit, Run};
+use hostmark_model::{Again, Exit, Gap, Lang, PrintedUnit, Run, Trust};
 use hostmark_present::render::markdown;
 use hostmark_present::{RenderOptions, export};
 use hostmark_probes::CATALOGUE;
@@ -247,7 +247,9 @@ fn with(run: Run, outcomes: Outcomes, gaps: Vec<Gap>) -> Run {
     }
     // What runs of the host differed by was known when it was measured, and is in its file alone.
     repetition::keep(&mut run, &stored);
-    run.trust = stored.trust.and_then(|stored| Some(with_self_check(trust(&run)?, stored.self_check)));
+    run.trust = stored.trust.and_then(|stored| {
+        Some(Trust { left_out: stored.left_out, ..with_self_check(trust(&run)?, stored.self_check) })
+    });
     run.findings = findings(&run);
     run
 }

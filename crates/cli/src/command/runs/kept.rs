@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::compare::has_same_circumstances;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::repetition::{self, Earlier};
 use hostmark_analysis::trust::{trust, with_self_check};
 use hostmark_analysis::{consistency, findings, spoken};
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::{Journal, Origin, PlanLine, Wall};
-use hostmark_model::{Elsewhere, HostFacts, Lang, PathBytes, Run, SelfChecked};
+use hostmark_model::{Elsewhere, HostFacts, Lang, PathBytes, Run, SelfChecked, Trust};
 use hostmark_say::say;
 use serde::Deserialize;
 
@@ -225,9 +226,10 @@ const MOST_TIME: Duration = Duration::from_millis(500);
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.
 pub fn judge(run: &mut Run) {
     // One at a time: all of them together would take more memory than the run.
-    let earlier = Earlier::of(run, earlier(run));
-    repetition::add(run, &earlier);
-    run.trust = trust(run).map(|trust| with_self_check(trust, of(&run.host, run.tool.digest.as_deref())));
+    let earlier = Earlier::of(run, earlier(run).filter(|other| has_same_circumstances(run, other)));
+    let left_out = repetition::add(run, &earlier);
+    let self_check = of(&run.host, run.tool.digest.as_deref());
+    run.trust = trust(run).map(|trust| Trust { left_out, ..with_self_check(trust, self_check) });
     run.findings = findings(run);
 }
 

@@ -48,6 +48,7 @@ pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     page.flow(0, &machine(view));
     noted(view, page);
     warn(&run::contradictions(view.run), Style::Bad, page);
+    warn(run::traced(view.run).as_slice(), Style::Bad, page);
     if let Some(trust) = &view.run.trust {
         let left = trust.doubts.len().saturating_sub(reasons);
         grade(&trust::line(trust, left), trust, reasons, page);

@@ -145,7 +145,9 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
             Some(say!("best round typically {by} better"))
         }
         FlagKind::RoundsLost => {
-            Some(say!("{done} of {rounds:round}", done = estimate.rounds, rounds = view.run.settings.rounds))
+            // At least one is missing, also of those that a case had beyond the plan.
+            let done = estimate.rounds;
+            Some(say!("{done} of {rounds:round}", rounds = view.run.settings.rounds.max(done + 1)))
         }
         FlagKind::Contended => {
             measured.noise.others_share.map(percent).map(|share| say!("others used {share} of its CPU"))

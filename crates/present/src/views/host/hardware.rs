@@ -42,6 +42,9 @@ pub(super) fn cpu(report: &HostReport) -> Block {
     if max_hz > 0.0 {
         clock.push(up_to(max_hz));
     }
+    let limits = host.cpus.iter().filter_map(|cpu| cpu.limit_hz);
+    let limit = limits.min_by(f64::total_cmp).map(|limit| amount(limit, Unit::Hertz));
+    clock.extend(limit.map(|limit| say!("limited to {limit} (scaling_max_freq)")));
     clock.extend(cpu.governor.as_ref().map(|name| say!("governor {name}")));
     clock.extend(cpu.frequency_driver.as_ref().map(|name| say!("driver {name}")));
     clock.extend(cpu.turbo.map(|is_on| fact(term!("turbo"), switch(is_on))));
@@ -207,6 +210,8 @@ fn loopback(lo: &LoopbackFacts) -> Vec<Message> {
         None if lo.is_unknown() => {}
         None => words.push(term!("packet-filter rules unknown").into()),
     }
+    let buffers = ["tcp_rmem", "tcp_wmem"].into_iter().filter_map(|name| Some((name, lo.sysctls.get(name)?)));
+    words.extend(buffers.map(|(name, sizes)| Message::plain(format_args!("{name} {sizes}"))));
     words.extend(lo.programs.iter().flatten().map(Message::plain));
     words
 }

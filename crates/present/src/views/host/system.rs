@@ -1,6 +1,7 @@
 //! The blocks of what runs there: the kernel, virtualization and limits.
 
-use hostmark_analysis::format::{number, percent, value};
+use hostmark_analysis::findings::host::tracer;
+use hostmark_analysis::format::{amount, number, percent, value};
 use hostmark_model::{Audit, HostReport, Lang, Message, Resource, Sight, Text, Unit};
 use hostmark_say::say;
 
@@ -115,6 +116,8 @@ pub(super) fn limits(report: &HostReport) -> Block {
     let unseen = host.limits.unseen_groups().into_iter();
     may.extend(unseen.map(|group| say!("in group {group}, whose limits cannot be seen")));
     may.extend(host.limits.cgroup_version.map(|version| format!("cgroup v{version}").into()));
+    let set = host.limits.group_settings.values().filter(|set| *set != "default");
+    may.extend(set.map(Message::plain));
     may.extend(host.limits.seccomp.as_ref().map(|mode| format!("seccomp {mode}").into()));
     may.push(Message::from(match host.limits.is_root {
         Some(true) => Text::name("root"),
@@ -144,14 +147,25 @@ fn process(report: &HostReport, block: &mut Block) {
     }
     block.row(term!("scheduling"), scheduling);
     let mut marks: Vec<Message> = Vec::new();
-    if process.traced == Some(true) {
-        marks.push(term!("traced (ptrace)").into());
-    }
+    marks.extend(tracer(host).map(|tracer| say!("traced by {tracer}")));
     if process.no_new_privs == Some(true) {
         marks.push("no_new_privs".into());
     }
     if host.memory.transparent_huge_pages_forbidden == Some(true) {
         marks.push(term!("huge pages forbidden (prctl)").into());
+    }
+    for (name, value) in &process.attributes {
+        marks.push(match name.as_str() {
+            "tracer" | "memory_nodes" | "indirect_branch" => continue,
+            "autogroup_nice" if value == "0" => continue,
+            "memory_policy" if value == "default" => continue,
+            "personality" if value.bytes().all(|byte| byte == b'0') => continue,
+            "timer_slack_ns" => match value.parse() {
+                Ok(ns) => say!("timer slack {slack}", slack = amount(ns, Unit::Nanoseconds)),
+                Err(_) => continue,
+            },
+            name => Message::plain(format_args!("{name} {value}")),
+        });
     }
     let bounded = process.resource_limits.iter().filter(|(_, bound)| *bound != "unlimited");
     marks.extend(bounded.map(|(name, bound)| format!("{name} {bound}").into()));
