@@ -65,6 +65,9 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
             return Exit::BadInput;
         }
     }
+    if !words.iter().any(|word| word == "--undo") {
+        command::processes::left::tell();
+    }
     if words.is_empty() {
         output::print(&help::help(Arguments::command(), words, lang));
         return Exit::Fine;

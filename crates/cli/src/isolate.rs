@@ -170,7 +170,6 @@ fn ready(of: &[&OwnedFd], at_most: Option<Duration>) -> Vec<bool> {
     all.iter().map(|one| !one.revents().is_empty()).collect()
 }
 
-/// A byte, if there is one.
 fn byte(from: &OwnedFd) -> Option<u8> {
     let mut byte = [0];
     (rustix::io::read(from, &mut byte) == Ok(1)).then_some(byte[0])

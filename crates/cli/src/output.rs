@@ -17,7 +17,6 @@ use crate::world::context;
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
 const WIDTHS: (usize, usize) = (60, 200);
 
-/// Columns of what is no terminal.
 const NO_TERMINAL: usize = 100;
 
 /// Use of colours.
@@ -91,7 +90,6 @@ pub fn print(text: &str) {
     }
 }
 
-/// Remedy for a limit of file sizes.
 pub fn remedy_of_size(error: &io::Error) -> Option<String> {
     let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
     is_too_large.then(|| said!("raise the limit of file sizes (ulimit -f)"))
@@ -181,7 +179,6 @@ pub fn options_for(out: Option<&Path>, lang: Lang, verbose: bool) -> RenderOptio
     }
 }
 
-/// Columns of a page where the terminal has so many.
 fn page_width(of_terminal: Option<usize>) -> usize {
     let typed = variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     typed.or(of_terminal).unwrap_or(NO_TERMINAL).clamp(WIDTHS.0, WIDTHS.1)
@@ -192,7 +189,6 @@ fn variable(name: &str) -> Option<String> {
     (context().variable)(name)?.into_string().ok()
 }
 
-/// Tells whether a stream may be coloured.
 pub fn may_color(is_terminal: bool) -> bool {
     may_color_as(wishes().color, is_terminal, &variable)
 }

@@ -27,13 +27,11 @@ const LEAST_NAME: usize = 16;
 
 /// A constant of the first screen, which is shown as soon as it is known.
 pub struct Watched {
-    /// The case that it is the value of.
     pub case: CaseId,
     name: Text,
     unit: Unit,
 }
 
-/// The constants that these probes measure at all.
 pub fn constants_of(probes: &[ProbeInfo]) -> Vec<Watched> {
     let of_probes = |of: constants::OfConstant| {
         let probe = probes.iter().find(|probe| probe.id == of.probe)?;

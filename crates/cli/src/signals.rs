@@ -47,7 +47,6 @@ impl StopRequest {
         Ok(StopRequest { readable: Rc::new(readable), which })
     }
 
-    /// A mock: the request is the number stored in `which`.
     pub fn mock(which: &Arc<AtomicUsize>) -> io::Result<StopRequest> {
         let (readable, _) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         Ok(StopRequest { readable: Rc::new(readable), which: Arc::clone(which) })
@@ -63,7 +62,6 @@ impl StopRequest {
         Asker(Arc::clone(&self.which))
     }
 
-    /// The signal that asked, if one did.
     pub fn signal(&self) -> Option<u8> {
         u8::try_from(self.which.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)
     }

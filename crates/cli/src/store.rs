@@ -27,6 +27,9 @@ pub fn directory() -> Option<PathBuf> {
     Some(data.join("hostmark").join("runs"))
 }
 
+/// Bytes of all series at most, unless somebody asks otherwise.
+pub const SERIES_BYTES: u64 = 2 << 30;
+
 /// Directory of series, one in a directory of its name: beside the runs, among which thousands of turns would hide all others.
 fn all_series() -> Option<PathBuf> {
     Some(directory()?.with_file_name("series"))
@@ -49,7 +52,6 @@ pub fn has_turns(name: &str) -> bool {
     turns(name).is_ok_and(|turns| !turns.is_empty())
 }
 
-/// The names of all series, in order.
 pub fn series_names() -> Vec<String> {
     let entries = all_series().and_then(|all| fs::read_dir(all).ok());
     let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -70,7 +72,6 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// The file that the person named.
     pub fn named(file: &Path) -> Result<RunFiles> {
         let (shown, parent) = (file.display(), parent(file));
         let stem = file.file_stem().with_context(|| said!("--out '{shown}' has no file name; give another file"))?;
@@ -103,7 +104,6 @@ impl RunFiles {
         RunFiles::fresh_in(directory(), started, hostname, unique)
     }
 
-    /// The file of a turn of a series that begins now.
     pub fn of_turn(series: &str, hostname: &str) -> Result<RunFiles, String> {
         let (stamp, unique) = moment(now());
         RunFiles::fresh_in(all_series().map(|all| all.join(series)), &stamp, hostname, &unique)
@@ -117,7 +117,6 @@ impl RunFiles {
         Ok(RunFiles { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
-    /// The same of a run that begins now.
     pub fn begun_now(hostname: &str) -> Result<RunFiles, String> {
         let (stamp, unique) = moment(now());
         RunFiles::fresh(&stamp, hostname, &unique)
@@ -168,7 +167,6 @@ pub fn now() -> Timestamp {
     (context().now)()
 }
 
-/// A run as its file has it.
 pub fn text_of(run: &Run) -> String {
     let json = export::format_named("json").map(|format| format.render_one(run, &RenderOptions::default()));
     json.unwrap_or_default()
@@ -193,7 +191,6 @@ pub fn kept() -> Result<Vec<PathBuf>> {
 /// The end of a journal's name.
 pub const JOURNAL: &str = ".partial.jsonl";
 
-/// The journal of a run that is kept in this file, while it is there.
 pub fn journal_of(file: &Path) -> PathBuf {
     named_like(file, ".json", JOURNAL)
 }
@@ -405,7 +402,6 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Summary of a run in its file.
     pub fn of(run: &Run) -> Summary {
         let count = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
         Summary {

@@ -18,7 +18,6 @@ use hostmark_model::HostFacts;
 use hostmark_model::timestamp::Timestamp;
 use rustix::fd::AsFd;
 
-/// Dependencies of a command.
 pub struct World {
     /// Streams, variables and time of day.
     pub context: Rc<ProcessContext>,
@@ -75,13 +74,11 @@ pub fn time_of_day() -> Timestamp {
     SystemTime::now().into()
 }
 
-/// Standard output or standard error.
 pub trait StandardStream: Write {
     fn is_terminal(&self) -> bool {
         false
     }
 
-    /// The width of the terminal, if it is known.
     fn columns(&self) -> Option<usize> {
         None
     }
@@ -117,7 +114,6 @@ pub struct MockMachine {
     pub host: HostFacts,
     /// The clock of its workers.
     pub calibration: Calibration,
-    /// Opens a link to a mock worker.
     pub open: Box<OpenLink<'static>>,
     pub meters: Box<dyn Meters>,
     /// The signal that asked the run to stop; 0 if none did.
@@ -174,7 +170,6 @@ impl Wall for SinceStart {
     }
 }
 
-/// The name of that program.
 pub fn name() -> Option<String> {
     // An emulator answers the first with the program that it executes. The second it leaves to the kernel, which names
     // the emulator.

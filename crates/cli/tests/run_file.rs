@@ -161,7 +161,7 @@ fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
     let mut command = home.hostmark(&["run", "clock.loop"]);
     let (code, table, errors) = in_process(command.env_remove("HOME").env_remove("XDG_DATA_HOME"));
     let why = "neither XDG_DATA_HOME nor HOME names a directory";
-    assert_eq!((code, errors), (0, format!("hostmark: the run cannot be kept ({why}); name a file by --out\n")));
+    assert_eq!((code, errors), (5, format!("hostmark: the run cannot be kept ({why}); name a file by --out\n")));
     assert_is_table(&table);
     assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
     let everything = [home.data.path(), home.scratch.path()].map(|directory: &Path| files(directory));

@@ -111,6 +111,36 @@ fn a_setting_is_put_back_when_the_trial_is_killed() {
     trial.signal(Signal::KILL);
     assert!(within(SOON, || trial.text() == BEFORE), "{}", trial.text());
     assert!(within(SOON, || processes(&trial.home).is_empty()), "{:?}", processes(&trial.home));
+    assert_eq!(files(&trial.home.data.path().join("hostmark/changed")), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_setting_that_stays_when_all_are_killed_at_once_is_told_by_every_command_until_it_is_undone() {
+    if !can_lay_over() {
+        return;
+    }
+    let _alone = alone();
+    let trial = Trial::begun("40");
+    let any = |words: &[&str]| ended(over(&trial.home, OVER, &trial.file).args(words));
+    assert_eq!(any(&["list", "clock"]).2, "", "while somebody is there to put it back");
+    let all = |signal| {
+        processes(&trial.home).iter().for_each(|(pid, _)| _ = kill_process(Pid::from_raw(*pid).unwrap(), signal))
+    };
+    all(Signal::STOP);
+    all(Signal::KILL);
+    assert!(within(SOON, || processes(&trial.home).is_empty()), "{:?}", processes(&trial.home));
+    assert_eq!(trial.text(), DURING);
+    let told = format!(
+        "hostmark: {FILE} is still 8388608, as a hostmark try that was killed left it, and was 212992; undo it by hostmark try \
+         --undo, or by echo 212992 > {FILE}\n"
+    );
+    for words in [&["list", "clock"][..], &["explain", "net.tcp"], &["--quiet", "host"], &[]] {
+        assert_eq!(any(words).2, told, "{words:?}");
+    }
+    assert_eq!(any(&["try", "--undo"]), (0, format!("{FILE} is 212992 again\n"), String::new()));
+    assert_eq!((trial.text().as_str(), any(&["list", "clock"]).2.as_str()), (BEFORE, ""));
+    assert_eq!(any(&["try", "--undo"]).1, "no setting is left changed\n");
+    assert_eq!(files(&trial.home.data.path().join("hostmark/changed")), Vec::<PathBuf>::new());
 }
 
 #[test]

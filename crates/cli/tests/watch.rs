@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hostmark_engine::probe::entries;
+use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{ProbeInfo, Run, Unit, counted, load_run};
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
@@ -103,6 +104,47 @@ fn one_that_was_killed_goes_on_with_its_count_and_pace() {
     assert!(all.starts_with(&kept) && all.len() == kept.len() + 2, "{all:?}");
     let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s", "--max-cpu", "2", "--for", "2m"]));
     assert!(code == 2 && error.contains("--every 8m20s or longer"), "{error}");
+    // Whatever a file says, no time is longer than one that a person may give.
+    let mut last: Value = serde_json::from_str(&fs::read_to_string(&all[all.len() - 1]).unwrap()).unwrap();
+    for every_s in [1e300, -60.0, 0.0] {
+        last["series"]["every_s"] = every_s.into();
+        fs::write(&all[all.len() - 1], last.to_string()).unwrap();
+        let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s", "--for", "1h"]));
+        assert!(code == 2 && error.contains("begin a new one"), "{every_s}: {code} {error}");
+    }
+}
+
+#[test]
+fn old_turns_are_thinned_to_one_an_hour_and_one_a_day_and_all_of_them_to_a_size() {
+    let home = Home::new();
+    let once = ["watch", "clock.loop", "--series", "s", "--once"];
+    printed(&home, &once);
+    let [now] = &turns(&home, "s")[..] else { panic!() };
+    let at = |name: &str| now.with_file_name(name);
+    let days_ago = |days: i64| {
+        let began = Timestamp::parse(&run(now).started).unwrap().days_before(days).unwrap().to_string();
+        began[..10].replace('-', "")
+    };
+    let [fresh, hourly, daily] = [3, 20, 90].map(days_ago);
+    for day in [&fresh, &hourly, &daily] {
+        for time in ["000000", "001000", "010000", "011000"] {
+            fs::copy(now, at(&format!("{day}T{time}Z-host-0000.json"))).unwrap();
+        }
+    }
+    fs::write(at("20200101-notes.json"), "{}").unwrap();
+    printed(&home, &once);
+    let names = || {
+        turns(&home, "s")
+            .iter()
+            .map(|file| file.file_name().unwrap().to_string_lossy()[..15].to_owned())
+            .collect::<Vec<_>>()
+    };
+    let stays = |day: &str, times: &[&str]| times.iter().map(|time| format!("{day}T{time}")).collect::<Vec<_>>();
+    let whole = stays(&fresh, &["000000", "001000", "010000", "011000"]);
+    let old = [stays(&daily, &["000000"]), stays(&hourly, &["000000", "010000"]), whole].concat();
+    assert_eq!((&names()[..1], &names()[1..8], names().len()), (&["20200101-notes.".to_owned()][..], &old[..], 10));
+    printed(&home, &[&once[..], &["--max-size", "1K"]].concat());
+    assert_eq!(names().len(), 2, "the newest stays, and what is no turn");
 }
 
 #[test]

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use hostmark_model::{PathBytes, Scratch};
 use hostmark_say::say;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::round_error::reason_of;
 use crate::sys::control_group::GroupPlace;
 use crate::sys::descendants::{Lineage, ProcessGroup};
+use crate::sys::place::Place;
 use crate::sys::process;
 use crate::sys::scratch::Private;
 use crate::sys::setting::{Setting, SettingChange};
@@ -42,6 +45,8 @@ pub enum CleanupEntry {
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
     Change(SettingChange),
+    /// File in which the run writes its changes down: it is locked from now on, and removed when all have their old values.
+    Record(PathBytes),
     /// Setting that has its old value again, or another program's: the run is no longer responsible for it.
     PutBack(Setting),
 }
@@ -66,6 +71,7 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     let mut directories: Vec<Private> = Vec::new();
     let mut control_groups: Vec<GroupPlace> = Vec::new();
     let mut changes: Vec<SettingChange> = Vec::new();
+    let mut record = None;
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
@@ -91,13 +97,16 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
                 // It is changed when this is heard.
                 let _ = writeln!(output, "{line}").and_then(|()| output.flush());
             }
+            Ok(CleanupEntry::Record(path)) => record = locked(Path::new(OsStr::from_bytes(&path.0))).ok(),
             Ok(CleanupEntry::PutBack(setting)) => changes.retain(|change| change.setting != setting),
             Err(_) => {}
         }
     }
     // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
-    for change in changes.iter().rev() {
-        process::retry_until(|| change.put_back(root).is_ok());
+    let put_back = |all, change: &SettingChange| process::retry_until(|| change.put_back(root).is_ok()) && all;
+    let are_all_back = changes.iter().rev().fold(true, put_back);
+    if let Some((record, _)) = record.filter(|_| are_all_back) {
+        let _ = record.remove();
     }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
@@ -110,6 +119,14 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     for group in &control_groups {
         let _ = group.remove_when_empty();
     }
+}
+
+/// Opens a record, and locks it for as long as it is open: who finds it without a lock knows that nobody is in charge of it.
+fn locked(record: &Path) -> io::Result<(Place, File)> {
+    let place = Place::entry(record)?;
+    let file = place.open(OFlags::RDONLY)?;
+    file.lock_shared()?;
+    Ok((place, file))
 }
 
 fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {

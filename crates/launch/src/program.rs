@@ -125,7 +125,12 @@ pub fn command(program: &Path) -> Command {
 
 /// SHA-256 of a file, hexadecimal.
 pub fn digest_of(file: &Path) -> io::Result<String> {
-    let (mut file, mut digest, mut part) = (fs::File::open(file)?, Sha256::new(), vec![0; DIGESTED_AT_ONCE]);
+    digest(fs::File::open(file)?)
+}
+
+/// The same of what is read here.
+pub(crate) fn digest(mut file: impl Read) -> io::Result<String> {
+    let (mut digest, mut part) = (Sha256::new(), vec![0; DIGESTED_AT_ONCE]);
     loop {
         match file.read(&mut part) {
             Ok(0) => break,

@@ -81,11 +81,6 @@ fn who_ends_within_its_grace_is_not_killed() {
 /// Set for the copy of a test that runs in a process namespace of its own.
 const INSIDE: &str = "HOSTMARK_TEST_INSIDE";
 
-/// A process that leads a group and sleeps.
-fn sleeper() -> Child {
-    Command::new("sleep").arg("100").process_group(0).stdout(Stdio::null()).spawn().unwrap()
-}
-
 /// The same by another way: without a descriptor that can signal groups, as on kernels before 6.9.
 fn without_descriptor(group: ProcessGroup) -> ProcessGroup {
     ProcessGroup { descriptor: None, ..group }
@@ -180,23 +175,21 @@ fn a_number_that_another_one_has_by_now_is_left_alone() {
     }
     let family = Lineage::own().unwrap();
     for way in WAYS {
-        {
-            let mut leader = sleeper();
-            let group = family.group(leader.id()).unwrap();
-            leader.kill().unwrap();
-            leader.wait().unwrap();
-            // Ticks are what start times are told in.
-            std::thread::sleep(Duration::from_millis(30));
-            let Some(mut another) = with_number(leader.id()) else {
-                return skipped("numbers of processes cannot be chosen here");
-            };
-            way(group).end();
-            // One that has been killed never answers, even if it has not ended yet.
-            let _ = another.stdin.as_mut().unwrap().write_all(b"x");
-            let mut answer = [0];
-            assert_eq!((another.stdout.as_mut().unwrap().read(&mut answer).unwrap(), answer), (1, *b"x"));
-            another.kill().unwrap();
-            another.wait().unwrap();
-        }
+        let mut leader = Command::new("sleep").arg("100").process_group(0).stdout(Stdio::null()).spawn().unwrap();
+        let group = family.group(leader.id()).unwrap();
+        leader.kill().unwrap();
+        leader.wait().unwrap();
+        // Ticks are what start times are told in.
+        std::thread::sleep(Duration::from_millis(30));
+        let Some(mut another) = with_number(leader.id()) else {
+            return skipped("numbers of processes cannot be chosen here");
+        };
+        way(group).end();
+        // One that has been killed never answers, even if it has not ended yet.
+        let _ = another.stdin.as_mut().unwrap().write_all(b"x");
+        let mut answer = [0];
+        assert_eq!((another.stdout.as_mut().unwrap().read(&mut answer).unwrap(), answer), (1, *b"x"));
+        another.kill().unwrap();
+        another.wait().unwrap();
     }
 }

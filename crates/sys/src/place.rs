@@ -5,10 +5,13 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Component, Path};
+use std::time::Duration;
 
 use hostmark_model::Message;
 use hostmark_say::say;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fstatfs, linkat, mkdirat, openat, renameat,
@@ -29,6 +32,10 @@ const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLO
 const MOST_LINKS: usize = 40;
 /// The filesystem of processes (PROC_SUPER_MAGIC of linux/magic.h): a link in it may lead to what has no name.
 const PROC: i64 = 0x9fa0;
+
+/// Longest wait for a reader of a pipe, and for the next part that it takes; the time between two looks for one.
+const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(500) } else { Duration::from_secs(5) };
+const TURN: Duration = Duration::from_millis(20);
 
 /// Kind of a named file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,10 +76,6 @@ impl Directory {
     }
 
     /// The directory of this name in it, made where it is not there; an error where something else has the name, as a link.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be made or opened.
     pub fn make_below(&self, name: &str) -> io::Result<Directory> {
         match mkdirat(&self.0, name, DIRECTORY_MODE) {
             Ok(()) | Err(Errno::EXIST) => openat(&self.0, name, HELD, Mode::empty()).call("openat").map(Directory),
@@ -81,19 +84,11 @@ impl Directory {
     }
 
     /// Removes the directory of this name in it, with all that is in that.
-    ///
-    /// # Errors
-    ///
-    /// Where it is no directory, or cannot be removed.
     pub fn remove_below(&self, name: &str) -> io::Result<()> {
         scratch::remove_folder(self.0.as_fd(), &CString::new(name)?)
     }
 
     /// A name in it: of a link, its own.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be looked up.
     pub fn entry(&self, name: &OsStr) -> io::Result<Place> {
         let directory = Directory(rustix::io::fcntl_dupfd_cloexec(&self.0, 0).call("fcntl")?);
         let found = match rustix::fs::statat(&directory.0, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -199,10 +194,6 @@ fn planted(what: Message) -> io::Error {
 
 impl Place {
     /// Finds the place that a path leads to. A link that this user or root made is followed, also where it leads to nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// Where a directory on the way is missing or cannot be searched, or a link of another user stands on it.
     pub fn find(path: &Path) -> io::Result<Place> {
         walk(path, End::Name)
     }
@@ -225,13 +216,9 @@ impl Place {
 
     /// Writes a file that is there whole and synced, or not at all, however the program ends meanwhile; a pipe or a device as it can be. A
     /// file that is there is replaced, or is an error.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written.
     pub fn write(&self, text: &[u8], replace: bool) -> io::Result<()> {
         if self.kind() == Kind::Other {
-            return self.as_it_is()?.write_all(text).call("write");
+            return pour(&self.as_it_is()?, text);
         }
         if self.kind() == Kind::Directory {
             return Err(Errno::ISDIR.into());
@@ -254,24 +241,21 @@ impl Place {
         Ok(())
     }
 
-    /// Adds to the end of a file, which is made where it is not there, in one write: who reads it meanwhile sees whole lines.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written.
+    /// Adds lines to the end of a file, which is made where it is not there, in one write: who reads it meanwhile sees whole lines. A line
+    /// that has no end stays alone, and of lines for which there is no room nothing is left.
     pub fn append(&self, text: &[u8]) -> io::Result<()> {
-        let mut file = match self.found {
+        let file = match self.found {
             None => self.create(OFlags::APPEND, MODE)?,
             Some(_) => self.as_it_is()?,
         };
-        file.write_all(text).call("write")
+        let (before, mut last) = (file.metadata().call("fstat")?.len(), [b'\n']);
+        // Nothing can be read back of a pipe, or of a file that is for writing alone.
+        let _ = before.checked_sub(1).map(|end| file.read_at(&mut last, end));
+        let begin: &[u8] = if last == [b'\n'] { &[] } else { b"\n" };
+        pour(&file, &[begin, text].concat()).inspect_err(|_| drop(file.set_len(before)))
     }
 
     /// Makes a new file and opens it to be written to; one that is there is an error.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be made.
     pub fn create_new(&self, mode: Mode) -> io::Result<File> {
         self.create(OFlags::empty(), mode)
     }
@@ -282,29 +266,17 @@ impl Place {
     }
 
     /// Opens what has the name: no link, and nothing that is waited for.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be opened.
     pub fn open(&self, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         openat(&self.directory.0, &self.name, flags, MODE).call("openat").map(File::from)
     }
 
     /// Gives it another name, in whose place nothing stays.
-    ///
-    /// # Errors
-    ///
-    /// Where that cannot be.
     pub fn rename_to(&self, to: &Place) -> io::Result<()> {
         renameat(&self.directory.0, &self.name, &to.directory.0, &to.name).call("renameat")
     }
 
     /// Takes the name away; of a link, its own, and of a directory where it is empty.
-    ///
-    /// # Errors
-    ///
-    /// Where that cannot be.
     pub fn remove(&self) -> io::Result<()> {
         let flags = if self.kind() == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.directory.0, &self.name, flags).call("unlinkat")
@@ -323,8 +295,20 @@ impl Place {
             }
         }
         let follows = if self.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC | follows;
-        let file: File = openat(&self.directory.0, &self.name, flags, Mode::empty()).call("openat")?.into();
+        let flags = OFlags::APPEND | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC | follows;
+        let open = |way| openat(&self.directory.0, &self.name, flags | way, Mode::empty());
+        let mut opened = open(if self.kind() == Kind::File { OFlags::RDWR } else { OFlags::WRONLY });
+        let mut looks = PATIENCE.as_millis() / TURN.as_millis();
+        // A file that is for writing alone, and a pipe that nobody reads yet.
+        while matches!(opened, Err(Errno::ACCESS | Errno::NXIO)) && looks > 0 {
+            looks = if matches!(opened, Err(Errno::NXIO)) { looks - 1 } else { 0 };
+            std::thread::sleep(TURN);
+            opened = open(OFlags::WRONLY);
+        }
+        let file: File = match opened {
+            Err(Errno::NXIO) => return Err(io::Error::new(io::ErrorKind::TimedOut, say!("it has no reader"))),
+            opened => opened.call("openat")?.into(),
+        };
         let is = fstat(&file).call("fstat")?;
         match (is.st_dev, is.st_ino) == (was.st_dev, was.st_ino) {
             true => Ok(file),
@@ -391,6 +375,26 @@ impl Place {
 fn fill(mut file: &File, text: &[u8]) -> io::Result<()> {
     file.write_all(text).call("write")?;
     file.sync_all().call("fsync")
+}
+
+/// Writes to what may be a pipe, whose reader is not waited for without end.
+fn pour(file: &File, mut text: &[u8]) -> io::Result<()> {
+    while !text.is_empty() {
+        match rustix::io::write(file, text) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(length) => text = &text[length..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let at_most = Timespec::try_from(PATIENCE).ok();
+                let room = poll(&mut [PollFd::new(file, PollFlags::OUT)], at_most.as_ref());
+                if !matches!(room, Ok(1..) | Err(Errno::INTR)) {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, say!("its reader takes nothing")));
+                }
+            }
+            Err(error) => return Err(error).call("write"),
+        }
+    }
+    Ok(())
 }
 
 /// A name that nobody can foresee, for the moment before a rename.

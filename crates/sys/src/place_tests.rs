@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::*;
 use crate::skip::skipped;
@@ -189,6 +190,12 @@ fn pipes_devices_and_open_files_are_written_to_as_they_are() {
     assert_eq!(place.kind(), Kind::Other);
     place.write(b"through", true).unwrap();
     assert_eq!(reader.join().unwrap(), "through");
+    // One that nobody reads, or no more, is not waited for without end.
+    let vain = || Place::find(&path).unwrap().append(&[b'x'; 1 << 20]).unwrap_err().to_string();
+    assert!(vain().contains("has no reader"));
+    let idle = rustix::fs::open(&path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+    assert!(vain().contains("takes nothing"));
+    drop(idle);
     Place::find(Path::new("/dev/null")).unwrap().write(b"away", true).unwrap();
     // As /dev/stdout leads to it: a pipe without a name, and a file.
     let open = |file: &OwnedFd| Place::find(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd()))).unwrap();
@@ -204,6 +211,21 @@ fn pipes_devices_and_open_files_are_written_to_as_they_are() {
     assert_eq!(open(&file).kind(), Kind::Other);
     open(&file).write(b"after\n", true).unwrap();
     assert_eq!(text(&log), "before\nafter\n");
+}
+
+#[test]
+fn a_line_that_was_cut_off_stays_alone_and_one_that_finds_no_room_is_taken_back() {
+    let (directory, path) = base("log");
+    let append = |text: &[u8]| Place::find(&path).and_then(|place| place.append(text)).map_err(|error| error.kind());
+    let mount = |words: &[&str]| Command::new(words[0]).args(&words[1..]).arg(directory.path()).output();
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=16k", "x"]).is_ok_and(|output| output.status.success()) {
+        return skipped("no file system can be mounted here");
+    }
+    fs::write(&path, "whole\ntor").unwrap();
+    let came = [append(b"next\n"), append(&[b'x'; 1 << 16]), append(b"last\n")];
+    let left = text(&path);
+    mount(&["umount", "-l"]).unwrap();
+    assert_eq!((came, &*left), ([Ok(()), Err(io::ErrorKind::StorageFull), Ok(())], "whole\ntor\nnext\nlast\n"));
 }
 
 #[test]

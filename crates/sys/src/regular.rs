@@ -89,16 +89,12 @@ mod tests {
 
     use super::*;
 
-    fn pipe_at(path: &Path) {
-        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    }
-
     #[test]
     fn nothing_but_a_file_is_opened_and_nothing_is_waited_for() {
         let base = tempfile::tempdir().unwrap();
         let (file, pipe, link) = (base.path().join("file"), base.path().join("pipe"), base.path().join("link"));
         std::fs::write(&file, "text").unwrap();
-        pipe_at(&pipe);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
         std::os::unix::fs::symlink(&pipe, &link).unwrap();
         let refused = |path: &Path| {
             let (one, other) = (open(OpenOptions::new().read(true), path), open_to_read(path));

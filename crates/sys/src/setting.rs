@@ -89,11 +89,7 @@ impl Setting {
 
     /// Checks that this process may change it: asked of the file itself, which a mount or a security module may protect.
     pub fn is_writable(self, root: &Path) -> io::Result<()> {
-        self.opened(root).map(drop)
-    }
-
-    fn opened(self, root: &Path) -> io::Result<File> {
-        OpenOptions::new().write(true).open(below(root, &self.path()))
+        OpenOptions::new().write(true).open(below(root, &self.path())).map(drop)
     }
 
     fn write(self, root: &Path, word: &str) -> io::Result<()> {

@@ -26,7 +26,7 @@ pub use bursts::Burst;
 pub use changes::LastingChange;
 pub use compared::{ComparedSubject, SeriesComparison, SeriesVerdict, compared};
 pub use episodes::{Episode, Nightly, SlowSubject};
-pub use gaps::Gap;
+pub use gaps::{Gap, THINNED};
 pub use subjects::{Course, Hour, SubjectOverTime};
 pub use together::{Cause, Together};
 pub use turn::{Company, Subject, Turn, slower};
@@ -166,7 +166,11 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     if turns.len() < LEAST_TURNS {
         return None;
     }
-    let gaps: Vec<f64> = turns.windows(2).map(|pair| pair[1].started.since(pair[0].started)).collect();
+    // Of a series those that are not thinned yet.
+    let week_s = if last.series.is_some() { THINNED[0].0 as f64 * 86_400.0 } else { f64::INFINITY };
+    let whole = turns.partition_point(|turn| last.started.since(turn.started) > week_s);
+    let whole = if turns.len() - whole < LEAST_TURNS { 0 } else { whole };
+    let gaps: Vec<f64> = turns[whole..].windows(2).map(|pair| pair[1].started.since(pair[0].started)).collect();
     let every_s = median(&gaps).filter(|every_s| *every_s > 0.0)?;
     let lines = lines(&turns);
     let changes = changes::changes(&turns, &lines);

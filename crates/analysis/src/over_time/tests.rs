@@ -249,6 +249,12 @@ fn a_watch_that_was_killed_has_a_gap_and_no_episode_of_it() {
         assert!(episode.seconds == seconds && is_within_a_turn(&episode.to, end), "{episode:?}");
         assert_eq!(found.gaps.len(), 1);
     }
+    // Turns of over a week ago are thinned to one an hour: there are that gap twice, and the one between.
+    let mut all: Vec<Turn> = turns.iter().step_by(TURNS_OF_HOUR).cloned().collect();
+    later(&mut turns, 8 * 24);
+    all.extend(turns.clone());
+    let found = over_time(all).unwrap();
+    assert_eq!((found.gaps.len(), found.every_s), (3, EVERY_S as f64));
     // Runs that were put together have no distance to keep.
     turns.iter_mut().for_each(|turn| turn.series = None);
     assert!(over_time(turns).unwrap().gaps.is_empty());

@@ -18,7 +18,6 @@ use crate::store;
 const MOST_RUNS: usize = 50;
 /// Sizes as people type them.
 const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];
-/// Tables that `--table` knows.
 const TABLES: [&str; 8] =
     ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "answer", "overhead", "data-path"];
 
@@ -147,7 +146,6 @@ fn of_axes(probes: &[Entry], typed: &str, used: &[&str]) -> Vec<String> {
     all
 }
 
-/// The values that an axis has on every host.
 fn values(axis: &Axis) -> Vec<String> {
     let mut all: Vec<&str> = vec![axis.default];
     if axis.kind == AxisKind::Size {

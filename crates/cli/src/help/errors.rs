@@ -34,7 +34,6 @@ pub fn answer(error: &Error, command: Command, words: &[OsString], lang: Lang) -
     Exit::Fine
 }
 
-/// Error of the variable COMPLETE that shells set.
 pub fn of_completion(error: &Error) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();

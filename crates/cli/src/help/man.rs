@@ -6,7 +6,6 @@ use roff::{Roff, bold, roman};
 use super::page::{HelpPage, HelpSection, SectionKind};
 use super::topics;
 
-/// A command's manual page.
 pub fn page(page: &HelpPage, lang: Lang) -> String {
     let mut roff = Roff::new();
     let name = page.name.replace(' ', "-");

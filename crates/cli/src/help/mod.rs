@@ -14,7 +14,6 @@ pub mod man;
 pub mod page;
 pub mod topics;
 
-/// The command line with its texts in this language.
 pub fn tree(command: Command, lang: Lang) -> Command {
     match lang {
         Lang::En => command,
@@ -80,7 +79,6 @@ pub fn path_of(tree: &Command, words: &[OsString]) -> String {
     path
 }
 
-/// The command of this path in a tree that was built.
 pub fn at<'a>(built: &'a Command, path: &str) -> &'a Command {
     path.split_whitespace().fold(built, |at, name| at.find_subcommand(name).unwrap_or(at))
 }
@@ -139,7 +137,6 @@ pub struct Example {
     pub what: Text,
 }
 
-/// The examples of a command.
 pub fn examples_of(path: &str) -> impl Iterator<Item = &'static Example> {
     EXAMPLES.iter().filter(move |example| example.path == path)
 }

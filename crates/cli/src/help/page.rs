@@ -20,7 +20,6 @@ const TERMS: usize = 30;
 #[derive(Debug, Clone, Copy)]
 pub struct PageStyle {
     pub width: usize,
-    /// True where headings are bold.
     pub color: bool,
 }
 
@@ -39,7 +38,6 @@ pub enum SectionKind {
     More,
     /// Table in the long help alone.
     Topic,
-    /// Examples: each with what it does.
     Examples,
 }
 
@@ -61,7 +59,6 @@ pub struct HelpPage {
     pub sections: Vec<HelpSection>,
 }
 
-/// The page of a command of a built tree.
 pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
     let said = |en: &str| topics::heading(en, lang).to_owned();
     let mut sections = Vec::new();

@@ -14,7 +14,6 @@ pub fn heading(en: &str, lang: Lang) -> &str {
     found.map_or(en, |heading| heading.say(lang))
 }
 
-/// The Chinese of a heading.
 pub fn chinese(en: &str) -> Option<&'static str> {
     HEADINGS.iter().find(|heading| heading.en == en).map(|heading| heading.zh)
 }

@@ -224,7 +224,8 @@ impl TimeBudget {
     /// Samples of one round at most.
     pub fn most_a_round(plan: &Plan) -> Duration {
         let limits = plan.profile_limits();
-        limits.case / limits.rounds
+        // A limit of few seconds comes from outside, and leaves a round less than is worth taking.
+        (limits.case / limits.rounds).max(LEAST_SAMPLES)
     }
 
     /// Time when measuring is stopped hard, from the start of the command.
@@ -365,6 +366,9 @@ mod tests {
             let share = limits.case.as_secs_f64() / whole.case.as_secs_f64();
             assert!((share - expected as f64 / 60.0).abs() < 1e-6, "{share}");
             assert!(TimeBudget::hard_limit(&plan) < Duration::from_secs(expected));
+            // However little that is, a round has the least that is worth taking.
+            let budget = TimeBudget::new(&plan, Duration::ZERO, 7, Duration::ZERO);
+            assert!(budget.share() >= LEAST_SAMPLES && budget.expected() <= limits.limit, "{limit}");
         }
     }
 

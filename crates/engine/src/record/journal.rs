@@ -119,18 +119,10 @@ pub fn line_of(case: &str, round: &RoundResult, took: &Took) -> RoundLine {
 
 /// Sink for the rounds of a run as they end.
 pub trait RoundSink {
-    /// Takes a round that has ended.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be kept; the run goes on without.
+    /// Takes a round that has ended. Where it cannot be kept, the run goes on without.
     fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()>;
 
     /// Brings all that was taken to where it is safe; called when nothing is timed.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be brought there.
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -248,10 +240,6 @@ impl Journal {
     }
 
     /// Appends a round as a line has it.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written.
     pub fn append_round(&mut self, line: &RoundLine) -> io::Result<()> {
         self.append_line(&line.to_line()?)
     }

@@ -10,6 +10,7 @@ use crate::plan::time_budget::{Next, TimeBudget};
 use crate::plan::{PlannedCase, Priority};
 use crate::record::RoundResult;
 use crate::record::journal::Took;
+use crate::sampling::sampler::MOST_ITERATIONS;
 
 /// The state of one planned case.
 #[derive(Default)]
@@ -75,9 +76,10 @@ impl RoundResult {
         Duration::from_nanos(time.map_or(0, |time| time.first_touch_ns as u64))
     }
 
+    /// Iterations of a sample; none of a journal that names more than any worker takes.
     fn learned(&self) -> Option<u64> {
         match self.events.last() {
-            Some(Event::Done { noise }) if noise.iterations > 0 => Some(noise.iterations),
+            Some(Event::Done { noise }) => Some(noise.iterations).filter(|count| (1..=MOST_ITERATIONS).contains(count)),
             _ => None,
         }
     }

@@ -15,6 +15,7 @@ use hostmark_say::say;
 use rustix::fd::AsFd;
 
 use crate::clock::Wall;
+use crate::plan::checked_value;
 use crate::probe::serving::{Service, Serving, write_event};
 use crate::probe::{Catalogue, Entry, FREE, IP, entries, no_such_peer};
 use crate::round_error::{Result, RoundError, panicked};
@@ -392,6 +393,15 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
     let service = find(catalogue, &job.service).ok_or_else(|| {
         RoundError::failed(ReasonCode::Protocol, say!("there is no service '{service}'", service = job.service))
     })?;
+    let is_taken = |entry: &Entry, (axis, value): &(String, String)| {
+        checked_value(entry, axis, value).is_ok_and(|taken| taken == *value)
+    };
+    let mut of_service =
+        entries(catalogue).filter(|entry| entry.probe.service().is_some_and(|own| own.name == service.name));
+    if !of_service.any(|entry| job.params.0.iter().all(|param| is_taken(&entry, param))) {
+        let text = say!("no probe of the service '{service}' has such a case", service = job.service);
+        return Err(RoundError::failed(ReasonCode::Protocol, text));
+    }
     if !job.cpus.is_empty() {
         affinity::bind(&job.cpus)
             .map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}", cpus = job.cpus), &error))?;

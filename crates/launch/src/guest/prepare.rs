@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -17,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::kernel::{self, BootKernel, Module, Modules};
 use super::{DiskFormat, DiskSpec, GuestError, GuestSpec, NetSpec, SETUP, VIRTIO_PORT};
-use crate::program::{Program, Programs, digest_of, hex};
+use crate::program::{Program, Programs, digest, hex};
 use crate::transport_error::shown;
 
 /// Directories of the guest's first filesystem.
@@ -53,7 +54,7 @@ pub struct Prepared {
     pub program: Program,
     pub initramfs: Vec<u8>,
     pub disk: Option<File>,
-    pub image: Option<DiskFormat>,
+    pub image: Option<(File, DiskFormat)>,
     pub channel: AgentChannel,
     pub digests: BTreeMap<String, String>,
 }
@@ -92,7 +93,7 @@ pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestE
             AgentChannel::Virtio => VIRTIO_PORT.to_owned(),
         },
         disk: spec.disk.as_ref().map(|_| devices[0].to_owned()),
-        root: image.map(|_| devices[usize::from(spec.disk.is_some())].to_owned()),
+        root: image.as_ref().map(|_| devices[usize::from(spec.disk.is_some())].to_owned()),
         net: spec.net.as_ref().map(net_of),
     };
     let initramfs = initramfs(&program, &loaded, &setup)?;
@@ -136,14 +137,21 @@ fn own_module(path: &Path) -> Result<Module, GuestError> {
     }
 }
 
-fn image_of(image: &Path, digests: &mut BTreeMap<String, String>) -> Result<DiskFormat, GuestError> {
-    let read = format_of(image).and_then(|format| Ok((format, digest_of(image)?)));
-    let (format, digest) = read.map_err(|error| {
-        let image = shown(&image.to_string_lossy());
+/// Opens an image, once: what is looked at here is what QEMU has.
+fn image_of(path: &Path, digests: &mut BTreeMap<String, String>) -> Result<(File, DiskFormat), GuestError> {
+    let image = shown(&path.to_string_lossy());
+    let read = kernel::open(path).and_then(|file| Ok((format_of(&file)?, digest(&file)?, file)));
+    let ((format, other), digest, file) = read.map_err(|error| {
         GuestError::Asked(say!("the image {image} cannot be read ({error}); name another by --image"))
     })?;
+    if let Some(other) = other {
+        let other = shown(&other);
+        return Err(GuestError::Asked(say!(
+            "the image {image} is not whole: QEMU would read another file as well ({other}); merge them by qemu-img convert"
+        )));
+    }
     digests.insert("image".into(), digest);
-    Ok(format)
+    Ok((file, format))
 }
 
 fn net_of(net: &NetSpec) -> GuestNet {
@@ -233,12 +241,25 @@ fn run(words: &[&str], files: &[&File]) -> Result<(), (Message, Message)> {
     }
 }
 
-/// Format of an image's contents.
-fn format_of(image: &Path) -> io::Result<DiskFormat> {
-    let mut begin = [0; 4];
-    let length = kernel::open(image)?.read(&mut begin)?;
-    Ok(if begin[..length] == *b"QFI\xfb" { DiskFormat::Qcow2 } else { DiskFormat::Raw })
+/// Format of an image's contents, and the other file that these are in too, by its name there (qemu's docs/interop/qcow2.rst).
+fn format_of(image: &File) -> io::Result<(DiskFormat, Option<String>)> {
+    let mut header = [0; 80];
+    let length = image.read_at(&mut header, 0)?;
+    if !header[..length].starts_with(b"QFI\xfb") {
+        return Ok((DiskFormat::Raw, None));
+    }
+    let number = |at: usize| header[at..at + 8].iter().fold(0, |all, &byte| (all << 8) | u64::from(byte));
+    // Bit 2 of the features that a reader has to know: the data lie in a file of their own.
+    let (backing, has_data_file) = (number(8), number(0) as u32 > 2 && number(72) & 4 != 0);
+    let mut name = vec![0; (number(16) >> 32).min(LONGEST_BACKING) as usize];
+    let length = if backing == 0 { 0 } else { image.read_at(&mut name, backing)? };
+    let name = String::from_utf8_lossy(&name[..length]);
+    let name = if backing == 0 { "data-file" } else { &name };
+    Ok((DiskFormat::Qcow2, (backing != 0 || has_data_file).then(|| name.to_owned())))
 }
+
+/// Bytes of the name of a backing file at most.
+const LONGEST_BACKING: u64 = 1023;
 
 impl DiskFormat {
     pub fn name(self) -> &'static str {
@@ -334,9 +355,29 @@ mod tests {
             assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
             let kept = place.path().join("kept");
             fs::copy(format!("/proc/self/fd/{}", disk.as_raw_fd()), &kept).unwrap();
-            assert_eq!(format_of(&kept).unwrap(), format);
+            assert_eq!(format_of(&File::open(&kept).unwrap()).unwrap(), (format, None));
             fs::remove_file(kept).unwrap();
         }
+    }
+
+    #[test]
+    fn an_image_that_is_only_a_part_is_refused_and_the_other_file_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("image");
+        let image = |backing: u64, name: &str, features: u64| {
+            let sizes = [backing, (name.len() as u64) << 32].map(u64::to_be_bytes).concat();
+            let header =
+                [&b"QFI\xfb\0\0\0\x03"[..], &sizes, &[0; 48], &features.to_be_bytes(), name.as_bytes()].concat();
+            fs::write(&path, header).unwrap();
+            image_of(&path, &mut BTreeMap::new()).map(|(_, format)| format).map_err(|error| error.to_string())
+        };
+        assert_eq!(image(0, "", 1), Ok(DiskFormat::Qcow2));
+        assert!(image(80, "/etc/shadow", 0).is_err_and(|why| why.contains("another file as well (/etc/shadow);")));
+        assert!(image(0, "", 4).is_err_and(|why| why.contains("(data-file)")));
+        // However little of the name is there.
+        assert!(
+            [u64::MAX, 1 << 40].iter().all(|backing| image(*backing, "x", 0).is_err_and(|why| why.contains("image")))
+        );
     }
 
     #[test]

@@ -40,7 +40,8 @@ pub fn start(
     // Only these are inherited, and only by QEMU: nothing else is started while they are there.
     let of = |descriptor: &OwnedFd| rustix::io::dup(descriptor).map_err(io::Error::from);
     let inherited = [of(&kernel)?, of(&initramfs)?, of(&its_monitor)?, of(&its_channel)?];
-    let disk = prepared.disk.as_ref().map(rustix::io::dup).transpose().map_err(io::Error::from)?;
+    let of_file = |file: Option<&File>| file.map(rustix::io::dup).transpose().map_err(io::Error::from);
+    let (disk, image) = (of_file(prepared.disk.as_ref())?, of_file(prepared.image.as_ref().map(|(file, _)| file))?);
     let [kernel, initramfs, its_monitor, its_channel] = inherited.each_ref().map(AsRawFd::as_raw_fd);
     let held = Descriptors {
         kernel,
@@ -48,6 +49,7 @@ pub fn start(
         monitor: its_monitor,
         channel: its_channel,
         disk: disk.as_ref().map(AsRawFd::as_raw_fd),
+        image: image.as_ref().map(AsRawFd::as_raw_fd),
     };
     let words = words(spec, prepared, &held);
     let all = [spec.qemu.clone()];
@@ -124,6 +126,7 @@ pub struct Descriptors {
     pub monitor: i32,
     pub channel: i32,
     pub disk: Option<i32>,
+    pub image: Option<i32>,
 }
 
 /// The machine type that is asked for.
@@ -217,11 +220,8 @@ pub fn words(spec: &GuestSpec, prepared: &Prepared, held: &Descriptors) -> Vec<O
         }
         add("-device", &format!("virtio-blk-pci,drive=disk{iothread}"));
     }
-    if let (Some(image), Some(format)) = (&spec.image, prepared.image) {
-        // A name with a colon would be that of a protocol.
-        let image = std::path::absolute(image).unwrap_or_else(|_| image.clone());
-        let file = escaped(&image.to_string_lossy());
-        add("-drive", &format!("file={file},format={},if=none,id=image,readonly=on", format.name()));
+    if let (Some((_, format)), Some(held)) = (&prepared.image, held.image) {
+        add("-drive", &format!("file=/proc/self/fd/{held},format={},if=none,id=image,readonly=on", format.name()));
         add("-device", "virtio-blk-pci,drive=image");
     }
     if let Some(net) = &spec.net {

@@ -37,7 +37,6 @@ pub struct TwoSides<'a> {
     pub seed: Option<u64>,
     /// Directory in which the runs are kept, if any.
     pub keep: Option<&'a Path>,
-    /// The person's request.
     pub stop: &'a StopRequest,
 }
 
@@ -181,12 +180,10 @@ fn is_hostmark(word: &str) -> bool {
     }
 }
 
-/// One run that a command prints.
 pub struct PrintedRun<'a> {
     /// The side as it was typed.
     pub name: &'a str,
     pub limit: Duration,
-    /// The person's request.
     pub stop: &'a StopRequest,
 }
 
@@ -227,14 +224,16 @@ impl PrintedRun<'_> {
         let Some(status) = status.ok().filter(|_| has_ended) else {
             refuse!("'{name}' closed its output and did not end; give another command")
         };
-        // A case that failed is told in the comparison.
-        if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
+        // A case that failed is told in the comparison, and a run that cannot be kept there is here.
+        if ![Exit::Fine, Exit::CaseFailed, Exit::ResourceLost]
+            .iter()
+            .any(|fine| status.code() == Some(fine.code().into()))
+        {
             refuse!("'{name}' ended with {status}{process}; try it by itself", process = because(&mut process));
         }
         String::from_utf8(text).map(Some).map_err(|_| refused!("'{name}' printed no text; it must end in a hostmark"))
     }
 
-    /// The run that was printed.
     fn read(&self, text: &str) -> Result<Run> {
         if text.trim().is_empty() {
             refuse!("'{name}' printed nothing; it must end in a hostmark", name = self.name);

@@ -63,7 +63,6 @@ impl Expected {
     }
 }
 
-/// The values of a reference beside a run's.
 fn show_reference(run: &Run, reference: &Reference, lang: Lang) -> Exit {
     let options = output::options(lang, false);
     match values_in_common(run, reference, &options) {
@@ -295,7 +294,6 @@ pub fn reference(name: &str) -> Result<Reference> {
     }
 }
 
-/// The values that a run and a reference have in common.
 pub fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> {
     against(run, reference).ok_or_else(|| {
         let (run, name) = (&run.name, &reference.name);

@@ -54,9 +54,7 @@ const LONGEST_SERVED_LINE: usize = 128 << 10;
 /// Client that came by a server, and has no login here.
 #[derive(Debug, Clone, Copy)]
 pub struct Served {
-    /// The address to which the server is bound.
     bound: IpAddr,
-    /// Memory that the session may fill, bytes.
     memory_bytes: u64,
 }
 
@@ -105,7 +103,6 @@ fn complain(sentence: &str) -> ExitCode {
     ExitCode::from(Exit::BadInput.code())
 }
 
-/// State of an agent's session.
 struct AgentSession {
     /// Incoming requests; none once another thread reads them.
     inbox: Option<Inbox>,
@@ -229,7 +226,6 @@ impl AgentSession {
         Ok(())
     }
 
-    /// The rounds that a run goes on after.
     fn past(&mut self, begun: Option<&BegunRun>) -> Result<Vec<PastRound>> {
         let count = begun.map_or(0, |begun| begun.rounds);
         if count > MOST_PAST {
@@ -247,7 +243,6 @@ impl AgentSession {
     }
 }
 
-/// The layers that a request names.
 fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
     let named = request.inputs.isolate.iter().map(|name| match Layer::named(name) {
         Some(layer) => Ok(layer),
@@ -256,7 +251,6 @@ fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
     named.collect()
 }
 
-/// Channel for answers of the run's peers.
 pub type Relays = Sender<Result<PeerAnswer, Message>>;
 
 pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relays: Relays) -> io::Result<()> {
@@ -371,7 +365,6 @@ impl Inbox {
         }
     }
 
-    /// A request that has come whole.
     fn whole_line(&mut self) -> Result<Option<AgentRequest>> {
         let Some(end) = self.unread[self.searched..].iter().position(|&byte| byte == b'\n') else {
             self.searched = self.unread.len();

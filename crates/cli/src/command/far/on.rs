@@ -28,7 +28,6 @@ use crate::signals::StopRequest;
 
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
 const MOST_CASES: usize = 1 << 17;
-/// Characters of a case's name that are shown.
 const LONGEST_CASE: usize = 200;
 
 /// Facts about the machine there.
@@ -52,7 +51,6 @@ fn report(place: &Target, request: &AgentRequest, stop: &StopRequest) -> Result<
     }
 }
 
-/// A run that is kept there.
 pub fn kept_run(place: &Target, run: &str) -> Result<Run> {
     let stop = catch(&Outside::default())?;
     let mut far = RunningAgent::open(place, &stop)?;
@@ -171,7 +169,6 @@ struct Planned {
 }
 
 impl RemoteRun<'_> {
-    /// Takes what was heard; the run, when that was it.
     fn take(&mut self, answer: AgentAnswer, digest: &str, observer: &mut dyn Observer) -> Result<Option<Run>> {
         match (answer, &self.planned) {
             (AgentAnswer::Plan { run, cases }, None) => {
@@ -216,7 +213,6 @@ impl RemoteRun<'_> {
     }
 }
 
-/// A run as files have them.
 fn readable(run: Run, place: &Target) -> Result<Run> {
     let mut machines = std::iter::once(&run.host).chain(run.peers.iter().map(|peer| &peer.host));
     match run.schema == SCHEMA

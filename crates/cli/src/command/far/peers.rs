@@ -27,11 +27,9 @@ use crate::command::measure::{OwnRuns, ready};
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 
-/// Addresses of a peer that are tried at most.
 const MOST_ADDRESSES: usize = 16;
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 60;
-/// Notes of a round at most.
 const MOST_NOTES: usize = 100;
 /// Characters of a reason, and of each text in it.
 const LONGEST_REASON: usize = 500;
@@ -83,7 +81,6 @@ impl<L: PeerLink> FarPeers<L> {
         Ok(peers)
     }
 
-    /// Description of the peers for a run file.
     pub fn described(&self) -> Result<Vec<Peer>> {
         let described = |(index, known): (usize, &KnownPeer)| {
             let astray = || astray(&known.name);
@@ -245,7 +242,6 @@ fn unasked() -> Reason {
     ReasonCode::Protocol.because(say!("the peer said what was not asked for"))
 }
 
-/// Far ends of a round at a peer.
 struct PeerFarEnds<'a, L: PeerLink> {
     peers: &'a FarPeers<L>,
     index: usize,
@@ -366,7 +362,6 @@ pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>>
     }
 }
 
-/// Peers of a run file, with their places as typed.
 pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
     for (peer, place) in peers.iter_mut().zip(places) {
         peer.place = Some(place.shown().to_owned());

@@ -88,7 +88,6 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
 }
 
-/// Largest memory of all sessions together, bytes.
 fn memory_bytes(spare: Option<&Spare>) -> u64 {
     spare.map_or(OF_UNKNOWN_BYTES, |spare| spare.bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0)
 }

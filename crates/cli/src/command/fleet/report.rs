@@ -172,11 +172,9 @@ const MOST_ENTRIES: usize = 2_000_000;
 
 #[derive(Debug, Default)]
 pub struct FoundFiles {
-    /// Run files by their names, in order.
     pub files: Vec<PathBuf>,
     /// Runs that were cut short, as their journals tell.
     pub journals: Vec<PathBuf>,
-    /// Directories that could not be read, and why.
     pub unreadable: Vec<(PathBuf, io::Error)>,
     /// True where there were more entries than the limit.
     pub is_cut: bool,

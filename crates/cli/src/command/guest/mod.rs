@@ -260,7 +260,6 @@ pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// The fastest that every serial port knows; that of an emulated one is as fast as its emulator.
 const BAUD: u32 = 115_200;
-/// Directory of the names of virtio ports.
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// Opens the one of this name: that of a serial port in /dev, or that which a port of virtio was given.

@@ -54,7 +54,6 @@ struct Server {
     copy: (OwnedFd, OwnedFd),
 }
 
-/// Serves sessions for as long as the channel is there.
 pub fn serve(channel: File, files: &'static str, root: Option<PathBuf>) -> io::Result<()> {
     let copy = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (sieve, unsent) = (Sieve::default(), Vec::new());

@@ -119,7 +119,7 @@ pub fn seed(typed: &str) -> Result<u64, String> {
 }
 
 /// A number of bytes above 0, as a person types it: `10G`, `64M`, `4096`.
-fn bytes(typed: &str) -> Result<u64, String> {
+pub fn bytes(typed: &str) -> Result<u64, String> {
     let (digits, shift) = match typed.char_indices().last() {
         Some((at, 'K' | 'k')) => (&typed[..at], 10),
         Some((at, 'M' | 'm')) => (&typed[..at], 20),
@@ -177,7 +177,6 @@ impl InputArguments {
         on_this_machine(self.as_typed())
     }
 
-    /// Inputs as they were typed.
     pub fn as_typed(&self) -> Inputs {
         Inputs {
             cpus: self.cpu.clone(),
@@ -211,7 +210,6 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
     axes.chain(request.inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text))).collect()
 }
 
-/// A command that can be split into words.
 pub fn command(typed: &str) -> Result<CommandWords, String> {
     match words::split(typed) {
         Ok(words) if words.is_empty() => Err(said!("it has no word; name a program")),

@@ -77,7 +77,6 @@ impl MeasuredMachine<'_> {
         }
     }
 
-    /// Chooses and calibrates the clock.
     pub fn clock(&self, host: &HostFacts) -> Calibration {
         match self {
             MeasuredMachine::Local { .. } => clock::choose(host),
@@ -202,7 +201,6 @@ pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
     (hypervisor == Some(EMULATED)).then(|| IN_SOFTWARE.to_owned_text())
 }
 
-/// The CPUs that a plan measures on.
 pub fn cpus_of(plan: &Plan) -> Vec<usize> {
     let measured = plan.cases.iter().filter(|case| case.skip.is_none());
     measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect()

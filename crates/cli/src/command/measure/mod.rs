@@ -154,12 +154,10 @@ pub fn error(run: &Run) -> Option<anyhow::Error> {
     Some(because(run.cases.iter().filter_map(|case| reason(&case.outcome))))
 }
 
-/// The error of several runs of which none has a value.
 pub fn of_all<'a>(runs: impl Iterator<Item = &'a Run>) -> Option<anyhow::Error> {
     runs.map(error).collect::<Option<Vec<_>>>()?.into_iter().next()
 }
 
-/// The error of a plan of which the run will have no value.
 pub fn of_plan(plan: &Plan) -> Option<anyhow::Error> {
     let skips: Option<Vec<Message>> = plan.cases.iter().map(|case| Some(case.skip.as_ref()?.into())).collect();
     skips.map(|skips| because(skips.into_iter()))
@@ -184,7 +182,6 @@ fn because(reasons: impl Iterator<Item = Message>) -> anyhow::Error {
     EndsWith(Exit::NothingSelected, sentence).into()
 }
 
-/// Bytes that a run prints at most.
 const MOST_BYTES: usize = 64 << 20;
 /// Characters of a reason at most.
 const LONGEST_REASON: usize = 500;

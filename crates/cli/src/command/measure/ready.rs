@@ -26,9 +26,7 @@ use crate::command::runs::kept::RunDestination;
 use crate::language::refuse;
 use crate::store::{self, JOURNAL, RunFiles};
 
-/// CPUs of a machine at most.
 const MOST_CPUS: usize = 1 << 16;
-/// Bytes of any memory or cache of it at most.
 const MOST_BYTES: u64 = 1 << 50;
 
 /// Preparations for a run's first round.
@@ -177,7 +175,6 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) ->
     Ok(plan)
 }
 
-/// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
     if !is_machine(&run.host) {
         refuse!("the run is of a machine that cannot be; measure anew");
@@ -232,7 +229,12 @@ impl Begun {
             }
             None => RunFiles::of_journal(&path, &file, &header.run)?,
         };
-        Ok(Begun { kept: RunDestination { place: Some(place), journal: Some(journal), resume }, header, past, shown })
+        Ok(Begun {
+            kept: RunDestination { place: Some(place), journal: Some(journal), resume, is_lost: false },
+            header,
+            past,
+            shown,
+        })
     }
 
     /// Place where the run is measured; none: on this machine.
@@ -344,7 +346,6 @@ pub struct GoesOn<'a> {
 }
 
 impl GoesOn<'_> {
-    /// Goes on after these rounds.
     pub fn after<'a>(past: &[PastRound], wall: &'a dyn Wall) -> GoesOn<'a> {
         GoesOn { used: past.last().map_or(Duration::ZERO, |past| past.took.until), wall }
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicBool;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::reason_of;
 use hostmark_engine::sys::call::spawned;
+use hostmark_engine::sys::place::Place;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{Setting, SettingChange};
 use hostmark_launch::program::{OWN, command};
@@ -21,6 +22,7 @@ use hostmark_model::{Message, PathBytes, Scratch};
 use hostmark_say::say;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::left::Record;
 use crate::language::{of_launch, said};
 use crate::world;
 
@@ -55,8 +57,9 @@ pub struct Janitor {
     made: Vec<Scratch>,
     /// Directories that it was asked to make, where and under which name, without an answer: killed meanwhile, it may have made them.
     asked: Vec<(PathBuf, String)>,
-    /// Settings of the kernel's that are changed now, for the same case.
+    /// Settings of the kernel's that are changed now, for the same case, and the record of them on disk for the case that both are killed.
     changes: Vec<SettingChange>,
+    written: Option<Record>,
     /// Log for the process that cleans up if both the run and the janitor are killed at once: requested and created resources.
     outside: Option<File>,
 }
@@ -74,7 +77,7 @@ impl Janitor {
             None => of_launch(&error),
         })?;
         let (made, asked, changes) = (Vec::new(), Vec::new(), Vec::new());
-        let mut janitor = Janitor { process, answers: true, made, asked, changes, outside: None };
+        let mut janitor = Janitor { process, answers: true, made, asked, changes, written: None, outside: None };
         match janitor.answer() {
             Ok(Some(_)) => Ok(janitor),
             Ok(None) => {
@@ -145,6 +148,12 @@ impl Janitor {
     /// Leaves it in charge of a setting that is going to be changed: an error where it cannot be, and must not be changed then.
     pub fn takes_charge(&mut self, change: &SettingChange) -> io::Result<()> {
         let entry = CleanupEntry::Change(change.clone());
+        if self.written.is_none() {
+            let record = Record::begin()?;
+            self.record(&CleanupEntry::Record(PathBytes(record.path.as_os_str().as_bytes().to_vec())));
+            self.written = Some(record);
+        }
+        self.written.as_mut().map_or(Ok(()), |record| record.add(&entry))?;
         self.record(&entry);
         match self.answer()? {
             Some(line) if serde_json::from_str(&line).is_ok_and(|done: CleanupEntry| done == entry) => {
@@ -161,7 +170,9 @@ impl Janitor {
     /// Ends its charge of a setting that has been put back.
     pub fn was_put_back(&mut self, setting: Setting) {
         self.changes.retain(|change| change.setting != setting);
-        self.record(&CleanupEntry::PutBack(setting));
+        let entry = CleanupEntry::PutBack(setting);
+        let _ = self.written.as_mut().map(|record| record.add(&entry));
+        self.record(&entry);
     }
 
     fn make(&mut self, base: &Path) -> io::Result<Scratch> {
@@ -204,8 +215,10 @@ fn not_started(program: &Path, how: impl Into<Message>) -> String {
 impl Drop for Janitor {
     fn drop(&mut self) {
         if !self.process.end().is_ok_and(|status| status.success()) {
-            for change in self.changes.iter().rev() {
-                let _ = change.put_back(Path::new("/"));
+            let put_back = |all, change: &SettingChange| change.put_back(Path::new("/")).is_ok() && all;
+            let are_all_back = self.changes.iter().rev().fold(true, put_back);
+            if let Some(record) = self.written.as_ref().filter(|_| are_all_back) {
+                let _ = Place::entry(&record.path).and_then(|place| place.remove());
             }
             self.made.iter().for_each(remove_left);
             self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));

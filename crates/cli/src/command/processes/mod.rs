@@ -24,6 +24,7 @@ use rustix::fd::OwnedFd;
 use janitor::Janitor;
 
 pub mod janitor;
+pub mod left;
 pub mod neighbour;
 pub mod service;
 
@@ -89,7 +90,6 @@ impl Processes {
         Processes { program: program.to_owned(), stop, charges: Rc::new(charges) }
     }
 
-    /// A fresh worker that has been given the job.
     pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
         let (line, stop) = (job.to_line()?, self.stop.clone());
         let (words, warden) = ([service::WORKER], self.charges.clone());

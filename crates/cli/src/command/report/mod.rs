@@ -32,7 +32,6 @@ use crate::language::{refuse, said};
 use crate::output;
 use crate::store::{self, JOURNAL};
 
-/// The names of all formats.
 pub fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(export::FORMATS.iter().map(|format| format.name))
 }

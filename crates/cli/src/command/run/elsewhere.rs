@@ -111,7 +111,6 @@ const EXPECTED: Duration = Duration::from_secs(6);
 pub struct Hosts<'a> {
     pub places: &'a [Target],
     pub names: &'a [String],
-    /// File of the token for servers among them.
     pub token_file: Option<&'a Path>,
 }
 

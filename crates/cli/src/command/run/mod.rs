@@ -343,7 +343,6 @@ fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target],
     Ok(())
 }
 
-/// Shows what would be measured on this host.
 fn show_plan(arguments: &RunArguments, request: &RunRequest, planned: &(Plan, HostFacts), lang: Lang) -> Result<Exit> {
     dry_run::show(planned, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
 }
@@ -372,6 +371,7 @@ fn finish(
     kept::judge(&mut run);
     let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
     let nothing = measure::error(&run);
+    let unkept = if kept.is_lost { Exit::ResourceLost } else { Exit::Fine };
     let saved = match nothing.is_some() && arguments.out.is_none() {
         // Among the runs it would stand for a machine of which it knows nothing.
         true => {
@@ -399,7 +399,8 @@ fn finish(
         }
         _ => {}
     }
-    if let Some(error) = sink_lost {
+    // Of a run that is whole and saved nothing is lost.
+    if let Some(error) = sink_lost.filter(|_| goes_on.is_some()) {
         let remedy = remedy_or_another_file(&error);
         return Err(lost(said!("the journal could not be written to its end ({error}); {remedy}")));
     }
@@ -407,14 +408,14 @@ fn finish(
         return Err(nothing);
     }
     let exit = exit_of(&run, signal);
-    Ok(match expected {
+    let exit = match expected {
         // A reference decides nothing, and stands beside whatever was measured.
         Some(expected) if exit == Exit::Fine || !expected.decides() => expected.verdict(run, lang).or(exit),
         _ => exit,
-    })
+    };
+    Ok(exit.or(unkept))
 }
 
-/// A run that could not be saved: its journal has what was measured.
 fn unsaved_with_journal(place: &RunFiles, what_to_do: Option<&str>, error: &std::io::Error) -> anyhow::Error {
     let file = place.file.display();
     let Some(what_to_do) = what_to_do.filter(|_| place.journal.exists()) else {

@@ -33,6 +33,8 @@ pub struct RunDestination {
     pub journal: Option<Journal>,
     /// The command line that goes on with it, where one can.
     pub resume: Option<String>,
+    /// True where it was to be kept and cannot be.
+    pub is_lost: bool,
 }
 
 /// Author of a run, which alone may resume it.
@@ -53,11 +55,12 @@ impl RunDestination {
             Some(place) => Some(place.clone()),
             None => keep(&run.host.hostname),
         };
-        let Some(place) = place else { return Ok(RunDestination::default()) };
+        let Some(place) = place else { return Ok(RunDestination { is_lost: true, ..RunDestination::default() }) };
         run.name.clone_from(&place.name);
         let resume = chosen::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
         let journal = open_journal(&place, named.is_some(), run, planned, author)?;
-        Ok(RunDestination { place: Some(place).filter(|_| journal.is_some()), journal, resume })
+        let is_lost = journal.is_none();
+        Ok(RunDestination { place: Some(place).filter(|_| !is_lost), journal, resume, is_lost })
     }
 
     /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
@@ -184,7 +187,6 @@ fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
     }
 }
 
-/// Bytes that are read of a result at most.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Part of a stored result that is read.

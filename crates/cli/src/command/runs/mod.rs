@@ -106,16 +106,20 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let mut journals = store::journals()?;
     // That of a run that was stopped lies beside its file.
     journals.retain(|path| files.binary_search(&store::run_of(path)).is_err());
-    let mut kept: Vec<(String, StoredRun)> = whole.chain(journals.iter().map(|path| begun(path))).collect();
+    let sizes =
+        files.iter().map(|path| size([path, &store::journal_of(path)])).chain(journals.iter().map(|path| size([path])));
+    let whole = whole.chain(journals.iter().map(|path| begun(path)));
+    let mut kept: Vec<(String, u64, StoredRun)> =
+        whole.zip(sizes).map(|((name, run), size)| (name, size, run)).collect();
     // Names begin with the time: the newest is the last.
-    kept.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let kept: Vec<StoredRun> = kept.into_iter().map(|(_, kept)| kept).collect();
+    kept.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    let kept: Vec<(u64, StoredRun)> = kept.into_iter().map(|(_, bytes, kept)| (bytes, kept)).collect();
     let text = match arguments.format {
         RunsFormat::Json => {
             output::json(&serde_json::to_string_pretty(&kept.iter().map(value_of_run).collect::<Vec<_>>())?)
         }
         RunsFormat::Table if kept.is_empty() => all_series(),
-        RunsFormat::Table => table(&kept, lang) + &all_series(),
+        RunsFormat::Table => table(&kept, lang) + &whole_size(&kept, lang) + &all_series(),
     };
     output::print(&text);
     if kept.is_empty() && store::series_names().is_empty() {
@@ -127,10 +131,23 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
 /// A line for each series of `hostmark watch`.
 fn all_series() -> String {
     let line = |name: String| {
-        let turns = store::turns(&name).map_or(0, |turns| turns.len());
-        said!("series {name}: {turns} turns; hostmark report {name}\n")
+        let turns = store::turns(&name).unwrap_or_default();
+        let [size, most] = [size(&turns), store::SERIES_BYTES].map(|bytes| value(bytes as f64, Unit::Bytes, current()));
+        let turns = turns.len();
+        said!("series {name}: {turns} turns, {size} (all series have {most} at most); hostmark report {name}\n")
     };
     store::series_names().into_iter().map(line).collect()
+}
+
+/// The bytes of these files, as far as they are there.
+fn size<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> u64 {
+    files.into_iter().filter_map(|file| Some(fs::symlink_metadata(file).ok()?.len())).sum()
+}
+
+/// Size of all runs, which nothing bounds.
+fn whole_size(kept: &[(u64, StoredRun)], lang: Lang) -> String {
+    let size = value(kept.iter().map(|(bytes, _)| bytes).sum::<u64>() as f64, Unit::Bytes, lang);
+    said!("{count:run} of {size} in all; they stay until hostmark runs --prune removes them\n", count = kept.len())
 }
 
 const NONE: Text = term!("no run is kept on this machine; hostmark run makes one");
@@ -174,9 +191,9 @@ fn begun(path: &Path) -> (String, StoredRun) {
     (name, kept)
 }
 
-fn value_of_run(kept: &StoredRun) -> Value {
+fn value_of_run((bytes, kept): &(u64, StoredRun)) -> Value {
     match kept {
-        StoredRun::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
+        StoredRun::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason, "bytes": bytes }),
         StoredRun::Run(run, state) => json!({
             "name": run.name,
             "note": run.note,
@@ -191,6 +208,7 @@ fn value_of_run(kept: &StoredRun) -> Value {
             "skipped": run.skipped,
             "failed": run.failed,
             "interrupted": run.interrupted,
+            "bytes": bytes,
             "state": match state {
                 RunState::Finished => "finished",
                 RunState::Interrupted(..) => "interrupted",
@@ -201,7 +219,7 @@ fn value_of_run(kept: &StoredRun) -> Value {
     }
 }
 
-fn table(kept: &[StoredRun], lang: Lang) -> String {
+fn table(kept: &[(u64, StoredRun)], lang: Lang) -> String {
     let column = |head: &str, is_number: bool, may_go: bool| TextColumn { head: head.to_owned(), is_number, may_go };
     // What the name tells already, the moment and the host, goes first where there is little room.
     let heads = [
@@ -212,9 +230,10 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
         column(term!("measured").say(lang), true, false),
         column(term!("skipped").say(lang), true, false),
         column(term!("failed").say(lang), true, false),
+        column(term!("size").say(lang), true, true),
         column("", false, false),
     ];
-    let row = |kept: &StoredRun| match kept {
+    let row = |(bytes, kept): &(u64, StoredRun)| match kept {
         StoredRun::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
         StoredRun::Run(run, state) => {
             let profile = match &run.imported {
@@ -234,7 +253,8 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
             let texts = [run.name.clone(), run.host.clone(), run.started.clone(), profile];
             let state = run.note.clone().into_iter().chain(Some(state).filter(|state| !state.is_empty()));
             let state = state.collect::<Vec<_>>().join(" · ");
-            texts.into_iter().chain(counts).chain([state]).map(|text| visible(&text)).collect()
+            let size = value(*bytes as f64, Unit::Bytes, lang);
+            texts.into_iter().chain(counts).chain([size, state]).map(|text| visible(&text)).collect()
         }
     };
     let rows: Vec<Vec<String>> = kept.iter().map(row).collect();
@@ -373,7 +393,6 @@ fn turns(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Vec<Tur
     Ok(turns)
 }
 
-/// Analysis of these runs over time.
 pub fn report(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<OverTime> {
     let turns = turns(names, chosen, is_redacted)?;
     let count = turns.len();

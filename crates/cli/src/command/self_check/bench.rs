@@ -119,7 +119,6 @@ impl Bench {
         self.wall.elapsed()
     }
 
-    /// The job of a case's first round.
     pub fn job(&self, case: &str) -> Job {
         let (host, cpu) = (&self.host, self.cpu);
         let last_level = host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes);
@@ -131,7 +130,6 @@ impl Bench {
         })
     }
 
-    /// Measures so many rounds of a case.
     pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<BenchRound>, Unseen> {
         (0..count).map(|number| self.round(catalogue, case, number)).collect()
     }

@@ -234,7 +234,6 @@ fn in_words(error: anyhow::Error) -> String {
     error.to_string()
 }
 
-/// A run in a control group of its own.
 fn limited(program: &Path, limit: &GroupLimit, filters: &[&str]) -> Result<Run, String> {
     let mut runs = OwnRuns::of(program).map_err(in_words)?;
     let group = processes::limited(limit, &mut runs.janitor)?;
@@ -492,7 +491,6 @@ fn sum(frame: &mut [u8]) {
     packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The far host's address on it.
 pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 /// Both ends send by a token bucket (tc-tbf(8)) that is set so, as `rate 83mbit burst 32kbit limit 64kb`; else why there is none.
@@ -504,7 +502,6 @@ pub fn with_rate(tbf: &str) -> Result<Networks, String> {
     Ok(networks)
 }
 
-/// The words that start a program at a host.
 pub fn program_at(networks: &Networks, host: usize, program: &str) -> Vec<String> {
     networks.enter(host).into_iter().chain([program.to_owned()]).collect()
 }

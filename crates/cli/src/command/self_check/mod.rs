@@ -99,7 +99,6 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
 /// Known inputs of the checks, and their expected results.
 struct PutIn {
     delay_ns: Known<u64>,
-    /// The rate of the clock that checks sleeps.
     clock_rate: f64,
     cycles: RangeInclusive<u32>,
     /// Size of the L1 cache by the machine.
@@ -230,7 +229,6 @@ pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, 
     Ok(Box::new(Competitor { process, janitor }))
 }
 
-/// Looks of one check at most.
 const MOST_LOOKS: usize = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -257,7 +257,6 @@ fn unmade(directory: &Path, error: &std::io::Error) -> anyhow::Error {
     unwritten(error, &said!("{directory} cannot be made", directory = directory.display()), &another_directory())
 }
 
-/// Refuses a directory that holds runs of these sides.
 fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
     if sides.any(|side| directory.join(format!("{}.json", stem(side, 0))).exists()) {
         refuse!("{directory} holds runs of an earlier trial; give another directory", directory = directory.display());

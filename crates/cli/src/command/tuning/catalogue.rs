@@ -211,7 +211,6 @@ pub static TUNINGS: &[Tuning] = &[
     },
 ];
 
-/// The setting of that name.
 pub fn named(name: &str) -> Option<&'static Tuning> {
     let name = if name == "idle-neighbour" { "idle-poll" } else { name };
     TUNINGS.iter().find(|tuning| tuning.name == name)

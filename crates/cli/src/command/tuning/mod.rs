@@ -23,6 +23,7 @@ use super::measure::inputs::{ProfileName, SampledArguments, seed};
 use super::measure::machine::catch;
 use super::trial::Rounds;
 use super::{hand_over, measure};
+use crate::command::processes::left;
 use crate::command::processes::neighbour::Work;
 use crate::isolate::Outside;
 use crate::language::{current, refuse, refused, said};
@@ -51,6 +52,9 @@ pub struct TryArguments {
     /// What to measure [default: the cases that the setting concerns]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
+    /// Put back the settings that a killed try left changed
+    #[arg(long, conflicts_with_all = ["tuning", "command"])]
+    undo: bool,
     /// Measure this command instead
     ///
     /// Works like run --command.
@@ -84,6 +88,9 @@ pub struct TryArguments {
 }
 
 pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
+    if arguments.undo {
+        return left::undo();
+    }
     output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let host = hostmark_host::read(&Root::here());
     let Some(name) = &arguments.tuning else {

@@ -17,6 +17,7 @@ use crate::command::far::target::Target;
 use crate::command::lost;
 use crate::command::measure::machine::{janitor, own_program};
 use crate::command::processes::janitor::Janitor;
+use crate::command::processes::left::{ROOT, changed_by_others};
 use crate::command::processes::neighbour::{self, Work};
 use crate::command::trial::{TakesTurns, Turn};
 use crate::language::{refuse, said};
@@ -34,7 +35,6 @@ pub enum MachineSetting {
     Turbo,
     /// Pages and threads are moved between memory nodes.
     NumaBalancing,
-    /// Receive buffers of sockets.
     ReceiveBuffer,
 }
 
@@ -116,7 +116,6 @@ impl MachineSetting {
     }
 }
 
-/// Idle states of a CPU at most.
 const MOST_STATES: usize = 16;
 
 /// The CPUs that the kernel lists.
@@ -139,9 +138,6 @@ fn lack(setting: Setting, error: &io::Error) -> Text<String> {
         _ => words(say!("{path} cannot be changed ({error}); look at its permissions")),
     }
 }
-
-/// The root of the kernel's files.
-const ROOT: &str = "/";
 
 /// Conditions while a side measures.
 #[derive(Debug, Clone)]
@@ -276,10 +272,6 @@ impl TuningSides<'_> {
         self.changes.push(change.clone());
         change.make(root).map_err(failed)
     }
-}
-
-fn changed_by_others(path: &str, now: &str) -> String {
-    said!("somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does")
 }
 
 impl Drop for TuningSides<'_> {

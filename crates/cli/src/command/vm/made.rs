@@ -90,7 +90,6 @@ impl Drop for Charge {
     }
 }
 
-/// The guest that is asked for.
 fn spec(arguments: &GuestArguments) -> Result<GuestSpec, GuestError> {
     let accel = match arguments.accel {
         AccelName::Kvm => Accel::Kvm,
@@ -149,7 +148,6 @@ pub struct Size {
     pub cpus: usize,
     /// The host's CPUs that they are pinned to; empty where they are not.
     pub pinned: Vec<usize>,
-    /// Bytes of its memory.
     pub memory: u64,
 }
 

@@ -103,7 +103,6 @@ impl VmRunArguments {
         self.runs.unwrap_or(if self.is_emulated() { EMULATED_RUNS } else { RUNS })
     }
 
-    /// Places of the other ends of the network.
     pub fn peers(&self) -> Result<Vec<Target>> {
         self.peer.iter().map(|typed| Target::named(typed, "--peer", None)).collect()
     }
@@ -114,7 +113,6 @@ impl VmRunArguments {
     }
 }
 
-/// Options of a guest that is made.
 const OF_A_MADE_GUEST: [&str; 18] = [
     "kernel",
     "modules",
@@ -270,7 +268,6 @@ pub struct Disk {
     pub iothread: bool,
 }
 
-/// QEMU's cache modes.
 const CACHES: [&str; 5] = ["none", "writeback", "writethrough", "directsync", "unsafe"];
 
 fn disk(typed: &str) -> Result<Disk, String> {

@@ -148,7 +148,6 @@ pub fn request(
     Ok(request)
 }
 
-/// The plan of a request on this machine.
 pub fn planned(request: &RunRequest, host: &HostFacts) -> Result<Plan> {
     Ok(ready::planned(request, host.clone(), uuid::Uuid::now_v7())?.0)
 }
@@ -212,7 +211,6 @@ impl TakesTurns for VmTurns<'_> {
     }
 }
 
-/// A turn's error, and what is kept nevertheless.
 fn failed(turn: &Turn, name: &str, error: &anyhow::Error, directory: &Path) -> anyhow::Error {
     let Turn { round, rounds, done, .. } = turn;
     let (round, directory) = (round + 1, directory.display());

@@ -14,6 +14,7 @@ use hostmark_model::{Exit, Lang, Profile, SeriesTurn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::turns::{TurnFiles, Turns};
+use super::measure::inputs::bytes;
 use super::measure::machine::{MeasuredMachine, own_file};
 use super::run::run_name;
 use crate::language::{refuse, refused, said};
@@ -21,6 +22,7 @@ use crate::signals::StopRequest;
 use crate::world::World;
 use crate::{output, store};
 
+mod thinned;
 mod turns;
 
 /// A series of which nobody gave the name is called so, or so with a number.
@@ -42,7 +44,8 @@ pub struct WatchArguments {
     /// Name of the series [default: watch, watch-2, …]
     ///
     /// Wherever runs are named, the name stands for all of its turns. They lie in a directory of this name beside the run
-    /// store, about 1 MB each; remove that to remove the series. `hostmark report NAME` shows how steady the machine was.
+    /// store, about 1 MB each; remove that to remove the series. Turns older than a week are thinned to one an hour, and
+    /// after 30 days to one a day. `hostmark report NAME` shows how steady the machine was.
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     series: Option<String>,
     /// Continue this series, e.g. after a reboot
@@ -57,6 +60,11 @@ pub struct WatchArguments {
     /// time: the next one waits until the average is kept.
     #[arg(long, value_name = "PERCENT", value_parser = typed_percent, hide_short_help = true)]
     max_cpu: Option<f64>,
+    /// Bytes of all series of the store at most, e.g. 500M [default: 2G]
+    ///
+    /// The oldest turns are removed first.
+    #[arg(long, value_name = "SIZE", value_parser = bytes, hide_short_help = true)]
+    max_size: Option<u64>,
     /// Measure one turn, and end: for a timer
     ///
     /// The turn is added to the series, whether that is new or not.
@@ -118,7 +126,8 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
     };
     let turn_of = SeriesTurn { name: watch.series.clone(), every_s: watch.every_s, until };
     let files = TurnFiles { prometheus: arguments.prometheus.as_deref(), jsonl: arguments.jsonl.as_deref() };
-    let turns = Turns { filters: &watch.filters, series: turn_of, files, lang, stop: &stop, wall: &**wall };
+    let most_bytes = arguments.max_size.unwrap_or(store::SERIES_BYTES);
+    let turns = Turns { filters: &watch.filters, series: turn_of, most_bytes, files, lang, stop: &stop, wall: &**wall };
     turns.measure_all(watch.for_s, watch.load, pace, mock_machine, &past)
 }
 
@@ -148,7 +157,8 @@ fn begun(arguments: &WatchArguments, load: Load) -> Result<Watch> {
 fn resumed(arguments: &WatchArguments, name: &str, load: Load) -> Result<(Watch, Vec<PathBuf>)> {
     let files = store::turns(name)?;
     let newest = files.iter().rev().find_map(|file| store::load(file).ok());
-    let Some((run, of)) = newest.and_then(|run| run.series.clone().map(|of| (run, of))) else {
+    let of_series = newest.and_then(|run| run.series.clone().map(|of| (run, of)));
+    let Some((run, of)) = of_series.filter(|(_, of)| SPANS_S.contains(&of.every_s)) else {
         refuse!("no turn of the series {name} can be read; begin a new one")
     };
     let left_s = of.until.as_deref().and_then(Timestamp::parse).map(|until| until.since(store::now()));
@@ -188,6 +198,7 @@ impl WatchArguments {
         words.extend(["--series".to_owned(), watch.series.clone(), "--once".to_owned()]);
         words.extend(["--every".to_owned(), shown(watch.every_s)]);
         words.extend(self.max_cpu.iter().flat_map(|percent| ["--max-cpu".to_owned(), percent.to_string()]));
+        words.extend(self.max_size.iter().flat_map(|bytes| ["--max-size".to_owned(), bytes.to_string()]));
         for (option, file) in [("--prometheus", &self.prometheus), ("--jsonl", &self.jsonl)] {
             words.extend(file.iter().flat_map(|file| [option.to_owned(), whole(file).display().to_string()]));
         }
@@ -266,7 +277,6 @@ impl<'a> Pace<'a> {
         self.wall.elapsed().saturating_sub(self.begun) + self.skipped
     }
 
-    /// Waits until this time, or until the person asks to stop.
     pub fn wait(&mut self, until: Duration, stop: &StopRequest) {
         if !self.waits {
             self.skipped += until.saturating_sub(self.elapsed());
@@ -297,6 +307,9 @@ impl Wall for Since<'_> {
 /// Units of a span, the largest first.
 const UNITS: [(char, f64); 4] = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('s', 1.0)];
 
+/// Times that are taken, seconds. A year at most: who watches for longer resumes.
+const SPANS_S: std::ops::RangeInclusive<f64> = 1.0..=366.0 * 86_400.0;
+
 /// A time as a person types it, in seconds: `90s`, `10m`, `1h30m`, `7d`.
 pub fn span(typed: &str) -> Result<f64, String> {
     let mut seconds = 0.0;
@@ -309,8 +322,7 @@ pub fn span(typed: &str) -> Result<f64, String> {
         seconds += f64::from(number) * of_unit;
         rest = &rest[digits + 1..];
     }
-    // A year: who watches for longer resumes.
-    if (1.0..=366.0 * 86_400.0).contains(&seconds) { Ok(seconds) } else { Err(no_span()) }
+    if SPANS_S.contains(&seconds) { Ok(seconds) } else { Err(no_span()) }
 }
 
 fn no_span() -> String {

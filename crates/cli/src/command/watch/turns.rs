@@ -13,6 +13,7 @@ use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export};
 
+use super::thinned::thin;
 use super::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
@@ -43,6 +44,7 @@ pub struct TurnFiles<'a> {
 pub struct Turns<'a> {
     pub filters: &'a [String],
     pub series: SeriesTurn,
+    pub most_bytes: u64,
     pub files: TurnFiles<'a>,
     pub lang: Lang,
     pub stop: &'a StopRequest,
@@ -180,6 +182,10 @@ impl Turns<'_> {
                     failed(&place.file.display().to_string(), &error);
                 }
             }
+        }
+        if let Err(error) = thin(&self.series.name, self.most_bytes) {
+            let series = &self.series.name;
+            output::complain(&said!("old turns of {series} cannot be removed ({error}); become their owner"));
         }
         let text = |format: &str| {
             let format = export::format_named(format);

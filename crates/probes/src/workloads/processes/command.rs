@@ -26,6 +26,9 @@ use crate::workloads::{affinity, descendants};
 const LAST_BYTES: u64 = 4096;
 /// Part of the end of a program's output that is searched for its value, bytes.
 const MOST_READ: u64 = 1 << 20;
+/// Bytes that a program may write to its outputs, and the time between two looks at them.
+const MOST_WRITTEN: u64 = 256 << 20;
+static BETWEEN_LOOKS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Longest last line that is told, characters.
 const LONGEST_LINE: usize = 200;
 
@@ -38,6 +41,8 @@ pub struct Command {
     output: File,
     /// Offset in `output` where the last execution's part begins.
     begun: u64,
+    /// Bytes that it may write.
+    most: u64,
 }
 
 /// Resources used by a program that has ended well.
@@ -63,7 +68,7 @@ impl Command {
         let copy = || written.try_clone().call("fcntl");
         program.args(arguments).stdin(null_device()?).stdout(copy()?).stderr(copy()?);
         let home = home.map(files::copy).transpose()?;
-        Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0 })
+        Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0, most: MOST_WRITTEN })
     }
 
     /// Has a process of its own, a [`keeper`], do `timed`, which is given what executes the program from its start to its end
@@ -108,7 +113,17 @@ impl Command {
                 return Ok(Err(reason_of(&error, say!("cannot be started: {error}"))));
             }
         };
-        keeper.wait_until(|| ended(child))
+        let (output, begun, most) = (&self.output, self.begun, self.most);
+        keeper.wait_until(|| match ended(child)? {
+            // Whoever began this ends it: a program that writes for ever fills the disk, and never ends.
+            None if output.metadata().call("fstat")?.len() > begun + most => {
+                let most = most >> 20;
+                Ok(Some(Err(
+                    ReasonCode::CommandFailed.because(say!("wrote over {most} MiB and was ended; redirect its output"))
+                )))
+            }
+            how => Ok(how),
+        })
     }
 
     /// The last line that it wrote with anything on it.
@@ -268,7 +283,8 @@ fn gone() -> io::Error {
 }
 
 impl Keeper {
-    /// Waits until `has_ended` says so, which is asked again at the end of any child. An error when the worker has ended.
+    /// Waits until `has_ended` says so, which is asked again at the end of any child and ten times a second. An error when the worker
+    /// has ended.
     fn wait_until<T>(&self, mut has_ended: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
         // SAFETY: a set is plain data, which these calls fill.
         let watched = unsafe {
@@ -284,9 +300,10 @@ impl Keeper {
             }
             // Both are blocked: what comes between the question and this is kept for it.
             // SAFETY: reads the set; nobody asks for more about the signal.
-            let signal = unsafe { libc::sigwaitinfo(&raw const watched, std::ptr::null_mut()) };
+            let signal =
+                unsafe { libc::sigtimedwait(&raw const watched, std::ptr::null_mut(), &raw const BETWEEN_LOOKS) };
             let error = io::Error::last_os_error();
-            if signal < 0 && error.kind() != io::ErrorKind::Interrupted {
+            if signal < 0 && ![io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock].contains(&error.kind()) {
                 return Err(named("rt_sigtimedwait", error));
             }
             if signal == WORKER_ENDED.as_raw() && !process::has_parent(self.worker) {
@@ -332,6 +349,20 @@ mod tests {
                 Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
             let refused = none.run(|execute| execute())?.unwrap_err();
             assert!(refused.starts_with("cannot be started: execve: No such file"), "{refused}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn one_that_writes_without_end_is_ended() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let words = ["sh", "-c", "while :; do echo on; done"].map(str::to_owned);
+            let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
+            command.most = 1 << 20;
+            let how = command.run(|execute| execute())?.unwrap_err();
+            assert!(how.starts_with("wrote over 1 MiB"), "{how}");
+            assert_eq!(command.last_line().as_deref(), Some("on"));
             Ok(())
         });
     }

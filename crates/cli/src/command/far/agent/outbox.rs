@@ -97,7 +97,6 @@ pub struct Outbox {
     woken: Option<OwnedFd>,
     /// True once lines are counted.
     counts: bool,
-    /// Lines that go out together.
     batch: String,
     /// The cases whose values are said as they become known.
     watched: Vec<CaseId>,
@@ -141,7 +140,6 @@ impl Outbox {
         self.say(plan)
     }
 
-    /// Takes the pipe that wakes the other thread.
     pub fn woken(&mut self) -> Option<OwnedFd> {
         self.woken.take()
     }

@@ -110,7 +110,6 @@ fn of_run(request: &RunRequest) -> Option<Message> {
 /// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
 /// one for each CPU of this one.
 const MOST_PARTIES: usize = 1 << 12;
-/// Longest silence that a request may ask for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
 /// Services of a peer under way.
@@ -132,7 +131,6 @@ struct Means {
 }
 
 impl Serving {
-    /// Services for a client of a server, or of a login.
     pub fn of(served: Option<Served>) -> Serving {
         Serving { served, ..Serving::default() }
     }

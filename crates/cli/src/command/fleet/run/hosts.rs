@@ -11,7 +11,6 @@ use hostmark_engine::sys::regular;
 use crate::language::{refuse, refused, said};
 use crate::{store, words};
 
-/// Placeholder of the host's name.
 const HOST: &str = "{host}";
 /// Bytes of a list at most: a hundred thousand long names.
 const MOST_BYTES: u64 = 32 << 20;
@@ -58,7 +57,6 @@ pub fn words_of(each: &str) -> Result<Vec<String>> {
     }
 }
 
-/// The names in a list, in its order.
 pub fn names(file: &Path) -> Result<Vec<String>> {
     let shown = file.display();
     let cannot = |error: std::io::Error| refused!("{shown} cannot be read ({error}); give a file with one host a line");
@@ -131,7 +129,6 @@ pub enum HostAccess {
 
 /// Source of hosts. A host is given by its number in [`Places::hosts`].
 pub trait Places {
-    /// The hosts, each of a name of its own.
     fn hosts(&self) -> &[Registered];
 
     /// The way to a host whose turn has come; asked again until it is open or there is none.

@@ -31,7 +31,6 @@ const REMOVE: &str = r#"trap "" INT TERM HUP
 cat > /dev/null
 exec "$@""#;
 
-/// Nodes, and the pods on them.
 pub struct Pods {
     cluster: KubectlClient,
     image: Cluster,
@@ -242,7 +241,6 @@ fn said_of(value: &Value) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
 }
 
-/// The nodes that a selector chooses.
 fn nodes(client: &KubectlClient, selector: &str) -> Result<Vec<Value>> {
     let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
     let list: Value = serde_json::from_str(&said)

@@ -1,0 +1,147 @@
+//! Records on disk of settings that are changed for a while, and what tells of those that a killed process has left changed.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::sys::place::{Directory, Place};
+use hostmark_engine::sys::regular;
+use hostmark_engine::sys::scratch::fresh_name;
+use hostmark_engine::sys::setting::{PutBack, SettingChange};
+use hostmark_model::Exit;
+use hostmark_say::say;
+use rustix::fs::{Mode, OFlags};
+
+use crate::command::lost;
+use crate::language::said;
+use crate::{output, store};
+
+/// The root of the kernel's files.
+pub const ROOT: &str = "/";
+/// Settings that are told one by one.
+const FEW: usize = 3;
+
+/// Record of the settings that this process and its janitor change: the boot in which it was begun, then a line for each before it is
+/// changed, and when it is put back. It is locked while either is there to do that, and removed when all is done.
+pub struct Record {
+    file: File,
+    pub path: PathBuf,
+}
+
+fn directory() -> Option<PathBuf> {
+    Some(store::directory()?.with_file_name("changed"))
+}
+
+/// The boot of this machine, where the kernel tells. What was changed before it is no more.
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+impl Record {
+    pub fn begin() -> io::Result<Record> {
+        let nowhere = || io::Error::other(say!("neither XDG_DATA_HOME nor HOME names a directory"));
+        let (directory, name) = (directory().ok_or_else(nowhere)?, fresh_name()? + ".jsonl");
+        let file = Directory::make(&directory)?.entry(name.as_ref())?.create_new(Mode::from_raw_mode(0o644))?;
+        file.lock_shared()?;
+        let mut record = Record { file, path: directory.join(name) };
+        record.file.write_all((boot_id() + "\n").as_bytes())?;
+        Ok(record)
+    }
+
+    pub fn add(&mut self, entry: &CleanupEntry) -> io::Result<()> {
+        self.file.write_all(entry.line()?.as_bytes())
+    }
+}
+
+/// A record of which nobody is left, and its changes that are still in force.
+struct Left {
+    place: Place,
+    changes: Vec<SettingChange>,
+}
+
+/// Finds such records of this user and root, and removes those of which no change is in force.
+fn find() -> Vec<Left> {
+    let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
+    let mut paths: Vec<PathBuf> = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| left(path).ok().flatten()).collect()
+}
+
+fn left(path: &Path) -> io::Result<Option<Left>> {
+    let place = Place::entry(path)?;
+    let file = place.open(OFlags::RDONLY)?;
+    let status = file.metadata()?;
+    let is_ours = [0, rustix::process::geteuid().as_raw()].contains(&status.uid());
+    if !status.is_file() || !is_ours || matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    let text = String::from_utf8(regular::all_of(&file)?.unwrap_or_default()).unwrap_or_default();
+    // One that has no lock yet.
+    let Some((boot, entries)) = text.split_once('\n') else { return Ok(None) };
+    let mut changes = Vec::<SettingChange>::new();
+    // A line that is cut off is of a change that was never made.
+    for entry in entries.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        match entry {
+            CleanupEntry::Change(change) => changes.push(change),
+            CleanupEntry::PutBack(setting) => changes.retain(|change| change.setting != setting),
+            _ => {}
+        }
+    }
+    let now = |change: &SettingChange| change.setting.read(Path::new(ROOT));
+    // Where it cannot be read, as in another namespace, nobody knows, and the record stays.
+    if boot != boot_id() || changes.iter().all(|change| now(change).is_ok_and(|now| now != change.during)) {
+        place.remove()?;
+        return Ok(None);
+    }
+    changes.retain(|change| now(change).is_ok_and(|now| now == change.during));
+    Ok(Some(Left { place, changes }))
+}
+
+/// Tells of every setting that a killed `hostmark try` has left changed.
+pub fn tell() {
+    let changes: Vec<SettingChange> = find().into_iter().flat_map(|left| left.changes).collect();
+    for SettingChange { setting, before, during } in changes.iter().take(FEW) {
+        let path = setting.path();
+        output::complain(&said!(
+            "{path} is still {during}, as a hostmark try that was killed left it, and was {before}; undo it by hostmark try \
+             --undo, or by echo {before} > {path}"
+        ));
+    }
+    if let Some(more) = changes.len().checked_sub(FEW).filter(|more| *more > 0) {
+        output::complain(&said!("it left {more:other setting} as well; undo all by hostmark try --undo"));
+    }
+}
+
+/// Puts all of them back.
+pub fn undo() -> Result<Exit> {
+    let (mut failed, mut count) = (None, 0);
+    for Left { place, changes } in find() {
+        let mut is_back = !changes.is_empty();
+        for change in changes.iter().rev() {
+            let (path, before) = (change.setting.path(), &change.before);
+            match change.put_back(Path::new(ROOT)) {
+                Ok(PutBack::Done) => output::print(&said!("{path} is {before} again\n")),
+                Ok(PutBack::ChangedByOthers(now)) => output::complain(&changed_by_others(&path, &now)),
+                Err(error) => {
+                    is_back = false;
+                    failed = Some(said!("{path} cannot be put back ({error}); write {before} to it"));
+                }
+            }
+            count += 1;
+        }
+        if is_back {
+            let _ = place.remove();
+        }
+    }
+    if count == 0 {
+        output::print(&said!("no setting is left changed\n"));
+    }
+    failed.map_or(Ok(Exit::Fine), |why| Err(lost(why)))
+}
+
+pub fn changed_by_others(path: &str, now: &str) -> String {
+    said!("somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does")
+}
