@@ -2,6 +2,8 @@
 
 use hostmark_model::{CaseRecord, Estimate, Params, Run};
 
+use crate::labels::ProbeLabels;
+
 /// A measured point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint<'a> {
@@ -22,9 +24,12 @@ impl CurvePoint<'_> {
 /// The measured points of `probe` along `axis`, ascending; `but` sets some of the other axes to another value than their
 /// default.
 pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) -> Vec<CurvePoint<'a>> {
+    let info = run.probes.iter().find(|info| info.id == probe);
+    let first = run.cases.iter().find(|case| case.probe == probe).map(|case| &case.params);
+    let labels = ProbeLabels::new(probe, info, first);
     let wanted = |other: &str| {
         let set = but.iter().find(|(name, _)| *name == other).map(|(_, value)| *value);
-        set.or_else(|| default_of(run, probe, other))
+        set.or_else(|| labels.default_of(other))
     };
     let is_on = |params: &Params| params.0.iter().all(|(name, value)| name == axis || wanted(name) == Some(value));
     let point = |case: &'a CaseRecord| {
@@ -36,13 +41,4 @@ pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) ->
     let mut points: Vec<CurvePoint> = cases.filter_map(point).collect();
     points.sort_by_key(|point| point.at);
     points
-}
-
-/// The value that an axis has while another is swept: what the run says of the probe, else that of its first case.
-fn default_of<'a>(run: &'a Run, probe: &str, axis: &str) -> Option<&'a str> {
-    let info = run.probes.iter().find(|info| info.id == probe);
-    let said =
-        info.and_then(|info| info.axes.iter().find(|known| known.name == axis)).map(|axis| axis.default.as_str());
-    let first = || run.cases.iter().find(|case| case.probe == probe)?.params.get(axis);
-    said.filter(|default| !default.is_empty()).or_else(first)
 }

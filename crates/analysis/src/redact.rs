@@ -6,7 +6,8 @@
 mod leaves;
 mod plain;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hostmark_model::{HERE, Run, Sampled, Settings, Text};
@@ -98,22 +99,57 @@ fn is_placeholder(text: &str, kind: &str) -> bool {
 struct RedactedNames {
     /// True where placeholders stay as they are. Else they are names like others: a host may be called `host-1`.
     keeps_placeholders: bool,
-    hosts: Vec<String>,
-    users: Vec<String>,
+    hosts: Numbered,
+    users: Numbered,
     paths: HashMap<String, usize>,
-    addresses: Vec<IpAddr>,
+    addresses: HashMap<IpAddr, usize>,
     /// Other private names by kind: runs, series, interfaces, disks, processes.
-    others: Vec<(&'static str, String)>,
-    /// Releases of kernels, and what is left of them.
-    releases: Vec<(String, String)>,
+    others: BTreeMap<&'static str, Numbered>,
+    /// Releases of kernels that name more than a kernel.
+    releases: Numbered,
 }
 
 /// The number of a name, from 1; it gets one where it has none.
-fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
-    all.iter().position(|known| *known == name).unwrap_or_else(|| {
-        all.push(name);
-        all.len() - 1
-    }) + 1
+fn number<T: Eq + Hash>(all: &mut HashMap<T, usize>, name: T) -> usize {
+    let next = all.len() + 1;
+    *all.entry(name).or_insert(next)
+}
+
+/// Names with their numbers, found in a text by their first words.
+#[derive(Debug, Default)]
+struct Numbered {
+    numbers: HashMap<String, usize>,
+    by_word: HashMap<String, Vec<String>>,
+}
+
+impl Numbered {
+    fn number(&mut self, name: &str) -> usize {
+        if !self.numbers.contains_key(name) {
+            let word = ascii_words(name).next().unwrap_or_default().to_owned();
+            self.by_word.entry(word).or_default().push(name.to_owned());
+        }
+        number(&mut self.numbers, name.to_owned())
+    }
+
+    /// The names that stand in a text, with their numbers: the longest first, as a name may be part of another.
+    fn of_text(&self, text: &str) -> Vec<(&str, usize)> {
+        // A name of no such word, as a Chinese one, may be anywhere.
+        let words: HashSet<&str> = ascii_words(text).chain([""]).collect();
+        let names = words.into_iter().filter_map(|word| self.by_word.get(word)).flatten();
+        let names = names.filter(|name| text.contains(name.as_str()));
+        let mut found: Vec<(&str, usize)> = names.map(|name| (name.as_str(), self.numbers[name])).collect();
+        found.sort_by_key(|(name, number)| (std::cmp::Reverse(name.len()), *number));
+        found
+    }
+}
+
+/// Tells whether a sign is part of a word, in which no name is replaced.
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn ascii_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_of_word(c)).filter(|word| !word.is_empty())
 }
 
 impl RedactedNames {
@@ -136,11 +172,11 @@ impl RedactedNames {
             self.users_of(text);
             match field {
                 // A note of what was imported.
-                "host" => self.host(text),
+                "host" | "asked.hostname" => self.host(text),
                 "interface" if !is_interface(text) => drop(self.other("interface", text)),
                 "disk" if !is_disk(text) => drop(self.other("disk", text)),
                 "series" if !SERIES.contains(&text.as_str()) => drop(self.other("series", text)),
-                "release" if release(text) != *text => self.releases.push((text.clone(), release(text))),
+                "release" if release(text) != *text => drop(self.releases.number(text)),
                 _ => {}
             }
         });
@@ -153,19 +189,14 @@ impl RedactedNames {
         if self.keeps_placeholders && is_placeholder(name, kind) {
             return name.to_owned();
         }
-        let is_known = |(of, known): &&(&str, String)| *of == kind && known == name;
-        if !self.others.iter().any(|known| is_known(&known)) {
-            self.others.push((kind, name.to_owned()));
-        }
-        let before = self.others.iter().filter(|(of, _)| *of == kind).take_while(|known| !is_known(known)).count();
-        format!("{kind}-{}", before + 1)
+        format!("{kind}-{}", self.others.entry(kind).or_default().number(name))
     }
 
     fn host(&mut self, name: &str) {
         if name.is_empty() || name == HERE || (self.keeps_placeholders && is_placeholder(name, "host")) {
             return;
         }
-        number(&mut self.hosts, name.to_owned());
+        self.hosts.number(name);
         // A name without its domain names the same host.
         let is_address = name.parse::<IpAddr>().is_ok();
         if let Some((first, _)) = name.split_once('.').filter(|_| !is_address && !name.contains(char::is_whitespace)) {
@@ -181,7 +212,7 @@ impl RedactedNames {
         self.host(place);
         for word in place.split_whitespace().filter(|word| !word.starts_with('-')) {
             if let Some((user, host)) = word.split_once('@') {
-                number(&mut self.users, user.to_owned());
+                self.users.number(user);
                 self.host(host);
             }
         }
@@ -197,7 +228,7 @@ impl RedactedNames {
         for (at, _) in text.match_indices("/home/") {
             let user = text[at + 6..].split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
             if !user.is_empty() {
-                number(&mut self.users, user.to_owned());
+                self.users.number(user);
             }
         }
     }
@@ -251,24 +282,15 @@ impl RedactedNames {
             "options" if text.contains('=') => return mount_option(text),
             _ => {}
         }
-        // The longest first: a host's name may be part of the command that leads to it.
-        let mut hosts: Vec<(usize, String)> = self.hosts.iter().cloned().enumerate().collect();
-        hosts.retain(|(_, host)| text.contains(host) && !COMMON_NAMES.contains(&host.as_str()));
-        hosts.sort_by_key(|(_, host)| std::cmp::Reverse(host.len()));
-        let mut text = text.to_owned();
-        for (index, host) in hosts {
-            text = replaced(&text, &host, &format!("host-{}", index + 1));
+        let hosts = self.hosts.of_text(text).into_iter().filter(|(host, _)| !COMMON_NAMES.contains(host));
+        let mut text = all_replaced(text, hosts, |_, number| format!("host-{number}"));
+        for (kind, names) in &self.others {
+            let others = names.of_text(&text).into_iter().filter(|(name, _)| is_distinctive(name));
+            text = all_replaced(&text, others, |_, number| format!("{kind}-{number}"));
         }
-        let others = self.others.iter().filter(|(_, name)| is_distinctive(name) && text.contains(name.as_str()));
-        for (kind, name) in others.cloned().collect::<Vec<_>>() {
-            text = replaced(&text, &name, &self.other(kind, &name));
-        }
-        for (full, rest) in &self.releases {
-            text = replaced(&text, full, rest);
-        }
-        for (index, user) in self.users.iter().enumerate().filter(|(_, user)| *user != "root") {
-            text = replaced(&text, user, &format!("user-{}", index + 1));
-        }
+        text = all_replaced(&text, self.releases.of_text(&text), |full, _| release(full));
+        let users = self.users.of_text(&text).into_iter().filter(|(user, _)| *user != "root");
+        text = all_replaced(&text, users, |_, number| format!("user-{number}"));
         if !VERSIONS.contains(&key) {
             text = self.in_addresses(&text);
         }
@@ -283,11 +305,13 @@ impl RedactedNames {
         match rest.rsplit_once('-') {
             _ if run.name == run.id => run.name.clone(),
             Some((middle, end)) if stamp.ends_with('Z') && digits(stamp, "TZ") && digits(end, "") => {
-                let is_host = self.hosts.iter().position(|host| host == middle || file_part(host) == middle);
+                let hosts = self.hosts.numbers.iter();
+                let is_host =
+                    hosts.filter(|(host, _)| *host == middle || file_part(host) == middle).map(|(_, at)| at).min();
                 let is_kept = self.keeps_placeholders && is_placeholder(middle, "host");
                 let middle = match is_host {
                     _ if is_kept => middle.to_owned(),
-                    Some(index) => format!("host-{}", index + 1),
+                    Some(number) => format!("host-{number}"),
                     None => self.other("run", middle),
                 };
                 format!("{stamp}-{middle}-{end}")
@@ -329,8 +353,7 @@ impl RedactedNames {
 
     /// A text that is a host's name, or a way to it.
     fn whole(&self, text: &str) -> String {
-        let known = self.hosts.iter().position(|host| host == text);
-        known.map_or_else(|| text.to_owned(), |index| format!("host-{}", index + 1))
+        self.hosts.numbers.get(text).map_or_else(|| text.to_owned(), |number| format!("host-{number}"))
     }
 
     fn path(&mut self, path: &str) -> String {
@@ -474,9 +497,18 @@ fn is_mac(word: &str) -> bool {
     parts.len() == 6 && parts.iter().all(|part| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
+/// A text with each of these names replaced.
+fn all_replaced<'a>(
+    text: &str,
+    names: impl IntoIterator<Item = (&'a str, usize)>,
+    by: impl Fn(&str, usize) -> String,
+) -> String {
+    names.into_iter().fold(text.to_owned(), |text, (name, number)| replaced(&text, name, &by(name, number)))
+}
+
 /// Every place of a name that is no part of a longer word.
 fn replaced(text: &str, name: &str, by: &str) -> String {
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_part = |c: Option<char>| c.is_some_and(is_of_word);
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(name) {

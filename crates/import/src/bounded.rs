@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
-use hostmark_model::Text;
+use hostmark_model::{Text, json_fault};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
@@ -26,7 +26,7 @@ pub(super) fn each_line(
     what: &str,
     mut each: impl FnMut(u64, Option<&str>) -> Result<(), String>,
 ) -> Result<u64, ImportError> {
-    past_mark(input)?;
+    let mut input = unmarked(input)?;
     let mut line = Vec::new();
     let mut count = 0;
     loop {
@@ -53,19 +53,77 @@ pub(super) fn each_line(
     }
 }
 
-/// Passes over a byte order mark; one of another encoding is told.
-fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
+/// Beginnings of packed files, and what unpacks them.
+const PACKED: [(&[u8], &str); 5] = [
+    (&[0x1f, 0x8b], "gzip -d"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd -d"),
+    (&[0xfd, b'7', b'z', b'X'], "xz -d"),
+    (b"BZh", "bzip2 -d"),
+    (b"PK\x03\x04", "unzip"),
+];
+
+/// The text behind its byte order mark, of UTF-16 as UTF-8; a file that is packed is told.
+fn unmarked<'a>(input: &'a mut dyn BufRead) -> Result<Box<dyn BufRead + 'a>, ImportError> {
     let error = |what: String| Err(ImportError { line: 1, what });
-    let length = match input.fill_buf() {
+    let start = match input.fill_buf() {
         Err(failure) => return error(format!("it cannot be read ({failure}); try again")),
-        Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
-            return error("the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8".into());
-        }
-        Ok([0xef, 0xbb, 0xbf, ..]) => 3,
-        Ok(_) => 0,
+        Ok(start) => start,
+    };
+    if let Some((_, unpack)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return error(format!("it is packed; unpack it with {unpack}"));
+    }
+    let (length, is_big_endian) = match start {
+        [0xff, 0xfe, ..] => (2, Some(false)),
+        [0xfe, 0xff, ..] => (2, Some(true)),
+        [0xef, 0xbb, 0xbf, ..] => (3, None),
+        _ => (0, None),
     };
     input.consume(length);
-    Ok(())
+    Ok(match is_big_endian {
+        None => Box::new(input),
+        Some(is_big_endian) => {
+            Box::new(BufReader::new(Utf16 { input, is_big_endian, high: None, rest: VecDeque::new() }))
+        }
+    })
+}
+
+/// Text of UTF-16 as UTF-8.
+struct Utf16<'a> {
+    input: &'a mut dyn BufRead,
+    is_big_endian: bool,
+    /// The first half of a sign, until the second has come.
+    high: Option<u16>,
+    rest: VecDeque<u8>,
+}
+
+impl Utf16<'_> {
+    fn unit(&mut self) -> io::Result<Option<u16>> {
+        let mut pair = [0; 2];
+        for byte in &mut pair {
+            let Some(&first) = self.input.fill_buf()?.first() else { return Ok(None) };
+            *byte = first;
+            self.input.consume(1);
+        }
+        Ok(Some(if self.is_big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }))
+    }
+}
+
+impl Read for Utf16<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.len() < buffer.len()
+            && let Some(unit) = self.unit()?
+        {
+            if self.high.is_none() && (0xd800..0xdc00).contains(&unit) {
+                self.high = Some(unit);
+                continue;
+            }
+            for sign in char::decode_utf16(self.high.take().into_iter().chain([unit])) {
+                let sign = sign.unwrap_or(char::REPLACEMENT_CHARACTER);
+                self.rest.extend(sign.encode_utf8(&mut [0; 4]).bytes());
+            }
+        }
+        self.rest.read(buffer)
+    }
 }
 
 /// Text behind a result that is none of it.
@@ -126,10 +184,10 @@ pub(super) fn each_document<T: DeserializeOwned>(
     what: &str,
     mut each: impl FnMut(T) -> Result<(), String>,
 ) -> Result<(u64, Option<TrailingText>), ImportError> {
-    past_mark(input)?;
+    let mut input = unmarked(input)?;
     let (mut lines, mut rest, mut is_first) = (0, None, true);
     loop {
-        let (text, is_end) = pass_text(input, &mut lines)?;
+        let (text, is_end) = pass_text(&mut *input, &mut lines)?;
         let error = |what| ImportError { line: lines + 1, what };
         match (is_first, is_end) {
             (true, true) => return Err(error(format!("the file has no JSON object; give {what}"))),
@@ -149,18 +207,24 @@ pub(super) fn each_document<T: DeserializeOwned>(
     }
 }
 
+/// Beginnings of what serde says by itself: it names types of this program. All else is of this crate.
+const OF_SERDE: [&str; 6] =
+    ["invalid type", "invalid value", "invalid length", "unknown variant", "missing field", "duplicate field"];
+
 /// The fault of a document, and its place.
 fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     let place = format!("column {}", error.column());
+    let fault = json_fault(error);
+    let is_of_serde = error.is_syntax() || OF_SERDE.iter().any(|start| text.starts_with(start));
+    let text = if is_of_serde { fault.split_once(": ").map_or("", |(_, what)| what) } else { text };
     let what = match error.classify() {
-        serde_json::error::Category::Eof => format!("{place}: the file ends here in the middle; give {what}"),
-        serde_json::error::Category::Io => format!("{place}: it cannot be read ({text}); try again"),
-        _ => {
-            let text: String = text.chars().take(LONGEST_TEXT).collect();
-            format!("{place}: {text}; give {what}")
+        serde_json::error::Category::Eof => {
+            format!("{place}: the file ends here in the middle, so it is truncated; give {what}")
         }
+        serde_json::error::Category::Io => format!("{place}: it cannot be read ({text}); try again"),
+        _ => format!("{place}: {text}; give {what}"),
     };
     ImportError { line: before + error.line() as u64, what }
 }
@@ -281,7 +345,7 @@ impl<'de> Deserialize<'de> for Short {
 }
 
 /// The same, which a list or an object may be as well: of those the texts of the values, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Plain(pub String);
 
 impl<'de> Deserialize<'de> for Plain {
@@ -411,7 +475,7 @@ const LONGEST_NAME: usize = 100;
 /// Longest part between two tags and longest text of an element, bytes: images stand in some.
 const LONGEST_PART: u64 = 4 << 20;
 /// Longest text of a problem, characters: it may quote the file.
-const LONGEST_PROBLEM: usize = 300;
+const LONGEST_PROBLEM: usize = 120;
 
 /// Calls `each` at the end of every element with its path (`a/b/c`) and the text right in it; texts outside of all elements are
 /// passed over, further documents read as well. Returns the number of lines. `what` is what the file should be, for errors.
@@ -420,9 +484,9 @@ pub(super) fn each_element(
     what: &str,
     mut each: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<u64, ImportError> {
-    past_mark(input)?;
+    let mut input = unmarked(input)?;
     let lines = Cell::new(0);
-    let mut reader = Reader::from_reader(Counted { input, lines: &lines }.take(LONGEST_PART));
+    let mut reader = Reader::from_reader(Counted { input: &mut *input, lines: &lines }.take(LONGEST_PART));
     // An element without contents ends as all do.
     reader.config_mut().expand_empty_elements = true;
     let (mut buffer, mut path, mut texts) = (Vec::new(), String::new(), Vec::<String>::new());
@@ -441,7 +505,9 @@ pub(super) fn each_element(
         };
         let is_end = match event.map_err(problem)? {
             Event::Eof if texts.is_empty() => return Ok(line),
-            Event::Eof => return Err(error(format!("the file ends here in the middle; give {what}"))),
+            Event::Eof => {
+                return Err(error(format!("the file ends here in the middle, so it is truncated; give {what}")));
+            }
             Event::DocType(_) => return Err(error(format!("it declares a document type; give {what}"))),
             Event::Start(tag) => {
                 begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;

@@ -7,7 +7,7 @@ use hostmark_model::AxisKind::{Choice, Count, Size};
 use hostmark_model::{Run, Unit};
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, NameMap, Short, bytes};
+use super::bounded::{Amount, AtMost, NameMap, Plain, Short, bytes, shortened};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, axis_value, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
@@ -43,16 +43,12 @@ const TRANSFER: &[Further] = &[OPERATIONS, MEAN, P50, P90, P99, P999];
 
 /// Most jobs of a file: more than anyone runs, and some hundred bytes each.
 const MOST_JOBS: usize = 2000;
-/// Options of a job that are worth keeping.
-const KEPT: [(&str, &[&str]); 7] = [
-    ("engine", &["ioengine"]),
-    ("size", &["size", "filesize"]),
-    ("runtime", &["runtime"]),
-    ("jobs", &["numjobs"]),
-    ("fsync", &["fsync"]),
-    ("fdatasync", &["fdatasync"]),
-    ("rate", &["rate", "rate_iops"]),
-];
+/// Options by another name that fio takes as well.
+const ALIASES: [(&str, &str); 3] = [("readwrite", "rw"), ("blocksize", "bs"), ("blocksize_range", "bsrange")];
+/// Options that are axes, or name the job and its outputs.
+const NOT_ASKED: &str = "rw iodepth direct buffered bs bsrange bssplit name description write_bw_log write_lat_log \
+    write_iops_log write_hist_log log_avg_msec log_hist_msec log_hist_coarseness log_max_value log_offset log_prio \
+    log_unix_epoch log_compression log_store_compressed bwavgtime iopsavgtime";
 
 #[derive(Deserialize)]
 struct FioFile {
@@ -60,8 +56,8 @@ struct FioFile {
     version: Short,
     timestamp: Option<Amount>,
     time: Option<Short>,
-    #[serde(rename = "global options")]
-    options: Option<NameMap<Short>>,
+    #[serde(default, rename = "global options")]
+    options: NameMap<Plain>,
     #[serde(alias = "client_stats")]
     jobs: AtMost<Job, MOST_JOBS>,
 }
@@ -70,8 +66,8 @@ struct FioFile {
 struct Job {
     jobname: Short,
     error: Option<i64>,
-    #[serde(rename = "job options")]
-    options: Option<NameMap<Short>>,
+    #[serde(default, rename = "job options")]
+    options: NameMap<Plain>,
     hostname: Option<Short>,
     read: Option<Transfer>,
     write: Option<Transfer>,
@@ -128,46 +124,50 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
     let version = &file.version.0;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
+        let version = shortened(version);
         return Err(format!("it is of {version}; files of fio 3 can be imported"));
     }
     run.version.clone_from(version);
     run.begun_at(file.timestamp);
     run.date_is(&file.time.unwrap_or_default().0);
-    let options = file.options.unwrap_or_default().0;
     let mut numbers: HashMap<String, u32> = HashMap::new();
     for job in file.jobs.0 {
         let number = numbers.entry(axis_value(&job.jobname.0)).or_default();
         *number += 1;
-        keep_job(run, &job, *number, &options)?;
+        keep_job(run, &job, *number, &file.options.0)?;
     }
     Ok(())
 }
 
-fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String, Short>) -> Result<(), String> {
-    let option = |names: &[&str]| {
-        let of = |options: &BTreeMap<String, Short>| names.iter().find_map(|name| Some(options.get(*name)?.0.clone()));
-        job.options.as_ref().and_then(|options| of(&options.0)).or_else(|| of(global))
+fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String, Plain>) -> Result<(), String> {
+    let called = |name: &String| {
+        ALIASES.iter().find(|(other, _)| other == name).map_or(name.clone(), |(_, name)| (*name).to_owned())
     };
+    let all = global.iter().chain(&job.options.0).map(|(name, option)| (called(name), option.clone()));
+    // A job's own come last.
+    let options: BTreeMap<String, Plain> = all.collect();
+    let option = |name: &str| options.get(name).map(|option| option.0.as_str());
     let error = job.error.filter(|error| *error != 0);
     // What fio takes where a job says nothing.
-    let pattern = option(&["rw", "readwrite"]).unwrap_or_else(|| "read".into());
-    let depth = option(&["iodepth"]).unwrap_or_else(|| "1".into());
+    let pattern = option("rw").unwrap_or("read");
     // buffered is the same asked the other way round.
-    let buffered = option(&["buffered"]).map(|buffered| u8::from(buffered == "0").to_string());
-    let direct = option(&["direct"]).or(buffered).unwrap_or_else(|| "0".into());
+    let buffered = option("buffered").map(|buffered| if buffered == "0" { "1" } else { "0" });
+    let block_size = option("bssplit").map(|split| format!("split-{split}"));
+    let block_size = block_size.or_else(|| Some(option("bsrange").or_else(|| option("bs"))?.to_owned()));
+    let block_size = block_size.unwrap_or_else(|| "4k".into());
     let case = |probe: &'static str, samples: Vec<f64>| {
         let mut value = ImportedValue::new(probe, samples)
             .at("job", &job.jobname.0)
             .at("number", number)
-            .at("pattern", &pattern)
-            .at("block", block(probe, &option))
-            .at("depth", &depth)
-            .at("direct", &direct)
+            .at("pattern", pattern)
+            .at("block", block(probe, &block_size))
+            .at("depth", option("iodepth").unwrap_or("1"))
+            .at("direct", option("direct").or(buffered).unwrap_or("0"))
             .note("job", &job.jobname.0)
-            .note("host", job.hostname.as_ref().map_or("", |host| &host.0));
-        for (key, names) in KEPT {
-            value = value.note(key, option(names).unwrap_or_default());
-        }
+            .note("host", job.hostname.as_ref().map_or("", |host| &host.0))
+            // The other directions' blocks.
+            .asked("bs", if block_size.contains(',') { &block_size } else { "" })
+            .asked_but(NOT_ASKED, &options);
         value.failed = error.map(|error| format!("fio ended this job with error {error}"));
         value
     };
@@ -179,7 +179,8 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
             continue;
         }
         let rate = transfer.bw_bytes.or(transfer.bw.map(|kib| Amount(kib.0 * 1024.0)));
-        let rate = rate.ok_or_else(|| format!("the job {} tells no bandwidth; give {WHAT}", job.jobname.0))?;
+        let rate =
+            rate.ok_or_else(|| format!("the job {} tells no bandwidth; give {WHAT}", shortened(&job.jobname.0)))?;
         let value = case(probe, vec![rate.0])
             .and("operations", transfer.iops.map(|rate| rate.0))
             .and("mean", transfer.clat_ns.mean.map(|ns| ns.0));
@@ -202,16 +203,13 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
 
 /// The size of a block, or what it is drawn from. Of several between commas reads, writes and trims each have their own; the
 /// last stands for those that are left.
-fn block(probe: &str, option: &dyn Fn(&[&str]) -> Option<String>) -> String {
-    let split = option(&["bssplit"]).map(|split| format!("split-{split}"));
-    let block_size = split.or_else(|| option(&["bsrange", "blocksize_range"])).or_else(|| option(&["bs", "blocksize"]));
-    let block_size = block_size.unwrap_or_else(|| "4k".into());
+fn block(probe: &str, block_size: &str) -> String {
     let sizes: Vec<&str> = block_size.split(',').collect();
     let one = match probe {
         "fio.read" => sizes[0],
         "fio.write" => sizes[1.min(sizes.len() - 1)],
         "fio.trim" => sizes[2.min(sizes.len() - 1)],
-        _ => &block_size,
+        _ => block_size,
     };
     bytes(one).map_or(one.to_owned(), |bytes| bytes.to_string())
 }

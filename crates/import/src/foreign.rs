@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
 
+use hostmark_model::imported::ASKED;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
-    Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, Estimate, Explain, Flag, FlagKind, HostFacts,
-    Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Reason, ReasonCode,
-    Run, SCHEMA, Settings, Text, Tool, Unit,
+    Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, CpuFact, Estimate, Explain, Flag, FlagKind,
+    HostFacts, Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Reason,
+    ReasonCode, Run, SCHEMA, Settings, Text, Tool, Unit,
 };
 use hostmark_stats::descriptive as stats;
 use serde::de::DeserializeOwned;
 
-use super::bounded::{Amount, LARGEST, TrailingText, each_document, each_element, each_line};
+use super::bounded::{Amount, LARGEST, Plain, TrailingText, each_document, each_element, each_line};
 use super::{ImportError, ImportFormat};
 use crate::texts;
 
@@ -20,6 +21,8 @@ use crate::texts;
 const MOST_VALUES: usize = 20_000;
 /// Longest note, characters.
 const LONGEST_NOTE: usize = 200;
+/// Most bytes of notes of a run.
+const MOST_NOTED: usize = 64 << 20;
 /// Longest name in a case id, characters.
 const LONGEST_NAME: usize = 60;
 
@@ -78,7 +81,7 @@ pub(super) struct ImportedValue {
     pub params: Vec<(&'static str, String)>,
     pub samples: Vec<f64>,
     pub also: Vec<(&'static str, f64)>,
-    pub notes: Vec<(&'static str, String)>,
+    pub notes: Vec<(String, String)>,
     /// The doubt of the tool, or what the file does not tell.
     pub unconfirmed: Option<String>,
     /// Reason for no value, by the tool's own word.
@@ -103,12 +106,27 @@ impl ImportedValue {
         self
     }
 
-    pub(super) fn note(mut self, key: &'static str, value: impl ToString) -> ImportedValue {
+    pub(super) fn note(mut self, key: &str, value: impl ToString) -> ImportedValue {
         let value: String = value.to_string().chars().take(LONGEST_NOTE).collect();
         if !value.is_empty() {
-            self.notes.push((key, value));
+            self.notes.push((key.to_owned(), value));
         }
         self
+    }
+
+    /// Notes what the tool was asked to do: values with another note of this key are not compared.
+    pub(super) fn asked(self, option: &str, value: impl ToString) -> ImportedValue {
+        self.note(&format!("{ASKED}{}", axis_value(option)), value)
+    }
+
+    fn asked_options(&self) -> impl Iterator<Item = &(String, String)> {
+        self.notes.iter().filter(|(key, _)| key.starts_with(ASKED))
+    }
+
+    /// Notes the options of a file but `others`, which axes have or which name outputs and machines.
+    pub(super) fn asked_but(self, others: &str, options: &BTreeMap<String, Plain>) -> ImportedValue {
+        let counts = options.iter().filter(|(name, _)| !others.split(' ').any(|other| other == *name));
+        counts.fold(self, |value, (name, Plain(option))| value.asked(name, option))
     }
 }
 
@@ -120,6 +138,7 @@ pub(super) struct Foreign {
     pub host: HostFacts,
     /// RFC 3339, where the file tells.
     pub started: String,
+    pub finished: Option<String>,
     pub date: Option<String>,
     /// Settings of the tool that the file tells, and what it was compiled for.
     pub set: BTreeMap<String, String>,
@@ -131,6 +150,7 @@ pub(super) struct Foreign {
     cases: Vec<(CaseId, ImportedValue)>,
     known: HashMap<CaseId, usize>,
     values: usize,
+    noted: usize,
     /// Names of the file by what they become as the value of an axis.
     names: HashMap<String, HashMap<String, usize>>,
 }
@@ -178,6 +198,14 @@ impl Foreign {
         self.date = Some(date.to_owned()).filter(|date| !date.is_empty());
     }
 
+    /// Takes a number of CPUs, unless it is absurd.
+    pub(super) fn has_cpus(&mut self, count: &str) {
+        const MOST: usize = 8192;
+        let count = count.parse().ok().filter(|count| *count <= MOST).unwrap_or(0);
+        let cpu = |id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() };
+        self.host.cpus = (0..count).map(cpu).collect();
+    }
+
     pub(super) fn version_is(&mut self, version: &str) {
         self.version = format!("{} {version}", self.format.tool).trim_end().to_owned();
     }
@@ -186,8 +214,11 @@ impl Foreign {
     pub(super) fn keep(&mut self, value: ImportedValue) -> Result<(), String> {
         let tool = self.format.tool;
         self.values += value.samples.len().max(1);
-        if self.values > MOST_VALUES {
-            return Err(format!("there are more than {MOST_VALUES} values; give one result of {tool}"));
+        self.noted += value.notes.iter().map(|(key, note)| key.len() + note.len()).sum::<usize>();
+        if self.values > MOST_VALUES || self.noted > MOST_NOTED {
+            return Err(format!(
+                "there are more than {MOST_VALUES} values, or {MOST_NOTED} bytes of options; give one result of {tool}"
+            ));
         }
         let numbers = value.samples.iter().chain(value.also.iter().map(|(_, number)| number));
         if let Some(bad) = numbers.into_iter().find(|number| !(0.0..LARGEST).contains(*number)) {
@@ -202,6 +233,9 @@ impl Foreign {
             }
             Some(&index) => {
                 let kept = &mut self.cases[index].1;
+                if !kept.asked_options().eq(value.asked_options()) {
+                    kept.unconfirmed.get_or_insert_with(|| "its samples are of different options".into());
+                }
                 kept.samples.extend(value.samples);
                 kept.also.extend(value.also);
                 kept.failed = kept.failed.take().or(value.failed);
@@ -225,7 +259,7 @@ impl Foreign {
             schema: SCHEMA.into(),
             id: String::new(),
             name: String::new(),
-            finished: Some(self.started.clone()),
+            finished: self.finished.or_else(|| Some(self.started.clone())),
             started: self.started,
             interrupted: None,
             imported: Some(Imported { format: format.name.into(), file: String::new(), date: self.date }),
@@ -343,7 +377,7 @@ fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord
                 histogram: None,
                 rounds: Vec::new(),
                 noise: Noise::default(),
-                notes: value.notes.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+                notes: value.notes.into_iter().collect(),
                 flags: value.unconfirmed.map(flag).into_iter().collect(),
                 bounds: None,
             }))

@@ -1,6 +1,6 @@
 //! Reads the JSON of google-benchmark (`--benchmark_out=FILE`): the time of an iteration; repetitions are samples.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count};
@@ -9,7 +9,7 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{ReasonCode, Run};
 use serde::Deserialize;
 
-use super::bounded::{Amount, AtMost, Short};
+use super::bounded::{Amount, AtMost, NameMap, Plain, Short, shortened};
 use super::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
@@ -36,20 +36,14 @@ const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e
 /// Endings of the names of aggregates, for versions that do not say what is one.
 const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];
 
+/// Parts of the context that name the machine, the program and the time.
+const NOT_ASKED: &str =
+    "date host_name executable num_cpus mhz_per_cpu caches load_avg library_version json_schema_version";
 #[derive(Deserialize)]
 struct GoogleBenchmarkFile {
     #[serde(default)]
-    context: Context,
+    context: NameMap<Plain>,
     benchmarks: AtMost<GoogleEntry, 20_000>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Context {
-    date: Short,
-    host_name: Short,
-    library_version: Short,
-    library_build_type: Short,
 }
 
 #[derive(Deserialize, Default)]
@@ -84,18 +78,26 @@ impl GoogleEntry {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     read_documents(&FORMAT, input, |run, GoogleBenchmarkFile { context, benchmarks }: GoogleBenchmarkFile| {
-        run.version_is(&context.library_version.0);
-        run.host.hostname = context.host_name.0;
-        run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
-        run.date_is(&context.date.0);
+        let context = context.0;
+        let told = |name: &str| context.get(name).map_or("", |Plain(text)| text.as_str());
+        run.version_is(told("library_version"));
+        told("host_name").clone_into(&mut run.host.hostname);
+        run.has_cpus(told("num_cpus"));
+        run.started = Timestamp::parse(told("date")).map(|time| time.to_string()).unwrap_or_default();
+        run.date_is(told("date"));
         let parts = || benchmarks.0.iter().map(GoogleEntry::parts);
         let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
-        let is_debug = context.library_build_type.0 == "debug";
-        benchmarks.0.iter().try_for_each(|entry| keep_entry(run, entry, &whole, is_debug))
+        benchmarks.0.iter().try_for_each(|entry| keep_entry(run, entry, &whole, &context))
     })
 }
 
-fn keep_entry(run: &mut Foreign, entry: &GoogleEntry, whole: &HashSet<&str>, is_debug: bool) -> Result<(), String> {
+fn keep_entry(
+    run: &mut Foreign,
+    entry: &GoogleEntry,
+    whole: &HashSet<&str>,
+    context: &BTreeMap<String, Plain>,
+) -> Result<(), String> {
+    let is_debug = context.get("library_build_type").is_some_and(|kind| kind.0 == "debug");
     let (name, statistic) = entry.parts();
     // What an aggregate is of says it better.
     if !["each", "mean", "median"].contains(&statistic) || (statistic != "each" && whole.contains(name)) {
@@ -112,14 +114,16 @@ fn keep_entry(run: &mut Foreign, entry: &GoogleEntry, whole: &HashSet<&str>, is_
         .and("bytes", entry.bytes_per_second.map(|rate| rate.0))
         .and("items", entry.items_per_second.map(|rate| rate.0))
         .note("name", name)
-        .note("label", &entry.label.0);
+        .note("label", &entry.label.0)
+        .asked_but(NOT_ASKED, context);
     value.failed =
         entry.error_occurred.then(|| format!("the benchmark ended with an error ({})", entry.error_message.0));
     value.unconfirmed = is_debug.then(|| "google-benchmark's library was built as debug, which adds time".into());
     let skipped = || ReasonCode::Imported.because(format!("the benchmark was skipped ({})", entry.skip_message.0));
     value.absent = entry.skipped.then(skipped);
     if value.samples.is_empty() && value.failed.is_none() && value.absent.is_none() {
-        return Err(format!("the time of {name} is in no unit that is known ({})", entry.time_unit.0));
+        let (name, unit) = (shortened(name), shortened(&entry.time_unit.0));
+        return Err(format!("the time of {name} is in no unit that is known ({unit})"));
     }
     run.keep(value)
 }

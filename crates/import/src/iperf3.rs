@@ -1,6 +1,7 @@
 //! Reads iperf3's JSON (`iperf3 --json`) and its JSON stream (`--json-stream`, one event a line): the rate that arrived,
 //! what had to be sent again, what it cost both CPUs.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count, Size};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
 
-use super::bounded::{Amount, AtMost, Short};
+use super::bounded::{Amount, AtMost, NameMap, Plain, Short, amount, shortened};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_documents};
 use super::{ImportError, ImportFormat};
 
@@ -45,6 +46,8 @@ const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, term!("CPUs used th
 const RETRANSMITS: Further = Further("retransmits", Unit::Count, term!("segments sent again"));
 
 const MOST_STREAMS: usize = 1000;
+/// Parts of a test that are axes, or only say how often it is told.
+const NOT_ASKED: &str = "protocol num_streams blksize reverse bidir target_bitrate interval";
 
 /// A document, or an event of a stream.
 #[derive(Deserialize, Default)]
@@ -115,7 +118,12 @@ struct ResultSection {
     version: Short,
     system_info: Short,
     timestamp: Timestamp,
-    test_start: Option<TestStart>,
+    test_start: Option<NameMap<Plain>>,
+    sock_bufsize: Short,
+    sndbuf_actual: Short,
+    rcvbuf_actual: Short,
+    tcp_mss: Short,
+    tcp_mss_default: Short,
     streams: AtMost<Stream, MOST_STREAMS>,
     sum: Option<Sum>,
     sum_sent: Option<Sum>,
@@ -132,22 +140,6 @@ struct ResultSection {
 struct Timestamp {
     time: Short,
     timesecs: Amount,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct TestStart {
-    protocol: Short,
-    num_streams: Amount,
-    blksize: Amount,
-    duration: Amount,
-    omit: Amount,
-    reverse: Amount,
-    bidir: Amount,
-    /// Told since 3.10.
-    target_bitrate: Option<Amount>,
-    /// The rate at which the kernel paces a stream.
-    fqrate: Option<Amount>,
 }
 
 #[derive(Deserialize, Default)]
@@ -214,13 +206,27 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 
 fn no_error(error: Option<&Short>) -> Result<(), String> {
     match error {
-        Some(error) => Err(format!("iperf3 ended with an error ({}); measure again", error.0)),
+        Some(error) => {
+            const MOST: usize = 200;
+            let error: String = error.0.chars().take(MOST).collect();
+            Err(format!("iperf3 ended with an error ({error}); measure again"))
+        }
         None => Ok(()),
     }
 }
 
 fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result<(), String> {
-    let asked = start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?;
+    let asked = &start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?.0;
+    let told = |name: &str| asked.get(name).map(|Plain(text)| text.as_str()).filter(|text| !text.is_empty());
+    let number = |name: &str| told(name).map(|text| amount(text, name)).transpose();
+    let [streams_asked, message, reverse, bidir] =
+        [number("num_streams")?, number("blksize")?, number("reverse")?, number("bidir")?]
+            .map(Option::unwrap_or_default);
+    // Told since 3.10, and the rate at which the kernel paces a stream.
+    let (bitrate, paced) = (number("target_bitrate")?, number("fqrate")?);
+    // What is 0 was not asked for, as what older versions do not tell.
+    let options = asked.iter().filter(|(_, Plain(text))| amount(text, "") != Ok(0.0));
+    let options: BTreeMap<String, Plain> = options.map(|(name, text)| (name.clone(), text.clone())).collect();
     // "iperf 3.12"
     run.version_is(start.version.0.trim_start_matches("iperf").trim());
     let system: Vec<&str> = start.system_info.0.split_whitespace().collect();
@@ -232,34 +238,39 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
     }
     run.begun_at(Some(start.timestamp.timesecs));
     run.date_is(&start.timestamp.time.0);
-    let probe = match asked.protocol.0.as_str() {
+    let probe = match told("protocol").unwrap_or_default() {
         "TCP" => "iperf3.tcp",
         "UDP" => "iperf3.udp",
-        other => return Err(format!("its protocol is '{other}'; results of TCP and UDP can be imported")),
+        other => {
+            return Err(format!("its protocol is '{}'; results of TCP and UDP can be imported", shortened(other)));
+        }
     };
     // A client that sends and receives at once has the other direction beside; before 3.13 the start does not say so.
-    let is_both = asked.bidir.0 > 0.0 || end.sum_received_bidir_reverse.is_some() || end.sum_bidir_reverse.is_some();
-    let (one, other) = match (is_both, asked.reverse.0 > 0.0) {
+    let is_both = bidir > 0.0 || end.sum_received_bidir_reverse.is_some() || end.sum_bidir_reverse.is_some();
+    let (one, other) = match (is_both, reverse > 0.0) {
         (true, _) => ("both_forward", "both_reverse"),
         (false, true) => ("reverse", ""),
         (false, false) => ("forward", ""),
     };
     let at = |value: ImportedValue, direction: &str| {
-        let targets = [asked.target_bitrate, asked.fqrate].into_iter().flatten().map(|target| target.0);
-        let none = || if asked.target_bitrate.is_none() { "unknown" } else { "none" }.to_owned();
+        let none = || if bitrate.is_none() { "unknown" } else { "none" }.to_owned();
+        let targets = [bitrate, paced].into_iter().flatten();
         let least = targets.filter(|target| *target > 0.0).min_by(f64::total_cmp);
         let target = least.map_or_else(none, |target| target.to_string());
         value
             .at("direction", direction)
-            .at("streams", asked.num_streams.0)
-            .at("message", asked.blksize.0)
+            .at("streams", streams_asked)
+            .at("message", message)
             .at("target", target)
+            .note("sndbuf_actual", &start.sndbuf_actual.0)
+            .note("rcvbuf_actual", &start.rcvbuf_actual.0)
+            .asked("sock_bufsize", start.sock_bufsize.0.trim_start_matches('0'))
+            .asked("tcp_mss", if start.tcp_mss.0.is_empty() { &start.tcp_mss_default.0 } else { &start.tcp_mss.0 })
+            .asked("congestion", &end.sender_tcp_congestion.0)
+            .asked_but(NOT_ASKED, &options)
     };
     let whole = |value: ImportedValue| {
         value
-            .note("seconds", asked.duration.0)
-            .note("omitted_seconds", if asked.omit.0 > 0.0 { asked.omit.0.to_string() } else { String::new() })
-            .note("congestion", &end.sender_tcp_congestion.0)
             .and("cpu_here", end.cpu_utilization_percent.host_total.map(|percent| percent.0 / 100.0))
             .and("cpu_there", end.cpu_utilization_percent.remote_total.map(|percent| percent.0 / 100.0))
     };
@@ -290,7 +301,7 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
         };
         run.keep(value)?;
     }
-    if probe == "iperf3.tcp" && asked.num_streams.0 > 1.0 {
+    if probe == "iperf3.tcp" && streams_asked > 1.0 {
         streams(run, &end.streams.0, &at, [one, other])?;
     }
     Ok(())

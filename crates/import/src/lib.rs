@@ -79,6 +79,8 @@ pub fn format_named(name: &str) -> Option<&'static ImportFormat> {
 /// Parts of files by which a format is known, or a text that its tool writes unless told otherwise; each with what to do.
 const KNOWN_BY: &[(&str, &str)] = &[
     ("[lmbench", "hostmark import lmbench"),
+    ("Simple syscall: ", "hostmark import lmbench"),
+    ("\"stride=", "hostmark import lmbench"),
     ("STREAM version", "hostmark import stream"),
     ("\"fio version\"", "hostmark import fio"),
     ("\"test_start\"", "hostmark import iperf3"),
@@ -101,6 +103,36 @@ const KNOWN_BY: &[(&str, &str)] = &[
     ("[ ID] Interval", "iperf3 --json"),
     ("stress-ng: info:", "hostmark import stress-ng"),
 ];
+
+/// Parts of files of tools whose results cannot be imported, and the tools.
+const UNREAD: &[(&str, &str)] = &[
+    ("\"commit_info\"", "pytest-benchmark"),
+    ("\"jmhVersion\"", "JMH"),
+    ("\"iteration_duration\"", "k6"),
+    ("BenchmarkDotNet", "BenchmarkDotNet"),
+    ("Criterion.rs", "Criterion"),
+    ("goos: ", "Go's testing package"),
+    ("This is ApacheBench", "ab"),
+    (" test @ http", "wrk"),
+    ("requests completed in", "redis-benchmark"),
+    ("pgbench (", "pgbench"),
+    ("transaction type: ", "pgbench"),
+    ("Iozone: Performance Test", "IOzone"),
+    ("ioping statistics ---", "ioping"),
+    ("/dev/cpu_dma_latency set to", "cyclictest"),
+    ("tinymembench v", "tinymembench"),
+    ("CoreMark Size", "CoreMark"),
+    ("Geekbench ", "Geekbench"),
+    ("Intel(R) Memory Latency Checker", "Intel MLC"),
+    ("are in 1000s of bytes per second processed", "openssl speed"),
+    ("7-Zip ", "7-Zip"),
+    ("hostmark.run/", "hostmark itself"),
+];
+
+/// The tool that a text is of, where its results cannot be imported.
+pub fn unread_tool(text: &str) -> Option<&'static str> {
+    UNREAD.iter().find(|(part, _)| text.contains(part)).map(|(_, tool)| *tool)
+}
 
 /// Advice on a text that is none of this format: the command that reads it, or has its tool write what can be read.
 pub fn hint(text: &str, format: &ImportFormat) -> Option<&'static str> {

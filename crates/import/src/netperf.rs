@@ -57,7 +57,8 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     read_lines(&FORMAT, input, |run, _, line| {
         let heading = line.map(|line| line.split_once(" TEST from "));
         if let (None | Some(Some(_)), Some(test)) = (heading, &now) {
-            return Err(format!("{} has no result before this line; give {WHAT}", shortened(&test.name)));
+            let cut = if line.is_none() { ", so the file is truncated" } else { "" };
+            return Err(format!("{} has no result before this line{cut}; give {WHAT}", shortened(&test.name)));
         }
         let Some(line) = line else { return Ok(()) };
         if let Some(Some((name, _))) = heading {

@@ -52,7 +52,9 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         if let Some(line) = line {
             return Reader { run, now: &mut now }.take(line.trim());
         }
-        Reader { run, now: &mut now }.end()?;
+        Reader { run, now: &mut now }
+            .end()
+            .map_err(|what| format!("the file ends here, so it is truncated: {what}"))?;
         match run.unread.last().filter(|_| run.is_empty()) {
             Some(name) => Err(format!("{name} is no benchmark that can be imported; give another")),
             None => Ok(()),
@@ -176,6 +178,9 @@ impl Reader<'_> {
             words.get(at.checked_sub(1)?).copied()
         };
         let Some(now) = self.now else { return Ok(()) };
+        // Without its beginning and addresses, which are others each time.
+        let summary = words.iter().skip(4).filter(|word| !word.starts_with("0x"));
+        now.fields.set("summary", &summary.copied().collect::<Vec<&str>>().join(" "));
         for (name, word, what) in [("threads", "threads", "the number of threads"), ("seconds", "secs", "the seconds")]
         {
             if let Some(number) = before(word) {
@@ -217,9 +222,9 @@ impl Reader<'_> {
         let fields = &now.fields;
         let value = fields
             .value(&FORMAT, probe, samples, "untold")?
-            .note("operations", fields.text("operations"))
-            // Of a benchmark without axes of its own all that it says of itself.
-            .note("setup", if probe == "perf.operation" { fields.text("setup") } else { "" })
+            .asked("operations", fields.text("operations"))
+            // Of a benchmark without axes of its own all that it says of itself; of others, what they say in their summary.
+            .asked("setup", fields.text(if probe == "perf.operation" { "setup" } else { "summary" }))
             .note("seconds", if fields.has("seconds") { fields.text("seconds") } else { &total });
         self.run.keep(value)
     }

@@ -11,7 +11,7 @@ use super::{ImportError, ImportFormat};
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sc-membench",
     tool: "sc-membench",
-    what: "the CSV that sc-membench prints",
+    what: WHAT,
     nothing: "the file has no result",
     texts: crate::texts::sc_membench::TEXTS,
     programs: &[
@@ -21,6 +21,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read,
 };
 
+const WHAT: &str = "the CSV that sc-membench prints";
 const AXES: &[Axis] = &[("operation", AxisKind::Choice), ("size", AxisKind::Size), ("threads", AxisKind::Count)];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
@@ -37,6 +38,12 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 }
 
 fn row(run: &mut Foreign, names: &[String], cells: &[&str]) -> Result<(), String> {
+    if cells.len() != names.len() {
+        let (cells, names) = (cells.len(), names.len());
+        return Err(format!(
+            "the row has {cells} cells and its heading {names}: it is truncated or shifted; give {WHAT}"
+        ));
+    }
     let cell = |name: &str| names.iter().position(|known| known == name).and_then(|at| cells.get(at));
     let number = |name: &str| amount(cell(name).copied().unwrap_or_default(), name);
     let size = if cell("size_kb").is_some() { number("size_kb")? * 1024.0 } else { number("size_bytes")? };

@@ -61,7 +61,11 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     read_lines(&FORMAT, input, |run, _, line| {
         let Some(text) = line else {
             let is_cut = result(&fields).is_some();
-            return if is_cut { Err(format!("the file ends here within a result; give {WHAT}")) } else { Ok(()) };
+            return if is_cut {
+                Err(format!("the file ends here within a result, so it is truncated; give {WHAT}"))
+            } else {
+                Ok(())
+            };
         };
         let text = text.split_once("sockperf: ").map_or(text, |(_, said)| said).trim();
         let is_first = text.contains("== version #");

@@ -4,7 +4,7 @@
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count, Size};
-use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
+use hostmark_model::imported::stream::{PASSES, PROBE, TIMES, VALIDATION};
 use hostmark_model::{Run, Unit};
 
 use super::bounded::amount;
@@ -82,7 +82,7 @@ impl Output {
                 .at("threads", self.threads.unwrap_or(1.0))
                 .at("elements", elements)
                 .at("element", self.element_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string()))
-                .note("passes", self.passes.map(|passes| passes.to_string()).unwrap_or_default())
+                .note(PASSES, self.passes.map(|passes| passes.to_string()).unwrap_or_default())
                 .note(VALIDATION, &self.validation);
             for (name, seconds) in TIMES.into_iter().zip(times) {
                 value = value.and(name, Some(seconds * 1e9));

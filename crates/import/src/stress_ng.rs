@@ -166,7 +166,7 @@ impl StressNgReader {
         for key in ["bogo-ops", "wall-clock-time", "cpu-usage-per-instance"] {
             value = value.note(key, metric(key).map(|number| number.to_string()).unwrap_or_default());
         }
-        value = value.note("instances", instances);
+        value = value.asked("instances", instances);
         value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
         value.unconfirmed = doubt.map(str::to_owned);
         run.keep(value)?;

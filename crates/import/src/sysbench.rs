@@ -85,7 +85,7 @@ const LINES: &[&str] = &[
     "Read/Write ratio for combined random IO test: {ratio}",
     "Target transaction rate: {target}",
 ];
-/// Those of them that are notes of fileio.
+/// Those of them that fileio was asked for.
 const FILE_NOTES: [&str; 4] = ["engine", "flags", "fsync_after", "ratio"];
 
 /// The modes of fileio as they are printed, and as they are asked for.
@@ -166,7 +166,7 @@ fn keep(mut fields: Fields, run: &mut Foreign) -> Result<(), String> {
     };
     let value = |probe: &'static str, number: f64| {
         let value = fields.value(&FORMAT, probe, vec![number], "unnamed")?;
-        Ok(value.note("seconds", &seconds).note("target", fields.text("target")))
+        Ok(value.note("seconds", &seconds).asked("target", fields.text("target")))
     };
     if fields.has("limit") {
         number("limit")?;
@@ -192,7 +192,7 @@ fn keep(mut fields: Fields, run: &mut Foreign) -> Result<(), String> {
             "what is neither cpu, memory, fileio nor mutex is taken for threads",
         ),
     };
-    run.keep(ImportedValue { unconfirmed: Some(format!("{unnamed} {why}")), ..value? })
+    run.keep(value?.note("doubt", format!("{unnamed} {why}")))
 }
 
 fn keep_files(
@@ -203,8 +203,8 @@ fn keep_files(
 ) -> Result<(), String> {
     let files = format!("{} files, {} each", fields.text("files"), fields.text("size"));
     let value = |probe: &'static str, number: f64| {
-        let value = value(probe, number)?.note("files", if fields.has("files") { &files } else { "" });
-        Ok::<_, String>(FILE_NOTES.iter().fold(value, |value, name| value.note(name, fields.text(name))))
+        let value = value(probe, number)?.asked("files", if fields.has("files") { &files } else { "" });
+        Ok::<_, String>(FILE_NOTES.iter().fold(value, |value, name| value.asked(name, fields.text(name))))
     };
     let mut did = false;
     for (probe, rate, count) in [

@@ -34,7 +34,17 @@ const UNITS: &[(&str, &str, f64)] = &[
 ];
 const INDEX: &str = "System Benchmarks Index Score";
 /// Beginnings of the names of tests behind which an index stands.
-const INDEXED: [&str; 6] = ["Dhrystone", "Double-Precision", "Execl", "File Copy", "Pipe", "Process"];
+const INDEXED: [&str; 9] = [
+    "Dhrystone",
+    "Double-Precision",
+    "Execl",
+    "File Copy",
+    "Pipe",
+    "Process",
+    "Shell Scripts (1 ",
+    "Shell Scripts (8 ",
+    "System Call",
+];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let (mut copies, mut is_whole) = ("unknown".to_owned(), true);

@@ -280,34 +280,28 @@ impl Run {
 /// Reason why a text is not a run this version can read. Fragments that fit after a file name.
 #[derive(Debug)]
 pub enum LoadError {
-    /// Written by a later major schema.
-    Newer {
-        /// The schema found.
-        found: String,
-    },
+    /// Written by a later major schema: the one found.
+    Newer(String),
     /// Run without something that this version reads.
     Lacking(String),
     /// JSON, but no run.
     NotARun(String),
-    /// Run that ends in the middle.
-    Truncated {
-        /// Last line.
-        line: usize,
-    },
+    /// Run that ends in the middle: its last line.
+    Truncated(usize),
 }
 
 impl LoadError {
     /// Message for the person.
     pub fn message(&self) -> Message {
         match self {
-            LoadError::Newer { found } => say!(
+            LoadError::Newer(found) => say!(
                 "was written by a newer hostmark (schema {found}, this one reads up to /1); update hostmark to read it"
             ),
             LoadError::Lacking(what) => say!(
                 "lacks what this version reads ({what}): another version of hostmark wrote it, or it was changed; measure again"
             ),
             LoadError::NotARun(what) => say!("is not a hostmark run ({what}); give a file that `hostmark run` wrote"),
-            LoadError::Truncated { line } => {
+            LoadError::Truncated(line) => {
                 say!("is truncated (it ends at line {line}); restore it, or measure again")
             }
         }
@@ -330,24 +324,30 @@ pub fn load_run(text: &str) -> Result<Run, LoadError> {
 /// Bytes of a text in a run file at most: a command's word has as many. A longer one would be laid out for every view.
 const LONGEST_TEXT: usize = 128 << 10;
 
+/// Most characters of a file in an error.
+const LONGEST_QUOTED: usize = 60;
+
 /// Tells whether a text in a JSON file is longer than any of a run.
 fn has_endless_text(json: &str) -> bool {
-    if json.len() <= LONGEST_TEXT {
-        return false;
-    }
-    let (mut rest, mut length) = (json, None);
-    while let Some(at) = rest.find('"') {
-        let is_escaped = rest[..at].bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1;
-        length = match length {
-            None => Some(0),
-            Some(before) if is_escaped => Some(before + at + 1),
-            Some(before) if before + at > LONGEST_TEXT => return true,
-            Some(_) => None,
-        };
-        rest = &rest[at + 1..];
-    }
-    // One that does not end at all.
-    length.is_some_and(|before| before + rest.len() > LONGEST_TEXT)
+    let (mut length, mut is_text, mut is_escaped) = (0, false, false);
+    json.bytes().any(|byte| {
+        length = if is_text { length + 1 } else { 0 };
+        is_text ^= byte == b'"' && !is_escaped;
+        is_escaped = is_text && byte == b'\\' && !is_escaped;
+        length > LONGEST_TEXT + 1
+    })
+}
+
+/// Fault of a JSON text and its place, for a person: serde names types of this program.
+pub fn json_fault(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let field = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let what = match (error.is_syntax(), field) {
+        (true, _) => "this is no JSON".to_owned(),
+        (_, Some(field)) => format!("the object that ends here has no {field}"),
+        _ => "a value of another kind should stand here".to_owned(),
+    };
+    format!("line {}, column {}: {what}", error.line(), error.column())
 }
 
 /// The same in a form that leaves out what its reader does not need, and which says what schema it was.
@@ -361,8 +361,8 @@ pub fn load_form<Form: DeserializeOwned>(
         cases: Option<IgnoredAny>,
     }
     let explain = |error: serde_json::Error| match error.is_eof() {
-        true => LoadError::Truncated { line: error.line() },
-        false => LoadError::NotARun(error.to_string()),
+        true => LoadError::Truncated(error.line()),
+        false => LoadError::NotARun(json_fault(&error)),
     };
     if has_endless_text(text) {
         return Err(LoadError::NotARun(format!("a text in it has over {} KiB", LONGEST_TEXT >> 10)));
@@ -376,15 +376,15 @@ pub fn load_form<Form: DeserializeOwned>(
             (head.schema, head.cases.is_some())
         }
     };
-    let Some(schema) = schema else {
+    let Some(schema) = schema.map(|schema| schema.chars().take(LONGEST_QUOTED).collect::<String>()) else {
         return Err(LoadError::NotARun("it names no schema".into()));
     };
     match schema.strip_prefix("hostmark.run/").and_then(|version| version.parse::<u32>().ok()) {
-        Some(1) => form.map_err(|error| match error.to_string() {
-            what if has_cases && what.starts_with("missing field") => LoadError::Lacking(what),
-            _ => explain(error),
+        Some(1) => form.map_err(|error| match has_cases && error.to_string().starts_with("missing field") {
+            true => LoadError::Lacking(json_fault(&error)),
+            false => explain(error),
         }),
-        Some(_) => Err(LoadError::Newer { found: schema }),
+        Some(_) => Err(LoadError::Newer(schema)),
         None => Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
     }
 }

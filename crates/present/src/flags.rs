@@ -27,20 +27,16 @@ impl Flags {
             kinds.into_iter().for_each(|kind| *counts.entry(kind).or_insert(0) += 1);
         }
         let is_common = |(kind, count): (&FlagKind, &usize)| {
-            let of_the_value = matches!(
-                kind,
-                FlagKind::Implausible
-                    | FlagKind::UnderResolution
-                    | FlagKind::FromCache
-                    | FlagKind::Unconfirmed
-                    | FlagKind::SmallBuffer
-                    | FlagKind::PartlyUsed
-            );
-            (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
+            (!is_of_the_value(*kind) && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
         };
         let common = counts.iter().filter_map(is_common).collect();
         Flags { counts, common, measured }
     }
+}
+
+/// Tells whether a flag of this kind is about a value itself, however many have it.
+pub(crate) fn is_of_the_value(kind: FlagKind) -> bool {
+    needs_detail(kind) || matches!(kind, FlagKind::UnderResolution | FlagKind::FromCache)
 }
 
 /// Tells whether a remark of this kind says little without its detail.

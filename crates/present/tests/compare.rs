@@ -14,7 +14,7 @@ fn pool<'a>(name: &'a str, runs: &'a [Run]) -> Pool<'a> {
     Pool { name, runs }
 }
 
-fn compared(base: &[Run], new: &[Run]) -> Comparison {
+pub fn compared(base: &[Run], new: &[Run]) -> Comparison {
     Comparison::of(pool("before", base), &[pool("after", new)], &History::default(), SAME)
 }
 

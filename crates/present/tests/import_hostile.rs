@@ -21,7 +21,7 @@ fn judge(name: &str, bytes: &[u8]) {
     let run = match read(format_named(name).unwrap(), bytes) {
         Err(error) => {
             assert!(error.line <= lines + 1 && !error.what.is_empty(), "{name} of {lines} lines: {error}");
-            return assert!(error.what.chars().count() < 700, "{name}: a long error");
+            return assert!(error.what.chars().count() < 450, "{name}: a long error");
         }
         Ok(run) => run,
     };

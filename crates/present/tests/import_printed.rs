@@ -42,7 +42,7 @@ fn the_table_of_stress_ng_is_read_as_its_yaml_is() {
         ],
     );
     let notes = &measured(&run, cpu).notes;
-    assert_eq!((notes["instances"].as_str(), notes["cpu-usage-per-instance"].as_str()), ("3", "100"));
+    assert_eq!((notes["asked.instances"].as_str(), notes["cpu-usage-per-instance"].as_str()), ("3", "100"));
     assert_eq!((run.tool.version.as_str(), run.cases.len()), ("stress-ng 0.18.02", 5));
     let failed = run.cases.iter().find(|case| case.id == "stress_ng.bogo_operations@stressor=vm").unwrap();
     assert!(matches!(&failed.outcome, Outcome::Failed { reason } if reason.contains("vm failed")), "{failed:?}");
@@ -110,7 +110,7 @@ Averaged 161~730 operations/sec (+- 0^10%), total secs = 8
                 ("perf.epoll_wait@threads=1", 161_730.0),
             ],
         );
-        assert_eq!(measured(&run, "perf.syscall_basic").notes["operations"], "20000000", "{thousands}");
+        assert_eq!(measured(&run, "perf.syscall_basic").notes["asked.operations"], "20000000", "{thousands}");
     }
 }
 
@@ -154,7 +154,7 @@ Results of this host
         ],
     );
     assert_eq!(
-        measured(&run, breakpoint).notes["setup"],
+        measured(&run, breakpoint).notes["asked.setup"],
         "Created/joined 7 threads with 2 breakpoints and 3 parallelism"
     );
     let [remark] = passed_over_of(&run)[..] else { panic!("{:?}", run.disturbances) };
@@ -208,13 +208,13 @@ Threads fairness:
     let request = "sysbench.file_latency@threads=2,mode=rndrw,block=16384";
     check(&run, &[(request, 75e4), (&format!("{request}/greatest"), 20.5e6), (&format!("{request}/p95"), 3.25e6)]);
     let notes = &measured(&run, "sysbench.file_read@threads=2,mode=rndrw,block=16384").notes;
-    let remark = ["files", "ratio", "fsync_after"].map(|name| notes[name].as_str());
+    let remark = ["asked.files", "asked.ratio", "asked.fsync_after"].map(|name| notes[name].as_str());
     assert_eq!(remark, ["16 files, 64MiB each", "1.50", "50 requests."]);
     assert!(run.cases.len() == 4 && !measured(&run, request).also.contains_key("least"));
     let each = "Calling fsync() after each write operation.";
     let synced =
         read("sysbench", text.replace("Periodic FSYNC enabled, calling fsync() each 50 requests.", each)).unwrap();
-    assert_eq!(measured(&synced, request).notes["fsync_after"], "each write operation.");
+    assert_eq!(measured(&synced, request).notes["asked.fsync_after"], "each write operation.");
 }
 
 fn text_of(format: &str) -> &'static str {
@@ -432,7 +432,7 @@ fn tables_and_texts_of_further_tools_give_their_values_in_base_units() {
         ("google-benchmark", "\"time_unit\": \"us\"", "\"time_unit\": \"h\"", "in no unit that is known (h)"),
         ("sc-membench", "120500.25", "much", "'much' is no amount"),
         ("perfkit", "\"value\": 512.5", "\"value\": -1", "-1 is no amount"),
-        ("perfkit", "\"metric\": \"Copy\"", "\"name\": \"Copy\"", "missing field `metric`"),
+        ("perfkit", "\"metric\": \"Copy\"", "\"name\": \"Copy\"", "has no metric"),
         ("phoronix", "<Value>1247.5<", "<Value>1247,5<", "'1247,5' is no amount"),
         ("phoronix", "</Data>", "</Date>", "give composite.xml"),
         ("phoronix", "a fixture &amp;", "a fixture &much;", "an entity that XML does not have"),

@@ -142,18 +142,17 @@ fn unescaped(text: &str) -> String {
 fn the_openbenchmarking_file_has_the_elements_of_its_schema_in_their_order() {
     const GENERATED: [&str; 8] = [
         "Title",
-        "Description",
-        "Notes",
         "LastModified",
         "TestClient",
+        "Description",
+        "Notes",
         "InternalTags",
         "ReferenceID",
         "PreSetEnvironmentVariables",
     ];
-    const SYSTEM: [&str; 7] = ["Identifier", "TestClientVersion", "Hardware", "Software", "User", "TimeStamp", "Notes"];
-    const RESULT: [&str; 12] = [
+    const SYSTEM: [&str; 7] = ["Identifier", "Hardware", "Software", "User", "TimeStamp", "TestClientVersion", "Notes"];
+    const RESULT: [&str; 11] = [
         "Identifier",
-        "ProfileVersion",
         "Title",
         "AppVersion",
         "Arguments",
@@ -183,6 +182,8 @@ fn the_openbenchmarking_file_has_the_elements_of_its_schema_in_their_order() {
             if path.ends_with("Value") {
                 assert!(text.parse::<f64>().unwrap().is_finite());
             }
+            let mut longest = [("Generated/Title", 126), ("Result/Title", 50), ("Identifier", 128)].into_iter();
+            assert!(!longest.any(|(end, most)| path.ends_with(end) && text.chars().count() > most), "{path}: {text}");
             if path.ends_with("LastModified") || path.ends_with("TimeStamp") {
                 assert_eq!((text.len(), text.matches(['-', ':', ' ']).count()), (19, 5), "{text}");
             }

@@ -139,7 +139,7 @@ fn a_result_file_becomes_a_run_in_base_units() {
     }
     assert_eq!((run.host.hostname.as_str(), run.host.kernel.release.as_str()), ("old-host", "2.6.32"));
     assert_eq!((run.host.cpus.len(), run.host.cpu.architecture.as_str()), (4, "x86_64"));
-    assert_eq!((run.tool.version.as_str(), run.started.as_str()), ("lmbench 3.0", "2010-01-07T10:30:00Z"));
+    assert_eq!((run.tool.version.as_str(), run.started.as_str()), ("lmbench 3.0", "2010-01-07T10:00:00Z"));
     assert_eq!(run.imported.as_ref().unwrap().format, "lmbench");
     assert!(run.cases.iter().all(|case| run.probes.iter().any(|probe| probe.id == case.probe)));
     assert!(run.cases.iter().filter_map(CaseRecord::measured).all(|m| m.estimate.ci_low.is_none()));

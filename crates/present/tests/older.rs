@@ -58,5 +58,5 @@ fn a_file_that_lacks_what_every_one_has_is_said_to_be_of_another_version() {
     let error = load_run(&whole.to_string()).unwrap_err();
     assert!(matches!(error, LoadError::Lacking(_)) && error.to_string().contains("another version"), "{error}");
     whole["schema"] = "hostmark.run/2".into();
-    assert!(matches!(load_run(&whole.to_string()), Err(LoadError::Newer { .. })));
+    assert!(matches!(load_run(&whole.to_string()), Err(LoadError::Newer(_))));
 }

@@ -80,7 +80,16 @@ fn value(logarithms: &[f64]) -> Option<SideValue> {
     let clocks: Vec<f64> = logarithms.iter().map(|one| one.exp()).collect();
     let (low, high) = interval::log_t(&clocks, 0.0).unzip();
     let value = descriptive::mean(logarithms)?.exp();
-    Some(SideValue { value, low, high, runs: clocks.len(), rounds: 0, samples: 0, disturbed: 0 })
+    Some(SideValue {
+        value,
+        low,
+        high,
+        runs: clocks.len(),
+        rounds: 0,
+        samples: 0,
+        disturbed: 0,
+        flags: Default::default(),
+    })
 }
 
 /// The row, before the other cases are known.

@@ -42,29 +42,27 @@ fn of_side(runs: &[Run]) -> Vec<OfSide> {
     all
 }
 
+fn by_key(side: &Vec<OfSide>) -> HashMap<&str, &OfSide> {
+    side.iter().map(|one| (one.fact.key.as_str(), one)).collect()
+}
+
 /// Holds every fact of the one side against that of the other. A fact that neither side knows does not count.
 pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
-    let (mut old, new) = (of_side(base), of_side(new));
-    for of_new in &new {
-        if !old.iter().any(|of_old| of_old.fact.key == of_new.fact.key) {
-            let Fact { key, label, is_words, .. } = &of_new.fact;
-            let fact = Fact { key: key.clone(), label: label.clone(), value: None, is_words: *is_words };
-            old.push(OfSide { fact, values: BTreeSet::new() });
-        }
-    }
+    let (old, new) = (of_side(base), of_side(new));
+    let [of_old, of_new] = [&old, &new].map(by_key);
+    let only_new = new.iter().filter(|one| !of_old.contains_key(one.fact.key.as_str()));
     let mut found = Differs { differences: Vec::new(), same: 0 };
-    for of_old in &old {
-        let of_new = new.iter().find(|of_new| of_new.fact.key == of_old.fact.key);
-        let (before, after) = (of_old.text(), of_new.and_then(OfSide::text));
+    for Fact { key, label, is_words, .. } in old.iter().chain(only_new).map(|one| &one.fact) {
+        let text = |side: &HashMap<&str, &OfSide>| side.get(key.as_str()).and_then(|one| one.text());
+        let (before, after) = (text(&of_old), text(&of_new));
         match (&before, &after) {
             (None, None) => {}
             _ if before == after => found.same += 1,
             _ => {
-                let is_cut = of_old.fact.is_words && before.is_some() && after.is_some();
+                let is_cut = *is_words && before.is_some() && after.is_some();
                 let both = vec![before, after];
                 let mut both = if is_cut { without_common(both) } else { both };
                 let (new, base) = (both.pop().flatten(), both.pop().flatten());
-                let Fact { key, label, .. } = &of_old.fact;
                 found.differences.push(Difference { key: key.clone(), label: label.clone(), base, new });
             }
         }
@@ -82,6 +80,7 @@ pub struct FactOfRuns {
 /// The facts in which several runs differ, and how many facts they share.
 pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
     let sides: Vec<Vec<OfSide>> = runs.iter().map(|run| of_side(std::slice::from_ref(run))).collect();
+    let known: Vec<HashMap<&str, &OfSide>> = sides.iter().map(by_key).collect();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let (mut differ, mut same) = (Vec::new(), 0);
     for of_side in sides.iter().flatten() {
@@ -89,8 +88,7 @@ pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
         if !seen.insert(key) {
             continue;
         }
-        let of_run = |side: &Vec<OfSide>| side.iter().find(|other| other.fact.key == *key)?.text();
-        let values: Vec<Option<String>> = sides.iter().map(of_run).collect();
+        let values: Vec<Option<String>> = known.iter().map(|side| side.get(key.as_str())?.text()).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hostmark_model::imported::ASKED;
 use hostmark_model::{
-    Audit, CacheKind, CaseRecord, CpuFact, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text,
+    Audit, CacheKind, CaseRecord, CpuFact, HostFacts, Message, NetworkPath, Resource, Run, Sight, Text, size_text,
 };
 use hostmark_say::say;
 
-use super::reason::ASKED;
 use crate::network::{bits, peers, queue_text};
 use crate::words;
 
@@ -357,11 +357,17 @@ fn settings(run: &Run, facts: &mut Facts) {
     let imported = run.imported.as_ref().map_or("hostmark", |imported| imported.format.as_str());
     facts.text("imported.format", term!("measured by"), imported);
     if run.imported.is_some() {
-        let measured = || run.cases.iter().filter_map(CaseRecord::measured);
-        for key in ASKED {
-            let values: BTreeSet<&str> = measured().filter_map(|one| one.notes.get(key).map(String::as_str)).collect();
-            let word = values.into_iter().collect::<Vec<_>>().join(", ");
-            facts.words(&format!("asked.{key}"), Text::name(key), Some(word));
+        let notes = run.cases.iter().filter_map(CaseRecord::measured).flat_map(|one| &one.notes);
+        let mut asked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (key, value) in notes.chain(&settings.set) {
+            let option = key.strip_prefix(ASKED).or_else(|| settings.set.contains_key(key).then_some(key));
+            if let Some(option) = option {
+                asked.entry(option).or_default().insert(value);
+            }
+        }
+        for (option, values) in asked {
+            let values = values.into_iter().collect::<Vec<_>>().join(", ");
+            facts.words(&format!("{ASKED}{option}"), words(Message::plain(option)), Some(values));
         }
         return;
     }

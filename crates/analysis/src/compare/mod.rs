@@ -18,7 +18,9 @@ mod tables;
 mod verdict;
 mod widened;
 
-use hostmark_model::{Better, Leading, Params, Profile, Run, Text, Unit};
+use std::collections::BTreeSet;
+
+use hostmark_model::{Better, FlagKind, Leading, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
 pub use differs::{FactOfRuns, differing, has_same_circumstances};
@@ -225,6 +227,8 @@ pub enum ReasonKind {
     ContradictsItself,
     /// A side's value is one that physics forbids.
     Implausible,
+    /// A side's value is one that the tool that measured it calls doubtful.
+    Unconfirmed,
     /// A side has one value and no rounds, as another tool's results do.
     OneValue,
     /// Case computed from others, which have their own verdicts.
@@ -327,6 +331,9 @@ pub struct SideValue {
     pub samples: u64,
     /// Samples that moved to another CPU or were kept waiting for one.
     pub disturbed: u64,
+    /// Remarks of the runs on it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub flags: BTreeSet<FlagKind>,
 }
 
 /// Relation of a value to the base's.

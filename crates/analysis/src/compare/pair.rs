@@ -22,7 +22,7 @@ use crate::labels::Labels;
 use crate::words;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
-const COMPARED_NOTES: [&str; 14] = [
+const COMPARED_NOTES: [&str; 16] = [
     "kernel",
     "isa",
     "method",
@@ -37,6 +37,8 @@ const COMPARED_NOTES: [&str; 14] = [
     "environment",
     "governor",
     "compiler",
+    "sndbuf_actual",
+    "rcvbuf_actual",
 ];
 
 /// Design of the comparison: how the runs of both sides were made.

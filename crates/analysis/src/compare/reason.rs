@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{AxisKind, CacheFact, Measured, Message, ProbeInfo, is_of_small_buffer, typed_value};
+use hostmark_model::imported::ASKED;
+use hostmark_model::{
+    AxisKind, CacheFact, Flag, FlagKind, Measured, Message, ProbeInfo, is_of_small_buffer, typed_value,
+};
 use hostmark_say::say;
 
 use super::side::{RunCase, is_implausible, round_medians, without_value};
@@ -26,23 +29,6 @@ pub(super) enum ObservationUnit {
 
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
-/// The keys under which an import notes what another tool was asked to do: another value of them is another question.
-pub(super) const ASKED: [&str; 14] = [
-    "engine",
-    "size",
-    "runtime",
-    "jobs",
-    "fsync",
-    "fdatasync",
-    "rate",
-    "flags",
-    "files",
-    "fsync_after",
-    "ratio",
-    "target",
-    "instances",
-    "congestion",
-];
 /// The axis of a buffer's size, bytes.
 const SIZE: &str = "size";
 
@@ -182,6 +168,15 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
         let (old, new) = (has(base), has(new));
         (old || new).then(|| on(old, new))
     };
+    let doubt = |side: &[RunCase]| {
+        let mut flags = side.iter().filter(|found| found.run.imported.is_some()).filter_map(RunCase::measured);
+        flags.find_map(|one| one.flags.iter().find(|flag| flag.kind == FlagKind::Unconfirmed)).map(Flag::sentence)
+    };
+    let doubts = [doubt(base), doubt(new)];
+    if let Some(what) = doubts.iter().flatten().next() {
+        let on = on(doubts[0].is_some(), doubts[1].is_some());
+        return reason(ReasonKind::Unconfirmed, on, say!("a value is unconfirmed: {what}"));
+    }
     if let Some((key, old, new)) = asked(base, new) {
         return reason(ReasonKind::Asked, On::Both, say!("{key} differs: {old}, {new}"));
     }
@@ -258,7 +253,7 @@ fn cache_levels(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, &'st
 }
 
 /// Distinct results of `of` over the cases of a side.
-fn each_once(side: &[RunCase], of: impl Fn(&RunCase) -> Option<String>) -> BTreeSet<String> {
+fn each_once<'a>(side: &[RunCase<'a>], of: impl Fn(&RunCase<'a>) -> Option<String>) -> BTreeSet<String> {
     side.iter().filter_map(of).collect()
 }
 
@@ -268,17 +263,16 @@ fn joined([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
     (text(old), text(new))
 }
 
-/// Difference in the options of another tool: the key of its note, and its value on each side.
-fn asked(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, String, String)> {
-    ASKED.iter().find_map(|key| {
-        let one = |found: &RunCase| {
-            let measured = found.measured().filter(|_| found.run.imported.is_some())?;
-            Some(measured.notes.get(*key).map_or("unknown", String::as_str).to_owned())
-        };
+/// Difference in what another tool was asked to do: the option, and its value on each side.
+fn asked<'a>(base: &[RunCase<'a>], new: &[RunCase<'a>]) -> Option<(&'a str, String, String)> {
+    let noted = |found: &RunCase<'a>| Some(&found.measured().filter(|_| found.run.imported.is_some())?.notes);
+    let keys = base.iter().chain(new).filter_map(noted).flat_map(|notes| notes.keys());
+    let keys: BTreeSet<(&str, &String)> = keys.filter_map(|key| Some((key.strip_prefix(ASKED)?, key))).collect();
+    keys.into_iter().find_map(|(option, key)| {
+        let one = |found: &RunCase<'a>| Some(noted(found)?.get(key).map_or("unknown", String::as_str).to_owned());
         let [old, new] = [base, new].map(|side| each_once(side, one));
-        let is_same = old == new || old.is_empty() || new.is_empty();
-        let (old, new) = (!is_same).then(|| joined([old, new]))?;
-        Some((*key, old, new))
+        let (old, new) = (old != new).then(|| joined([old, new]))?;
+        Some((option, old, new))
     })
 }
 

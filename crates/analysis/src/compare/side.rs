@@ -322,6 +322,7 @@ pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
         samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
         disturbed: measured.iter().map(|measured| measured.noise.disturbed).fold(0, u64::saturating_add),
+        flags: measured.iter().flat_map(|measured| &measured.flags).map(|flag| flag.kind).collect(),
     })
 }
 

@@ -77,8 +77,7 @@ pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord
 
 /// The same of a case that an environment has by this id.
 pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -> Option<Message> {
-    let case = other.runs.iter().flat_map(|run| &run.cases).find(|case| case.id == id)?;
-    unlike(first, other, case)
+    unlike(first, other, other.cases_of(id).next()?.1)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Equal number of runs and passes on every side: the best of many is better than the best of few, on one and the same machine.
 
+use hostmark_model::imported::stream::PASSES;
 use hostmark_model::{CaseRecord, Message};
 use hostmark_say::say;
 
@@ -45,9 +46,6 @@ impl Numbers {
         surplus.chain(passes).chain(unequal(measured().filter_map(|one| one.notes.get(PASSES)))).collect()
     }
 }
-
-/// The note in which what STREAM printed says how many passes it made.
-const PASSES: &str = "passes";
 
 /// Outputs of STREAM have the best pass alone: of other numbers of passes nothing can be left out.
 fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Message> {

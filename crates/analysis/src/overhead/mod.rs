@@ -19,6 +19,8 @@ mod sheet;
 mod stream;
 mod value;
 
+use std::collections::HashMap;
+
 use hostmark_model::{CaseRecord, Guest, Message, Run, Text};
 
 pub use conclusions::{ClaimVerdict, LayerConclusion};
@@ -36,9 +38,21 @@ pub struct Environment<'a> {
     /// The name that its runs have in common.
     pub name: &'a str,
     pub runs: Vec<&'a Run>,
+    /// The cases of each run by id; of two with one id the first.
+    cases: Vec<HashMap<&'a str, &'a CaseRecord>>,
 }
 
-impl Environment<'_> {
+impl<'a> Environment<'a> {
+    fn new(name: &'a str, runs: Vec<&'a Run>) -> Environment<'a> {
+        let by_id = |run: &&'a Run| run.cases.iter().rev().map(|case| (case.id.as_str(), case)).collect();
+        Environment { name, cases: runs.iter().map(by_id).collect(), runs }
+    }
+
+    /// The case `id` of each run that has it, with the run's index.
+    fn cases_of(&self, id: &str) -> impl Iterator<Item = (usize, &'a CaseRecord)> {
+        self.cases.iter().enumerate().filter_map(move |(at, cases)| Some((at, *cases.get(id)?)))
+    }
+
     /// The id of one of its cases as people type it.
     pub(crate) fn typed_id(&self, id: &str) -> String {
         self.runs.first().map_or_else(|| id.to_owned(), |run| run.typed_id(id))
@@ -88,13 +102,14 @@ impl Environment<'_> {
 /// The environments of `runs`, in the order in which they first appear; but the bare machine comes first, and what has all
 /// of its machine last.
 pub fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
-    let mut all: Vec<Environment> = Vec::new();
+    let mut named: Vec<(&str, Vec<&Run>)> = Vec::new();
     for run in runs {
-        match all.iter_mut().find(|known| known.name == run.name) {
-            Some(known) => known.runs.push(run),
-            None => all.push(Environment { name: &run.name, runs: vec![run] }),
+        match named.iter_mut().find(|(known, _)| *known == run.name) {
+            Some((_, known)) => known.push(run),
+            None => named.push((&run.name, vec![run])),
         }
     }
+    let mut all: Vec<Environment> = named.into_iter().map(|(name, runs)| Environment::new(name, runs)).collect();
     all.sort_by_key(|one| (one.name != BASE, one.is_free()));
     all
 }
@@ -143,7 +158,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
 
 /// Conclusions from one run alone; its environment has no name, as there is no other.
 pub(crate) fn conclusions(run: &Run) -> Vec<LayerConclusion> {
-    let environments = [Environment { name: "", runs: vec![run] }];
+    let environments = [Environment::new("", vec![run])];
     conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
 }
 

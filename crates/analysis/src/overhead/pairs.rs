@@ -1,6 +1,6 @@
 //! Every case that several environments measured, over itself in the first; or all cases of a group over a named one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hostmark_model::{CaseRecord, Message};
 use hostmark_say::say;
@@ -30,13 +30,10 @@ pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseReco
 
 /// Ids of measured cases of an environment that `wanted` picks, each once.
 fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) -> Vec<&'a str> {
-    let mut ids: Vec<&str> = Vec::new();
-    for case in environment.runs.iter().flat_map(|run| &run.cases) {
-        if case.measured().is_some() && wanted(case) && !ids.contains(&case.id.as_str()) {
-            ids.push(&case.id);
-        }
-    }
-    ids
+    let mut seen: HashSet<&str> = HashSet::new();
+    let cases = environment.runs.iter().flat_map(|run| &run.cases);
+    let ids = cases.filter(|case| case.measured().is_some() && wanted(case)).map(|case| case.id.as_str());
+    ids.filter(|id| seen.insert(id)).collect()
 }
 
 /// Every case that the first and another environment measured, by group, the one that pays most first; none where there is one
@@ -57,9 +54,9 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
         ..Table::default()
     };
     let equal = others.iter().map(|other| equal(first, other, &ids)).collect::<Vec<_>>();
-    for (group, head) in groups(first, others, &ids) {
+    for (ids, head) in groups(first, others, &ids) {
         table.rows.push(Row { label: head, cells: Vec::new() });
-        for id in ids.iter().filter(|id| group_of(id) == group) {
+        for id in ids {
             let row = row(&mut table, environments, &equal, id, all);
             table.rows.extend(row);
         }
@@ -104,15 +101,17 @@ fn group_of(id: &str) -> &str {
 }
 
 /// The groups of `ids` with their heads, the one that pays most first; those of which that is not told come last, in order.
-fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> Vec<(&'a str, Message)> {
+fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> Vec<(Vec<&'a str>, Message)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for id in ids {
-        match groups.iter_mut().find(|(group, _)| *group == group_of(id)) {
+        let place = *places.entry(group_of(id)).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some((_, known)) => known.push(id),
             None => groups.push((group_of(id), vec![id])),
         }
     }
-    let shown = |(group, ids): (&'a str, Vec<&str>)| {
+    let shown = |(group, ids): (&'a str, Vec<&'a str>)| {
         let each = || others.iter().filter_map(|other| Some((other, longer(first, other, &ids)?)));
         // What has all of its machine is not what a reader looks for.
         let most = each().filter(|(other, _)| !other.is_free()).map(|(_, cost)| cost).fold(f64::NEG_INFINITY, f64::max);
@@ -124,11 +123,11 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
                 say!("{group}: median of its cases, in time: {shown}")
             }
         };
-        (most, group, head)
+        (most, ids, head)
     };
     let mut groups: Vec<_> = groups.into_iter().map(shown).collect();
     groups.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-    groups.into_iter().map(|(_, group, head)| (group, head)).collect()
+    groups.into_iter().map(|(_, ids, head)| (ids, head)).collect()
 }
 
 /// Median fraction by which comparable cases take longer; rates as times.

@@ -1,5 +1,7 @@
 //! All figures of a family in all environments, and the one that the others are held against.
 
+use std::collections::{HashMap, HashSet};
+
 use hostmark_model::{CaseRecord, Message, Params};
 use hostmark_say::say;
 
@@ -62,13 +64,15 @@ impl<'a> Sheet<'a> {
             named.as_ref().map(|(case, _)| *case).or(inside).or_else(|| all.first().map(|(_, case, _)| *case));
         let alike = leading.map(|case| family.alike(case)).unwrap_or_default();
         let mut figures: Vec<Figure> = Vec::new();
+        let mut known: HashMap<(usize, &str), usize> = HashMap::new();
         for (environment, case, (operation, side, point)) in all {
-            let is_known = |known: &Figure| known.environment == environment && known.id == case.id;
-            if family.alike(case) == alike && !figures.iter().any(is_known) {
+            let at = (environment, case.id.as_str());
+            if family.alike(case) == alike && !known.contains_key(&at) {
+                known.insert(at, figures.len());
                 let here = &environments[environment];
                 let value = ComparableValue::of(here, &case.id);
-                let first = figures.iter().find(|first| first.environment == 0 && first.id == case.id);
-                let unlike = first.and_then(|first| {
+                let first = known.get(&(0, case.id.as_str())).and_then(|first| figures.get(*first));
+                let unlike = first.and_then(|first: &Figure| {
                     let (first, value) = (first.value.as_ref().ok()?, value.as_ref().ok()?);
                     value.over(first).err().or_else(|| value.over_alike(first).err())
                 });
@@ -103,22 +107,20 @@ impl<'a> Sheet<'a> {
 
     /// The points of a side anywhere, in the order of the runs.
     pub(super) fn points(&self, side: Space) -> Vec<Params> {
-        let mut points: Vec<Params> = Vec::new();
-        for figure in self.figures.iter().filter(|figure| figure.side == side) {
-            if !points.contains(&figure.point) {
-                points.push(figure.point.clone());
-            }
-        }
-        points
+        self.points_where(side, |_| true)
+    }
+
+    fn points_where(&self, side: Space, is_wanted: impl Fn(&Figure) -> bool) -> Vec<Params> {
+        let wanted = self.figures.iter().filter(|figure| figure.side == side && is_wanted(figure));
+        let wanted: HashSet<&Params> = wanted.map(|figure| &figure.point).collect();
+        let mut seen: HashSet<&Params> = HashSet::new();
+        let points = self.figures.iter().filter(|figure| figure.side == side).map(|figure| &figure.point);
+        points.filter(|point| wanted.contains(point) && seen.insert(point)).cloned().collect()
     }
 
     /// Points at which any environment has a value.
     pub(super) fn measured_points(&self, side: Space) -> Vec<Params> {
-        let is_measured = |point: &Params| {
-            let mut of_point = self.figures.iter().filter(|figure| figure.side == side && figure.point == *point);
-            of_point.any(|figure| figure.value.is_ok())
-        };
-        self.points(side).into_iter().filter(is_measured).collect()
+        self.points_where(side, |figure| figure.value.is_ok())
     }
 
     pub(super) fn figure(&self, environment: usize, operation: usize, side: Space, point: &Params) -> Option<&Figure> {

@@ -61,13 +61,12 @@ impl ComparableValue {
         let mut reason = term!("not measured").into();
         let mut cases: Vec<(usize, &CaseRecord)> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
-        for (at, run) in environment.runs.iter().enumerate() {
-            let Some(case) = run.cases.iter().find(|case| case.id == id) else { continue };
+        for (at, case) in environment.cases_of(id) {
             match reasons::of_outcome(&case.outcome) {
                 None => cases.push((at, case)),
                 Some(why) => reason = why,
             }
-            probe = probe.or_else(|| run.probes.iter().find(|probe| probe.id == case.probe));
+            probe = probe.or_else(|| environment.runs[at].probes.iter().find(|probe| probe.id == case.probe));
         }
         let measured: Vec<_> = cases.iter().filter_map(|(_, case)| case.measured()).collect();
         let estimate = |measured: &&'_ Measured| match quantity {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use hostmark_model::{
-    Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Measured, Message, Outcome, Run, Text, Unit,
+    Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Measured, Message, Outcome, Run, Text, Unit, json_fault,
 };
 use hostmark_say::say;
 use serde::Deserialize;
@@ -246,8 +246,8 @@ impl Reference {
         struct Head {
             schema: Option<String>,
         }
-        let head: Head =
-            serde_json::from_str(text).map_err(|error| format!("is neither a run nor a reference ({error})"))?;
+        let head: Head = serde_json::from_str(text)
+            .map_err(|error| format!("is neither a run nor a reference ({})", json_fault(&error)))?;
         match head.schema.as_deref() {
             Some(SCHEMA) => {}
             Some(schema) if schema.starts_with("hostmark.run/") => {
@@ -257,7 +257,8 @@ impl Reference {
             Some(other) => return Err(format!("has the schema '{}', and no reference has", shortened(other))),
             None => return Err("names no schema, as hostmark.run/1 or hostmark.reference/1".to_owned()),
         }
-        let mut read: Reference = serde_json::from_str(text).map_err(|error| format!("is no reference ({error})"))?;
+        let mut read: Reference =
+            serde_json::from_str(text).map_err(|error| format!("is no reference ({})", json_fault(&error)))?;
         name.clone_into(&mut read.name);
         read.check()?;
         Ok(read)

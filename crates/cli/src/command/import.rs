@@ -17,6 +17,8 @@ use crate::language::{refuse, refused, said};
 use crate::store::{self, RunFiles};
 use crate::{output, words};
 
+/// Bytes of a file by which its tool is known.
+const KNOWN_BY: u64 = 1 << 16;
 /// Larger than any result file of another tool, and small enough to be read on any host.
 const LARGEST: u64 = 64 << 20;
 
@@ -76,25 +78,23 @@ fn read(format: &str, path: &Path) -> Result<Run> {
         refuse!("{shown} is too large for a result file; give another file");
     }
     // A pipe has no length: what it brings is limited as well.
-    let mut input = BufReader::new(file.take(LARGEST));
-    let mut run = (format.read)(&mut input).map_err(|error| match hint(path, format) {
-        None => refused!("{shown}, {error}"),
-        Some(hint) => refused!(
-            "{shown} is no file of {name}; by its text it is one for another command: {hint}",
-            name = format.name
-        ),
+    let (mut file, mut start) = (file.take(LARGEST), Vec::new());
+    let begun = file.by_ref().take(KNOWN_BY).read_to_end(&mut start);
+    begun.map_err(|error| refused!("{shown} cannot be read: {error}; give another file"))?;
+    let mut run = (format.read)(&mut BufReader::new(start.as_slice().chain(file))).map_err(|error| {
+        let (text, name) = (String::from_utf8_lossy(&start), format.name);
+        match (hostmark_import::unread_tool(&text), hostmark_import::hint(&text, format)) {
+            (Some(tool), _) => refused!("{shown} is a file of {tool}, which cannot be imported as {name}"),
+            (None, None) => refused!("{shown}, {error}"),
+            (None, Some(hint)) => {
+                refused!("{shown} is no file of {name}; by its text it is one for another command: {hint}")
+            }
+        }
     })?;
     if let Some(imported) = &mut run.imported {
         imported.file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     }
     Ok(run)
-}
-
-/// Remedy for a file that is not of this format, by its beginning.
-fn hint(path: &Path, format: &hostmark_import::ImportFormat) -> Option<&'static str> {
-    let mut start = Vec::new();
-    regular::open_to_read(path).ok()?.take(1 << 16).read_to_end(&mut start).ok()?;
-    hostmark_import::hint(&String::from_utf8_lossy(&start), format)
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::{Elsewhere, JsonLine, Message, PathBytes, RoundLine};
+use hostmark_model::{Elsewhere, JsonLine, Message, PathBytes, RoundLine, json_fault};
 use hostmark_say::say;
 use rustix::fs::{Mode, OFlags};
 use serde::de::DeserializeOwned;
@@ -313,7 +313,7 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     let header: ReadHeader<R> = match lines.next() {
         None => return Err(ResumeError::NoHeader("it has no whole line".into())),
         Some(line) => {
-            let header = text_of(line).and_then(|line| serde_json::from_str(line).map_err(|error| error.to_string()));
+            let header = text_of(line).and_then(|line| serde_json::from_str(line).map_err(|error| json_fault(&error)));
             header.map_err(ResumeError::NoHeader)?
         }
     };

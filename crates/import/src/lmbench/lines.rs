@@ -1,6 +1,7 @@
 //! Reads the lines of a result file: labels and headings as data.
 
 use crate::bounded::shortened;
+use crate::foreign::ForeignQuantity;
 
 type Axes = &'static [(&'static str, &'static str)];
 
@@ -25,6 +26,15 @@ impl LmbenchValue {
     fn with(mut self, axis: &'static str, value: impl ToString) -> LmbenchValue {
         self.params.push((axis, value.to_string()));
         self
+    }
+
+    /// The value of parallel copies, which its operation or pattern tells; none where it has neither.
+    pub(super) fn of_copies(mut self, copies: u32) -> Option<LmbenchValue> {
+        if copies > 1 {
+            let (_, kind) = self.params.iter_mut().find(|(axis, _)| matches!(*axis, "op" | "pattern"))?;
+            kind.push_str(&format!(".p{copies}"));
+        }
+        Some(self)
     }
 }
 
@@ -86,8 +96,76 @@ const TYPES: &[(&str, &str)] =
     &[("integer", "integer"), ("int64", "int64"), ("uint64", "int64"), ("float", "float"), ("double", "double")];
 const OPERATIONS: &[&str] = &["bit", "add", "mul", "div", "mod", "bogomflops"];
 
+/// A command that runs one program, of which a line may say no more than numbers.
+pub(super) struct Command {
+    /// Block of the lines of numbers behind it; none where they say themselves what they are of.
+    pub(super) block: Option<LmbenchBlock>,
+    pub(super) pattern: &'static str,
+    pub(super) copies: u32,
+}
+
+/// Programs that print a size and a number: the words of the command that say of what, the key, and the unit.
+const COMMANDS: &[(&str, &[&str], Key, f64)] = &[
+    ("bw_mem", OPS, Key::Megabytes("size"), MB_PER_S),
+    ("bw_file_rd", &["io_only", "open2close"], Key::Megabytes("size"), MB_PER_S),
+    ("bw_mmap_rd", &["mmap_only", "open2close"], Key::Megabytes("size"), MB_PER_S),
+    ("bw_tcp", &[], Key::Megabytes("message"), MB_PER_S),
+    ("par_mem", &[], Key::Megabytes("size"), ONE),
+    ("lat_mmap", &[], Key::Megabytes("size"), US),
+    ("lat_fs", &[], Key::FileSize, ONE),
+];
+const OPS: &[&str] = &["rd", "wr", "rdwr", "cp", "frd", "fwr", "fcp", "bzero", "bcopy"];
+
+/// The command of a line that names one of `programs`, with whatever stands before it.
+pub(super) fn command(line: &str, programs: &[ForeignQuantity]) -> Option<Command> {
+    let mut words = line.split_whitespace();
+    let called = |word: &str| {
+        let word = word.rsplit('/').next().filter(|word| *word == "mhz" || word.contains('_'))?;
+        programs.iter().map(ForeignQuantity::name).find(|program| *program == word)
+    };
+    let (program, words) = (words.by_ref().find_map(called)?, words.collect::<Vec<&str>>());
+    let copies = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix("-P")? {
+        "" => words.get(at + 1)?.parse().ok(),
+        count => count.parse().ok(),
+    });
+    let block = COMMANDS.iter().find(|(known, ..)| *known == program).and_then(|(_, ops, key, unit)| {
+        let value = LmbenchValue::new(program, &[], 0.0);
+        let op = words.iter().find(|word| ops.contains(word));
+        let value = match op {
+            _ if program == "bw_tcp" => value.with("server", server_of(words.last().copied().unwrap_or_default())),
+            None if !ops.is_empty() => return None,
+            op => op.into_iter().fold(value, |value, op| value.with("op", op)),
+        };
+        Some(LmbenchBlock { value, key: *key, unit: *unit })
+    });
+    let pattern = if words.contains(&"-t") { "random" } else { "stride" };
+    Some(Command { block, pattern, copies: copies.unwrap_or(1) })
+}
+
+/// Tells whether a line has two numbers and says nothing of them.
+pub(super) fn is_bare(line: &str) -> bool {
+    line.split_whitespace().count() == 2 && line.split_whitespace().all(|word| word.parse::<f64>().is_ok())
+}
+
+/// The value of a line `rd 8.00 12345.67`, as scripts keep what bw_mem printed.
+pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, String> {
+    let Some((op, rest)) = line.split_once(char::is_whitespace).filter(|(op, _)| OPS.contains(op)) else {
+        return Ok(None);
+    };
+    let block = LmbenchBlock {
+        value: LmbenchValue::new("bw_mem", &[], 0.0).with("op", op),
+        key: Key::Megabytes("size"),
+        unit: MB_PER_S,
+    };
+    block.values(rest).map(|values| values.into_iter().next())
+}
+
 /// The value of a line outside of blocks; none when it says something else.
 pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, String> {
+    if let Some(words) = line.strip_suffix(" nanosec clock") {
+        let number = number(words.split_whitespace().next().unwrap_or_default(), "mhz")? * 1e6;
+        return Ok(Some(LmbenchValue::new("mhz", &[], number)));
+    }
     let Some((label, rest)) = line.rsplit_once(':') else { return Ok(None) };
     let label = label.trim();
     let Some((value, unit)) = of_label(label) else { return Ok(None) };
@@ -223,12 +301,14 @@ impl LmbenchBlock {
         }
     }
 
-    /// The values of a line of the block.
+    /// The values of a line of the block; what its program says in place of a number is no number.
     pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
+        let is_message = line.contains(": ");
+        let told = |index: usize| if is_message { Ok(f64::NAN) } else { at(index, line) };
         let one = |axis: &'static str, key: u64| {
-            let number = at(1, line)? * self.unit;
+            let number = told(1)? * self.unit;
             Ok(vec![LmbenchValue { number, ..self.value.clone() }.with(axis, key)])
         };
         match self.key {
@@ -236,14 +316,14 @@ impl LmbenchBlock {
             Key::Mebibytes => one("size", multiple_of_512(at(0, line)? * f64::from(1 << 20))?),
             Key::Processes => one("processes", whole(at(0, line)?)?),
             Key::FileSize => {
-                let kib = words.first().and_then(|word| word.strip_suffix('k')).unwrap_or_default();
+                let (kib, _) = line.split_once('k').unwrap_or_default();
                 let size = whole(number(kib, "file size")? * 1024.0)?;
                 // How many were made and removed in a second; -1 for what failed.
                 let each = |op: &'static str, rate: f64| {
                     let number = if rate > 0.0 { 1e9 / rate } else { rate };
                     LmbenchValue { number, ..self.value.clone() }.with("op", op).with("size", size)
                 };
-                Ok(vec![each("create", at(2, line)?), each("delete", at(3, line)?)])
+                Ok(vec![each("create", told(2)?), each("delete", told(3)?)])
             }
         }
     }

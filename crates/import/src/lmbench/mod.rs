@@ -1,5 +1,6 @@
 //! Reads the result files of lmbench 2 and 3: the machine in brackets, then lines `what: number unit` and blocks of
-//! `size number` under a heading, then the date. What the programs and the shell say besides is passed over.
+//! `size number` under a heading, then the date. What the programs and the shell say besides is passed over. Reads as
+//! well what single programs of it printed, where it says what it is of or a command stands before it.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -7,7 +8,7 @@ use std::io::BufRead;
 use hostmark_model::AxisKind::{Choice, Count, Size};
 use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, Ratio};
 use hostmark_model::timestamp::{MONTHS, Timestamp};
-use hostmark_model::{CpuFact, ReasonCode, Run, Text, Unit};
+use hostmark_model::{ReasonCode, Run, Text, Unit};
 
 use super::bounded::{LARGEST, TrailingText, shortened};
 use super::foreign::{Axis, Foreign, ForeignQuantity, ImportedValue, quantity, read_lines};
@@ -28,8 +29,8 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 
 /// Most lines in brackets.
 const MOST_FACTS: usize = 20_000;
-/// Most CPUs that a file may claim.
-const MOST_CPUS: usize = 8192;
+/// Most programs that are named as passed over.
+const MOST_UNREAD: usize = 50;
 /// Settings of lmbench that are worth keeping.
 const KEPT: [&str; 6] = ["MB", "ENOUGH", "FASTMEM", "SYNC_MAX", "LMBENCH_SCHED", "FSDIR"];
 
@@ -51,6 +52,10 @@ struct LmbenchReader {
     block: Option<LmbenchBlock>,
     /// The chain that lat_mem_rd follows.
     pattern: Option<&'static str>,
+    /// Parallel copies of a program, of the command before it.
+    copies: u32,
+    /// The first date, when it was started.
+    begun: Option<String>,
     /// True after a date in brackets, until the next value.
     is_closed: bool,
 }
@@ -65,6 +70,10 @@ impl LmbenchReader {
             // Without its end it is what a program printed, or a line that is cut off.
             return inside.strip_suffix(']').map_or(Ok(()), |inside| self.bracket(run, inside));
         }
+        if let Some(command) = lines::command(line, PROGRAMS).filter(|_| self.version.is_none()) {
+            (self.block, self.pattern, self.copies) = (command.block, Some(command.pattern), command.copies);
+            return Ok(());
+        }
         if let Some(pattern) = lines::pattern(line) {
             self.pattern = Some(pattern);
             self.block = None;
@@ -76,8 +85,13 @@ impl LmbenchReader {
         }
         let values = match &self.block {
             Some(block) if line.starts_with(|c: char| c.is_ascii_digit()) => block.values(line)?,
-            _ => lines::value(line)?.into_iter().collect(),
+            _ => lines::of_operation(line)?.or(lines::value(line)?).into_iter().collect(),
         };
+        if values.is_empty() && self.version.is_none() && lines::is_bare(line) {
+            return Err(
+                "two numbers without what they are of; keep the command before them, as `$ bw_mem 8m rd`".into()
+            );
+        }
         if values.is_empty() && self.is_closed && run.rest.is_none() {
             run.rest = Some(TrailingText { line: at, text: shortened(line) });
         }
@@ -88,8 +102,10 @@ impl LmbenchReader {
         if let Some(rest) = inside.strip_prefix("lmbench") {
             return self.first_line(run, rest);
         }
-        if is_date(inside) {
+        // A fact has no blank before its first colon, and may hold a date: that of the kernel's build.
+        if is_date(inside) && inside.split(':').next().is_some_and(|name| name.contains(' ')) {
             self.is_closed = !run.is_empty();
+            self.begun.get_or_insert_with(|| inside.to_owned());
             run.date = Some(inside.to_owned());
         } else if let Some((name, value)) = inside.split_once(':') {
             let known = self.header.entry(name.trim().to_owned());
@@ -107,6 +123,9 @@ impl LmbenchReader {
         if self.version.is_some() {
             return Err("a second result file begins here; import each alone".into());
         }
+        if !run.is_empty() {
+            return Err("values stand before lmbench's first line; give a whole result file of lmbench".into());
+        }
         if !(version.starts_with("2.") || version.starts_with("3.")) {
             let shown: String = version.chars().take(20).collect();
             return Err(format!("it is of lmbench {shown}; files of lmbench 2 and 3 can be imported"));
@@ -121,16 +140,27 @@ impl LmbenchReader {
     }
 
     fn keep(&mut self, run: &mut Foreign, value: LmbenchValue) -> Result<(), String> {
-        if self.version.is_none() {
-            return Err("a value stands before lmbench's first line; give a whole result file of lmbench".into());
-        }
         (self.is_closed, run.rest) = (false, None);
-        run.keep(value.imported())
+        let program = value.program;
+        match value.of_copies(self.copies) {
+            Some(value) => run.keep(value.imported()),
+            None => {
+                let name = format!("{program} -P {}", self.copies);
+                if !run.unread.contains(&name) && run.unread.len() < MOST_UNREAD {
+                    run.unread.push(name);
+                }
+                Ok(())
+            }
+        }
     }
 
     fn finish(&self, run: &mut Foreign) -> Result<(), String> {
         let Some(version) = &self.version else {
-            return Err("lmbench's first line is missing; give a whole result file of lmbench".into());
+            // Single programs say neither where nor when they ran.
+            return match self.header.is_empty() && run.date.is_none() {
+                true => Ok(()),
+                false => Err("lmbench's first line is missing; give a whole result file of lmbench".into()),
+            };
         };
         if !self.is_closed {
             let what =
@@ -148,14 +178,12 @@ impl LmbenchReader {
         host.kernel.release = field("RELEASE").unwrap_or_else(|| host.kernel.release.clone());
         host.kernel.version = field("VERSION").unwrap_or_default();
         host.cpu.architecture = field("MACHINE").unwrap_or_default();
-        let count = field("PROCESSORS").and_then(|count| count.parse::<usize>().ok()).unwrap_or(0);
-        if count <= MOST_CPUS {
-            host.cpus =
-                (0..count).map(|id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() }).collect();
-        }
+        run.has_cpus(&field("PROCESSORS").unwrap_or_default());
         run.set = KEPT.into_iter().filter_map(|name| Some((name.to_owned(), field(name)?))).collect();
         run.target = field("OS").unwrap_or_default();
         run.version_is(version);
+        run.finished = run.date.as_deref().and_then(timestamp);
+        run.date.clone_from(&self.begun);
         run.started = run.date.as_deref().and_then(timestamp).unwrap_or_default();
         // Values that lmbench finds while it is set up and writes in brackets.
         for (name, program, scale) in [("MHZ", "mhz", 1e6), ("LINE_SIZE", "line", 1.0)] {
@@ -178,19 +206,22 @@ fn is_date(inside: &str) -> bool {
     words().count() >= 4 && words().any(is_time) && !words().any(|word| word == "up" || word.starts_with("load"))
 }
 
-/// `Sat Nov 21 14:47:23 UTC 2026` as RFC 3339. Another zone's abbreviation may mean several, so it is taken as UTC:
-/// the date as the file writes it is kept besides.
+/// `Sat Nov 21 14:47:23 UTC 2026`, or `Sat 21 Nov 2026 02:47:23 PM UTC`, as RFC 3339. Another zone's abbreviation may mean
+/// several, so it is taken as UTC: the date as the file writes it is kept besides.
 fn timestamp(date: &str) -> Option<String> {
-    let words: Vec<&str> = date.split_whitespace().collect();
-    let [_, month, day, time, ref zone @ .., year] = words[..] else { return None };
-    let (hour, rest) = time.split_once(':')?;
+    let words = || date.split_whitespace();
+    let number = |digits: [usize; 2]| {
+        words().find(|word| digits.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let (day, year) = (number([1, 2])?, number([4, 4])?);
+    let (hour, rest) = words().find_map(|word| word.split_once(':'))?;
     let hour: u32 = hour.parse().ok()?;
     // In half days the first hour is 12.
-    let hour = match zone.first() {
-        Some(half @ (&"AM" | &"PM")) => hour % 12 + if *half == "PM" { 12 } else { 0 },
-        _ => hour,
+    let hour = match words().find(|word| ["AM", "PM"].contains(word)) {
+        Some(half) => hour % 12 + if half == "PM" { 12 } else { 0 },
+        None => hour,
     };
-    let month = 1 + MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
+    let month = 1 + words().find_map(|word| MONTHS.iter().position(|name| name.eq_ignore_ascii_case(word)))?;
     Some(Timestamp::parse(&format!("{year}-{month:02}-{day:0>2}T{hour:02}:{rest}Z"))?.to_string())
 }
 
@@ -203,12 +234,14 @@ impl LmbenchValue {
         match self.number {
             number if number > 0.0 => value.samples.push(number),
             0.0 => value.absent = Some(ReasonCode::NoValue.because(ZERO)),
+            number if number.is_nan() => value.absent = Some(ReasonCode::Imported.because(MESSAGE)),
             _ => value.absent = Some(ReasonCode::Imported.because("lmbench printed -1: it could not measure it")),
         }
         value
     }
 }
 
+const MESSAGE: &str = "lmbench printed an error in its place: it could not measure it";
 const ZERO: &str = "lmbench printed 0, which is no value: too short for its clock, or removed by its compiler";
 
 const HARDWARE: Text = term!("Measured by lmbench: processor");

@@ -14,7 +14,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     render: Render::One(render),
 };
 
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 23] = [
     "run",
     "host",
     "case",
@@ -36,6 +36,8 @@ const COLUMNS: [&str; 21] = [
     "value",
     "estimator",
     "code",
+    "range_low",
+    "range_high",
 ];
 /// Name of the value itself, beside the further quantities' own names.
 const VALUE: &str = "value";
@@ -59,8 +61,8 @@ fn quoted(cell: &str) -> Cow<'_, str> {
 
 fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
     let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: Option<&Reason>| {
-        let [typical, low, high, rounds, n, led @ ..] = numbers;
+    let row = |quantity: &str, numbers: [String; 12], flags: &str, outcome: &str, reason: Option<&Reason>| {
+        let [typical, low, high, rounds, n, range_low, range_high, led @ ..] = numbers;
         let unit = unit(run, case, quantity);
         let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
@@ -69,7 +71,7 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
         let code = reason.and_then(|reason| reason.code).map(|code| code.to_string());
         let end = [flags, outcome, text];
         let start = [name, host, id, probe, params, quantity, unit, typical, low, high, rounds, n];
-        start.into_iter().chain(end).chain(led).chain([code.unwrap_or_default()]).collect()
+        start.into_iter().chain(end).chain(led).chain([code.unwrap_or_default(), range_low, range_high]).collect()
     };
     let without = |outcome, reason| vec![row(VALUE, Default::default(), "", outcome, Some(reason))];
     match &case.outcome {
@@ -85,22 +87,31 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
 }
 
 /// The shortest texts that read back as the same numbers; what is not known is empty.
-fn numbers(estimate: &Estimate) -> [String; 10] {
+fn numbers(estimate: &Estimate) -> [String; 12] {
     let Estimate { typical, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
     let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let (next_low, next_high) = repetition.map(|next| (next.low, next.high)).unzip();
+    let (range_low, range_high) = range(estimate).map(|[low, high]| (low, high)).unzip();
     [
         typical.to_string(),
         known(*ci_low),
         known(*ci_high),
         rounds.to_string(),
         n.to_string(),
+        known(range_low),
+        known(range_high),
         known(quiet.map(|quiet| quiet.value)),
         known(next_low),
         known(next_high),
         estimate.value().to_string(),
         estimate.estimator().word().to_owned(),
     ]
+}
+
+/// The range of a value that has no interval: of its rounds, or of the values that another tool told.
+pub(super) fn range(estimate: &Estimate) -> Option<[f64; 2]> {
+    let told = (estimate.n > 1).then_some([estimate.min, estimate.max]);
+    estimate.stated().range.or(told).filter(|_| estimate.interval().is_none())
 }
 
 fn flags(measured: &Measured) -> String {
@@ -153,9 +164,9 @@ mod tests {
         assert_eq!(lines[0], COLUMNS.join(","));
         assert_eq!(
             lines[1],
-            r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,,huge_pages"#
+            r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,,huge_pages,,"#
         );
-        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,,"#);
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,,,,"#);
         assert_eq!(lines.len(), 3);
     }
 }

@@ -3,7 +3,7 @@
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::run_letter;
-use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cell, interval};
+use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cases_of, cell, interval};
 use hostmark_analysis::{Spoken, spoken};
 use hostmark_model::{Lang, Message, Run, Text};
 use hostmark_say::say;
@@ -23,6 +23,11 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 const HOST: Text = term!("Host");
 const SYSTEM: Text = term!("OS");
 const GAP: &str = "  ";
+
+/// Tells whether a run has a cell of any table.
+pub(super) fn is_in(run: &Run) -> bool {
+    TABLES.iter().flat_map(|table| table.columns).any(|column| cases_of(run, column).next().is_some())
+}
 
 fn render(runs: &[Run], options: &RenderOptions) -> String {
     let rows = rows(runs);

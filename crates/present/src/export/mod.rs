@@ -1,13 +1,9 @@
-//! The formats in which runs are written, by name; a new one is a file here and one name in [`FORMATS`].
+//! The formats in which runs are written, by name; a new one is a file here, or a renderer, and one name in [`FORMATS`].
 
-mod answer;
-mod card;
 pub mod comparison;
 mod csv;
 mod data_path;
 pub mod fleet;
-mod hosts;
-mod html;
 mod json;
 mod jsonl;
 mod lmbench;
@@ -17,16 +13,18 @@ mod openbenchmarking;
 pub mod over_time;
 mod overhead;
 mod prometheus;
-mod sizes;
 mod stream;
-mod table;
 
 use hostmark_model::{Run, Text};
 
 pub use overhead::over as overhead_over;
 
 use crate::RenderOptions;
+use crate::html;
+use crate::print::console as page;
+use crate::render::{card, console, markdown as share};
 use crate::tables;
+use crate::views::hosts::hosts;
 
 /// A format in which runs are written.
 #[derive(Debug)]
@@ -58,15 +56,23 @@ impl ExportFormat {
 
     /// The name of the table to measure where this format would show nothing of the runs; none where it shows something.
     pub fn lacks(&self, runs: &[Run]) -> Option<&'static str> {
-        // Another tool's cases have names of their own, and its tables show them. The first screen shows what there is.
-        if self.name == tables::CONSTANTS || runs.iter().any(|run| run.imported.is_some()) {
-            return None;
+        // Another tool's cases have names of their own, and two tables show them. The first screen shows what there is.
+        let is_imported = runs.iter().any(|run| run.imported.is_some());
+        let of_lmbench = [lmbench::FORMAT.name, lmbench_result::FORMAT.name];
+        match self.name {
+            tables::CONSTANTS => None,
+            name if name == overhead::FORMAT.name => overhead::is_empty(runs).then_some(name),
+            name if name == openbenchmarking::FORMAT.name => {
+                let mut cases = runs.iter().flat_map(|run| &run.cases);
+                cases.all(|case| case.measured().is_none()).then_some(tables::CONSTANTS)
+            }
+            name if name == stream::FORMAT.name && runs.iter().any(stream::is_in) => None,
+            name if of_lmbench.contains(&name) && is_imported && runs.iter().any(lmbench::is_in) => None,
+            name => {
+                let name = if of_lmbench.contains(&name) { lmbench::FORMAT.name } else { name };
+                tables::table_named(name).filter(|table| !table.is_in(runs)).map(|table| table.name)
+            }
         }
-        if self.name == overhead::FORMAT.name {
-            return overhead::is_empty(runs).then_some(self.name);
-        }
-        let name = if self.name == lmbench_result::FORMAT.name { lmbench::FORMAT.name } else { self.name };
-        tables::table_named(name).filter(|table| !table.is_in(runs)).map(|table| table.name)
     }
 
     pub fn render_one(&self, run: &Run, options: &RenderOptions) -> String {
@@ -79,21 +85,59 @@ impl ExportFormat {
 
 /// Every format; the first is the default.
 pub static FORMATS: &[ExportFormat] = &[
-    table::FORMAT,
-    answer::FORMAT,
-    hosts::FORMAT,
-    html::FORMAT,
+    ExportFormat {
+        name: "table",
+        description: term!("tables for a person at a terminal"),
+        render: Render::One(console::table),
+    },
+    ExportFormat {
+        name: tables::CONSTANTS,
+        description: term!(
+            "one screen: the machine, the grade, its constants, what costs most; of few cases their table"
+        ),
+        render: Render::One(console::answer),
+    },
+    ExportFormat {
+        name: "hosts",
+        description: term!("several runs: what differs between their machines, and the constants of each in a column"),
+        render: Render::Many(|runs, options| page::write(&[hosts(runs)], options)),
+    },
+    ExportFormat {
+        name: "html",
+        description: term!("a page with charts that stands alone, for a browser"),
+        render: Render::Many(html::page),
+    },
     json::FORMAT,
     jsonl::FORMAT,
     csv::FORMAT,
     markdown::FORMAT,
-    card::FORMAT,
-    card::MARKDOWN,
+    ExportFormat {
+        name: "card",
+        description: term!("a picture for a post: SVG of 1200 × 630, without the host's name"),
+        render: Render::One(card::svg),
+    },
+    ExportFormat {
+        name: "card-markdown",
+        description: term!("a few lines of markdown for an issue, without the host's name"),
+        render: Render::One(share::short),
+    },
     prometheus::FORMAT,
     openbenchmarking::FORMAT,
-    sizes::MEMORY_BANDWIDTH,
-    sizes::SIZE_STRIDE,
-    sizes::PIPE,
+    ExportFormat {
+        name: tables::MEMORY_BANDWIDTH.name,
+        description: term!("read, write and copy bandwidth by block size, and bytes per core cycle"),
+        render: Render::One(|run, options| tables::MEMORY_BANDWIDTH.render(run, options)),
+    },
+    ExportFormat {
+        name: tables::SIZE_STRIDE.name,
+        description: term!("memory latency by size and stride, with the lines touched"),
+        render: Render::One(|run, options| tables::SIZE_STRIDE.render(run, options)),
+    },
+    ExportFormat {
+        name: tables::PIPE.name,
+        description: term!("pipe bandwidth by the bytes of one write"),
+        render: Render::One(|run, options| tables::PIPE.render(run, options)),
+    },
     stream::FORMAT,
     lmbench::FORMAT,
     lmbench_result::FORMAT,

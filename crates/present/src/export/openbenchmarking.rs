@@ -18,6 +18,11 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     render: Render::One(render),
 };
 
+/// Longest texts that the suite's schema allows: of a file, a result and a system.
+const LONGEST_TITLE: usize = 126;
+const LONGEST_DESCRIPTION: usize = 2048;
+const LONGEST_RESULT: usize = 50;
+const LONGEST_IDENTIFIER: usize = 128;
 /// Date of a file without one.
 const NO_DATE: &str = "1970-01-01 00:00:00";
 
@@ -28,22 +33,22 @@ fn render(run: &Run, _: &RenderOptions) -> String {
         let tool =
             if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
         out.group("Generated", |out| {
-            out.leaf("Title", &run.name);
-            out.leaf("Description", &format!("{tool} on {}", run.host.hostname));
-            out.leaf("Notes", &notes(run));
+            out.leaf("Title", &shortened(if run.name.is_empty() { &run.id } else { &run.name }, LONGEST_TITLE));
             out.leaf("LastModified", &date);
             out.leaf("TestClient", &tool);
+            out.leaf("Description", &shortened(&format!("{tool} on {}", run.host.hostname), LONGEST_DESCRIPTION));
+            out.leaf("Notes", &notes(run));
             out.leaf("InternalTags", "");
             out.leaf("ReferenceID", &run.id);
             out.leaf("PreSetEnvironmentVariables", "");
         });
         out.group("System", |out| {
-            out.leaf("Identifier", identifier(run));
-            out.leaf("TestClientVersion", &tool);
+            out.leaf("Identifier", &identifier(run));
             out.leaf("Hardware", &hardware(&run.host));
             out.leaf("Software", &software(&run.host));
             out.leaf("User", "");
             out.leaf("TimeStamp", &date);
+            out.leaf("TestClientVersion", &tool);
             out.leaf("Notes", "");
         });
         for case in &run.cases {
@@ -97,8 +102,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
         out.group("Result", |out| {
             // The files of test profiles are named by group/name-version.
             out.leaf("Identifier", &format!("local/hostmark-{}-{}.0.0", case.probe.replace('.', "-"), probe.revision));
-            out.leaf("ProfileVersion", &format!("{}.0.0", probe.revision));
-            out.leaf("Title", &probe.title.en);
+            out.leaf("Title", &format!("{:-<2}", shortened(&probe.title.en, LONGEST_RESULT)));
             out.leaf("AppVersion", tool);
             out.leaf("Arguments", &case.id);
             out.leaf("Description", &description(run, case, quantity, estimate.estimator()));
@@ -112,7 +116,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
 
 fn entry(out: &mut Xml, run: &Run, estimate: &Estimate, raw: &[f64]) {
     let raw: Vec<String> = raw.iter().map(|&value| number(value)).collect();
-    out.leaf("Identifier", identifier(run));
+    out.leaf("Identifier", &identifier(run));
     out.leaf("Value", &number(estimate.value()));
     out.leaf("RawString", &raw.join(":"));
 }
@@ -126,8 +130,13 @@ fn number(value: f64) -> String {
 }
 
 /// The system's name, which ties entries to it.
-fn identifier(run: &Run) -> &str {
-    if run.host.hostname.is_empty() { "unknown host" } else { &run.host.hostname }
+fn identifier(run: &Run) -> String {
+    shortened(if run.host.hostname.is_empty() { "unknown host" } else { &run.host.hostname }, LONGEST_IDENTIFIER)
+}
+
+/// The beginning of a text that a viewer takes up to a length.
+fn shortened(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }
 
 /// `size: 32 KiB - threads: 1 - estimator: quiet`, as these files write it.

@@ -181,6 +181,10 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
             add("_interval_low", ", lower end of the 95 % interval", low);
             add("_interval_high", ", upper end of the 95 % interval", high);
         }
+        if let Some([low, high]) = super::csv::range(&estimate) {
+            add("_range_low", ", lower end of the range of its values", low);
+            add("_range_high", ", upper end of the range of its values", high);
+        }
         if let Some(share) = agreement {
             let name = name(&format!("hostmark_{}{quantity}_agreement_ratio", case.probe));
             families.add(&name, &format!("{title}, share of rounds that agree on it."), &labels, share);

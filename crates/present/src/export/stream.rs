@@ -22,9 +22,19 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 
 const RULE: &str = "-------------------------------------------------------------\n";
 
+/// Cases that the table shows: of our own probe and of what STREAM itself printed.
+fn cases(run: &Run) -> impl Iterator<Item = &CaseRecord> {
+    run.cases.iter().filter(|case| case.probe == PROBE || case.probe == imported::PROBE)
+}
+
+/// Tells whether the table shows anything of a run.
+pub(super) fn is_in(run: &Run) -> bool {
+    cases(run).next().is_some()
+}
+
 fn render(run: &Run, _: &RenderOptions) -> String {
     let mut tables: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
-    for case in run.cases.iter().filter(|case| case.probe == PROBE || case.probe == imported::PROBE) {
+    for case in cases(run) {
         let rest = Params(case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect());
         match tables.iter_mut().find(|(known, cases)| *known == rest && cases[0].probe == case.probe) {
             Some((_, cases)) => cases.push(case),

@@ -102,7 +102,7 @@ fn believed(run: &Run) -> (&'static str, Message) {
 
 /// Description of the machine: the model first; no name of a host.
 fn parts(run: &Run, lang: Lang) -> Vec<String> {
-    let mut parts: Vec<String> = run::machine(run).iter().map(|part| visible(&part.get(lang))).collect();
+    let mut parts: Vec<String> = run::title(run).iter().map(|part| visible(&part.get(lang))).collect();
     if parts.is_empty() {
         parts.push(visible(&run.host.cpu.architecture));
     }
@@ -161,7 +161,7 @@ fn constant_row(
 
 fn foot(out: &mut String, run: &Run, beside: Option<&NearestReference>, has_constants: bool, lang: Lang) {
     let day = run.started.split('T').next().unwrap_or_default();
-    let made = shortened(&visible(&format!("hostmark {} · {day}", run.tool.version)), 16.0, 400, 400.0);
+    let made = shortened(&visible(&format!("{} · {day}", run::tool(run))), 16.0, 400, 400.0);
     let kept = columns(&made, 16.0, 400) + 24.0;
     let y = HEIGHT - 26.0;
     let _ = writeln!(

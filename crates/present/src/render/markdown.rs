@@ -107,7 +107,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
 
 /// Description of the machine, in a line, without its name.
 pub fn machine(run: &Run, lang: Lang) -> String {
-    run::machine(run).iter().map(|part| part.get(lang)).collect::<Vec<_>>().join(" · ")
+    run::title(run).iter().map(|part| part.get(lang)).collect::<Vec<_>>().join(" · ")
 }
 
 /// A line for a chat: the machine without its name, a constant of each kind, and the grade.
@@ -118,7 +118,7 @@ pub fn line(run: &Run, lang: Lang) -> String {
     let facts: Vec<String> = constants::of_run(run).iter().filter_map(|(_, of)| last(of)).take(MOST_IN_LINE).collect();
     let mut parts = vec![machine(run, lang), facts.join(COMMA.say(lang))];
     parts.extend(run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()));
-    parts.push(format!("hostmark {}", run.tool.version));
+    parts.push(run::tool(run));
     parts.retain(|part| !part.is_empty());
     typeset(&parts.join(term!(". ").say(lang)), lang).into_owned()
 }
@@ -139,7 +139,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
         let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(finding.short.get(lang)));
     }
     let day = run.started.split('T').next().unwrap_or_default();
-    let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
+    let _ = writeln!(out, "\n{} · {}", safe(&run::tool(run)), safe(day));
     typeset(&out, lang).into_owned()
 }
 

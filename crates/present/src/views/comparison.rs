@@ -173,7 +173,11 @@ fn row(case: &CaseComparison) -> Row {
         id: case.typed().to_owned(),
         section: case.section.clone().into(),
         cells: vec![words::label(case).into(), base, new, change],
-        remarks: words::others(case).map(|text| Remark::new(text, Style::Dim)).into_iter().collect(),
+        remarks: words::others(case)
+            .map(|text| Remark::new(text, Style::Dim))
+            .into_iter()
+            .chain(words::flags(case).map(|text| Remark::new(text, Style::Warning)))
+            .collect(),
         ..Row::default()
     }
 }

@@ -1,14 +1,19 @@
 //! Several runs beside each other: where each was measured, what differs between their machines, and the constants of each.
 
+use std::collections::{HashMap, HashSet};
+
 use hostmark_analysis::compare::{FactOfRuns, differing};
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::amount;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::typography::{COLON, COMMA};
-use hostmark_model::{Message, Run, Text};
+use hostmark_model::{CaseRecord, Message, Run, Text, Unit};
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
 use super::comparison::known;
 use super::{constants, run};
-use crate::document::{Block, Cell, Column, Document, NamedParty, Row, Style, Table, TableLayout};
+use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, Style, Table, TableLayout};
 use crate::words;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
@@ -46,9 +51,44 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
             table.rows.splice(..0, trust(runs));
             Block::Table(table)
         }
-        None => Block::Sentence(words::NO_CASES.into(), Style::Plain),
+        None => {
+            values(runs, &names).map_or_else(|| Block::Sentence(words::NO_CASES.into(), Style::Plain), Block::Table)
+        }
     };
     [Some(Block::Named(all)), facts, Some(constants)].into_iter().flatten().collect()
+}
+
+/// Values of runs that have none of the constants, as those of other tools; none where nothing was measured.
+fn values(runs: &[Run], names: &[String]) -> Option<Table> {
+    /// Cases that are listed; the rest is counted.
+    const LISTED: usize = 40;
+    let by_id: Vec<HashMap<&str, &CaseRecord>> =
+        runs.iter().map(|run| run.cases.iter().map(|case| (case.id.as_str(), case)).collect()).collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let cases = runs.iter().flat_map(|run| run.cases.iter().map(move |case| (run, case)));
+    let cases = cases.filter(|(_, case)| case.measured().is_some() && seen.insert(&case.id));
+    let cases: Vec<(&Run, &CaseRecord)> = cases.collect();
+    let row = |(run, case): &(&Run, &CaseRecord)| {
+        let unit = run.probes.iter().find(|probe| probe.id == case.probe).map_or(Unit::Count, |probe| probe.unit);
+        let of_run = |cases: &HashMap<&str, &CaseRecord>| {
+            let measured = cases.get(case.id.as_str()).and_then(|case| case.measured());
+            measured.map_or_else(|| Message::plain("–"), |one| amount(one.estimate.value(), unit)).into()
+        };
+        let label = Message::plain(visible(&run.typed_id(&case.id)));
+        Row { cells: std::iter::once(label.into()).chain(by_id.iter().map(of_run)).collect(), ..Row::default() }
+    };
+    let more = cases.len().saturating_sub(LISTED);
+    let table = Table {
+        title: term!("Values").into(),
+        caption: if more > 0 { say!("{more} more: --format markdown") } else { Message::default() },
+        columns: std::iter::once(Column::default())
+            .chain(names.iter().map(|name| Column { style: Style::Run, ..Column::new(name, Align::Point) }))
+            .collect(),
+        rows: cases.iter().take(LISTED).map(row).collect(),
+        layout: TableLayout::Runs,
+        ..Table::default()
+    };
+    (!cases.is_empty()).then_some(table)
 }
 
 /// Machine and place of a run.

@@ -67,6 +67,11 @@ pub(crate) fn machine(run: &Run) -> Vec<Message> {
     facts.chain(hypervisor).chain(container).filter(|fact| !fact.is_empty()).collect()
 }
 
+/// The machine; of another tool's results that tool first, which may be all that they tell.
+pub(crate) fn title(run: &Run) -> Vec<Message> {
+    run.imported.is_some().then(|| Message::plain(tool(run))).into_iter().chain(machine(run)).collect()
+}
+
 /// Place of measurement, if another one than that of the command.
 pub(crate) fn place(run: &Run) -> Option<Message> {
     run.place.as_ref().map(|place| say!("measured at '{place}'"))

@@ -3,7 +3,7 @@
 use hostmark_analysis::compare::{Comparison, Evidence, History, LOOKS, On, Pool, ReasonKind, SAME, Verdict};
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
-use hostmark_present::export::comparison::format_named;
+use hostmark_present::export::comparison::{FORMATS, format_named};
 
 use super::simulated::{Random, rounds, run, tailed};
 use super::{about, compared, pool, with};
@@ -364,7 +364,7 @@ fn a_size_is_compared_where_it_lies_in_the_same_cache_on_both_sides() {
 /// Three imported runs with this engine, where one is told.
 fn of_engine(engine: Option<&str>) -> [Run; 3] {
     let case = with(about("ipc.x@n=0", 100.0), |measured| {
-        measured.notes.extend(engine.map(|engine| ("engine".to_owned(), engine.to_owned())));
+        measured.notes.extend(engine.map(|engine| ("asked.engine".to_owned(), engine.to_owned())));
     });
     ["1", "2", "3"].map(|name| {
         let imported = Some(Imported { format: "fio".into(), ..Imported::default() });
@@ -388,6 +388,20 @@ fn what_was_asked_differently_has_no_verdict_and_is_named() {
         |against: &hostmark_analysis::compare::Against| against.cases[0].reason.as_ref().map(|reason| reason.kind);
     assert_ne!(kind(&judged(Some("sync"), Some("sync"))), Some(ReasonKind::Asked));
     assert_ne!(kind(&judged(None, None)), Some(ReasonKind::Asked));
+}
+
+#[test]
+fn what_its_own_tool_doubts_has_no_verdict_and_is_shown_in_every_format() {
+    let (mut doubted, detail) = (of_engine(None), "stress-ng says that its metrics are untrustworthy");
+    let flag = Flag::new(FlagKind::Unconfirmed, detail.to_owned());
+    doubted[1].cases[0] = with(doubted[1].cases[0].clone(), |measured| measured.flags.push(flag));
+    let comparison = compared(&of_engine(None), &doubted);
+    assert_eq!(comparison.new[0].cases[0].reason.as_ref().unwrap().kind, ReasonKind::Unconfirmed);
+    for format in FORMATS {
+        let text = (format.render)(&comparison, &RenderOptions { verbose: true, ..RenderOptions::default() });
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(detail) && words.contains("unconfirmed"), "{}: {text}", format.name);
+    }
 }
 
 #[test]

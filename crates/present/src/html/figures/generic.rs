@@ -1,5 +1,7 @@
 //! Default chart by a probe's axes: a line along its longest axis of numbers, else rows under each other.
 
+use std::collections::HashMap;
+
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_analysis::typography::COMMA;
@@ -31,24 +33,23 @@ pub(super) struct Along<'a> {
 pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Series> {
     let others: Vec<&str> = probe.axes().into_iter().filter(|axis| *axis != along.axis).collect();
     let is_wanted = |case: &&Case| along.but.is_empty() || probe.is_default_but(case.params, along.but);
-    let cases: Vec<&Case> = probe.cases.iter().filter(is_wanted).collect();
-    let rest = |case: &Case| {
-        let at: Vec<&str> = others.iter().map(|axis| case.params.get(axis).unwrap_or("")).collect();
-        at.join("\u{1f}")
-    };
-    let keys: Vec<String> = cases.iter().map(|case| rest(case)).collect();
-    let lines = distinct(keys.iter().map(String::as_str));
+    let (mut lines, mut places): (Vec<Vec<&Case>>, HashMap<Vec<&str>, usize>) = Default::default();
+    for case in probe.cases.iter().filter(is_wanted) {
+        let rest: Vec<&str> = others.iter().map(|axis| case.params.get(axis).unwrap_or("")).collect();
+        let place = *places.entry(rest).or_insert(lines.len());
+        match lines.get_mut(place) {
+            Some(line) => line.push(case),
+            None => lines.push(vec![case]),
+        }
+    }
     let mut all = Vec::new();
-    for line in lines {
-        let members = || cases.iter().zip(&keys).filter(|(_, key)| *key == line).map(|(case, _)| *case);
+    for line in &lines {
         for run in 0..runs.all.len() {
             let mut points: Vec<LinePoint> =
-                members().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
-            if points.len() >= along.least
-                && let Some(case) = members().next()
-            {
+                line.iter().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
+            if points.len() >= along.least {
                 points.sort_by(|one, other| one.x.total_cmp(&other.x));
-                all.push((run, case, points));
+                all.push((run, line[0], points));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Text behind a value: further quantities, flags, disturbed samples; and the text in place of one.
 
+use std::collections::HashMap;
+
 use hostmark_analysis::Spoken;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
@@ -174,12 +176,11 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
 /// The rows of cases without a value: one for each reason of a probe, with the number of cases that share it.
 pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
     let mut groups: Vec<(&str, bool, &Reason, Vec<&CaseRecord>)> = Vec::new();
+    let mut places: HashMap<(&str, bool, &str), usize> = HashMap::new();
     for case in cases {
         let Some((is_failed, why)) = reason(case) else { continue };
-        match groups
-            .iter_mut()
-            .find(|(probe, failed, other, _)| *probe == case.probe && *failed == is_failed && other.text == why.text)
-        {
+        let place = *places.entry((&case.probe, is_failed, &why.text)).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some((.., members)) => members.push(case),
             None => groups.push((&case.probe, is_failed, why, vec![case])),
         }

@@ -1,6 +1,6 @@
 //! All other probes, by section: a row a case, and the sweeps across under it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
@@ -24,6 +24,9 @@ const ON: Text = term!("files on");
 const NUMERIC_POINTS: usize = 4;
 /// Points of any axis where there are two lines or more: a grid.
 const GRID_POINTS: usize = 3;
+
+/// A grid has at most so many cells for each case: of one that is all but empty, rows are easier to read.
+const EMPTY: usize = 20;
 
 /// Writes every section with a case that was not shown yet.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
@@ -169,6 +172,9 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         }
         let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
         let at = points(&labels, axis, &members, view.lang);
+        if at.len() * lines.len() > members.len() * EMPTY {
+            continue;
+        }
         let is_alone = lines.len() == 1;
         let series = lines.iter().map(|(rest, line)| {
             let off = labels.off_default(rest);
@@ -211,12 +217,11 @@ fn of_pairs<'a>(view: &View, cases: &[&'a CaseRecord]) -> Vec<Sweep<'a>> {
             }
             let down: BTreeSet<usize> = pairs.iter().map(|(one, ..)| *one).collect();
             let across: BTreeSet<usize> = pairs.iter().map(|(_, other, _)| *other).collect();
-            let at = |one: usize, other: usize| {
-                pairs.iter().find(|(a, b, _)| (*a, *b) == (one, other)).map(|(.., case)| *case)
-            };
+            let of_pair: HashMap<(usize, usize), &CaseRecord> =
+                pairs.iter().rev().map(|(one, other, case)| ((*one, *other), *case)).collect();
             let series = down.iter().map(|&one| Series {
                 label: format!("  CPU {one}"),
-                cells: across.iter().map(|&other| at(one, other)).collect(),
+                cells: across.iter().map(|&other| of_pair.get(&(one, other)).copied()).collect(),
                 lines: None,
             });
             let point = |cpu: &usize| SweepPoint { value: cpu.to_string(), label: cpu.to_string(), group: None };

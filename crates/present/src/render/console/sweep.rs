@@ -1,6 +1,7 @@
 //! Values along an axis: points read across, or down where there are many kinds of value for each point.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use hostmark_analysis::Spoken;
@@ -58,24 +59,23 @@ pub(super) struct Sweep<'a> {
 /// Cases that differ in one axis alone, by what they have in common.
 pub(super) fn lines_along<'a>(cases: &[&'a CaseRecord], axis: &str) -> Vec<(Params, Vec<&'a CaseRecord>)> {
     let mut lines: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
+    let mut places: HashMap<Vec<&(String, String)>, usize> = HashMap::new();
     for case in cases.iter().filter(|case| case.params.get(axis).is_some()) {
-        let rest = Params(case.params.0.iter().filter(|(name, _)| name != axis).cloned().collect());
-        match lines.iter_mut().find(|(known, _)| *known == rest) {
-            Some((_, members)) => members.push(case),
-            None => lines.push((rest, vec![case])),
-        }
+        let rest: Vec<&(String, String)> = case.params.0.iter().filter(|(name, _)| name != axis).collect();
+        let place = *places.entry(rest).or_insert_with_key(|rest| {
+            lines.push((Params(rest.iter().copied().cloned().collect()), Vec::new()));
+            lines.len() - 1
+        });
+        lines[place].1.push(case);
     }
     lines
 }
 
 /// The points of `axis` that the cases stand at: numbers ascending, names behind them as they come.
 pub(super) fn points(labels: &ProbeLabels, axis: &str, cases: &[&CaseRecord], lang: Lang) -> Vec<SweepPoint> {
-    let mut values: Vec<&str> = Vec::new();
-    for value in cases.iter().filter_map(|case| case.params.get(axis)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let mut seen: HashSet<&str> = HashSet::new();
+    let of_axis = cases.iter().filter_map(|case| case.params.get(axis));
+    let mut values: Vec<&str> = of_axis.filter(|value| seen.insert(value)).collect();
     let kind = labels.kind(axis);
     // A choice of numbers and a word or two, as delays and "idle", is read in the order of the numbers too.
     let numbers = values.iter().filter(|value| value.parse::<u64>().is_ok()).count();
@@ -111,8 +111,10 @@ pub(super) fn short_size(value: &str) -> String {
 
 /// A line of cases as cells of the points.
 pub(super) fn cells<'a>(points: &[SweepPoint], axis: &str, cases: &[&'a CaseRecord]) -> Vec<Option<&'a CaseRecord>> {
-    let at = |point: &SweepPoint| cases.iter().find(|case| case.params.get(axis) == Some(&point.value)).copied();
-    points.iter().map(at).collect()
+    // Of two at one point the first counts.
+    let at: HashMap<Option<&str>, &CaseRecord> =
+        cases.iter().rev().map(|case| (case.params.get(axis), *case)).collect();
+    points.iter().map(|point| at.get(&Some(point.value.as_str())).copied()).collect()
 }
 
 /// Splits `count` columns into as many banks as the width asks for, as alike in width as they can be: no column stands alone under a full

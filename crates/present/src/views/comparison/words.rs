@@ -8,6 +8,7 @@ use hostmark_analysis::typography::{COMMA, SEMICOLON};
 use hostmark_model::{Leading, Message, Text, Unit};
 use hostmark_say::say;
 
+use crate::flags::is_of_the_value;
 use crate::views::profile;
 
 const GROUPS: Text = term!("Groups");
@@ -172,6 +173,16 @@ pub(super) fn others(case: &CaseComparison) -> Option<Message> {
     Some(Message::joined([name.into(), Message::joined([base, new], " → ")], " "))
 }
 
+/// Flags about the value of each side.
+pub(super) fn flags(case: &CaseComparison) -> impl Iterator<Item = Message> {
+    let sides = [(&case.base, term!("on the base")), (&case.new, term!("on the new side"))];
+    sides.into_iter().filter_map(|(side, place)| {
+        let flags = side.as_ref()?.flags.iter().filter(|kind| is_of_the_value(**kind));
+        let flags: Vec<Message> = flags.map(|kind| crate::words::flag(*kind).into()).collect();
+        (!flags.is_empty()).then(|| say!("{place}: {flags}", flags = Message::joined(flags, COMMA)))
+    })
+}
+
 /// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
 pub(super) fn signed(fraction: f64) -> String {
     let percent = fraction * 100.0;
@@ -231,6 +242,7 @@ fn without(one: &Without) -> Message {
         ReasonKind::CacheLevel => term!("in another cache"),
         ReasonKind::ContradictsItself => term!("contradicting itself"),
         ReasonKind::Implausible => term!("implausible"),
+        ReasonKind::Unconfirmed => term!("unconfirmed"),
         ReasonKind::OneValue => term!("one value alone"),
         ReasonKind::Derived => term!("computed from others"),
         ReasonKind::TooFewRounds => term!("too few rounds"),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use hostmark_engine::Wall;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms, WriteOutcome};
 use hostmark_launch::timing::timing;
-use hostmark_model::Exit;
+use hostmark_model::{Exit, json_fault};
 use hostmark_say::say;
 use serde_json::Value;
 
@@ -108,6 +108,7 @@ impl Pods {
         if self.seen.as_ref().is_none_or(|(since, _)| since.elapsed() > LOOKS) {
             let said = self.cluster.ask(&["get", "pods", "-l", &self.selector(), "-o", "json"], None)?;
             let list: Value = serde_json::from_str(&said).map_err(|error| {
+                let error = json_fault(&error);
                 lost(said!("kubectl prints no JSON ({error}); try kubectl get pods -o json by hand"))
             })?;
             let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -244,6 +245,7 @@ fn said_of(value: &Value) -> String {
 fn nodes(client: &KubectlClient, selector: &str) -> Result<Vec<Value>> {
     let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
     let list: Value = serde_json::from_str(&said)
+        .map_err(|error| json_fault(&error))
         .map_err(|error| lost(said!("kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand")))?;
     Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
