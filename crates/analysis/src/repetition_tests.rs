@@ -99,6 +99,10 @@ fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
     let (core, net) = (of_id(&new, "cpu.latency"), of_id(&new, "net.tcp"));
     assert!(core.low < 95.0 && 95.0 < core.high && core.high < 100.0, "{core:?}");
     assert!(width(core) < width(net), "{core:?} {net:?}");
+    // Undisturbed values of a core that was never alone are disturbed themselves.
+    new.neighbours = Some(hostmark_model::Neighbours { core_shared: Some(0.9), last_cache: None });
+    add(&mut new, &Earlier::default());
+    assert!(width(of_id(&new, "cpu.latency")) > width(core) && of_id(&new, "net.tcp") == net);
 }
 
 #[test]

@@ -17,8 +17,7 @@ use crate::support::{self, Home, PROGRAM, ended, files, in_process, refusal, sai
 /// The text of a whole run file.
 static RUN: LazyLock<String> = LazyLock::new(|| {
     let home = Home::new();
-    let run = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"])));
-    run
+    succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"])))
 });
 
 fn hostmark(arguments: &[&str]) -> (i32, String, String) {
@@ -443,9 +442,9 @@ fn names_and_hosts_of_runs_that_are_kept_steer_no_terminal() {
     }
     let (code, _, errors) = in_process(&home.hostmark(&["run", &format!("--{EVIL}")]));
     assert!(code == 2 && !errors.contains(steers), "{errors:?}");
-    // Heads and three runs: what goes on in another line is further in.
+    // Heads, three runs and their size: what goes on in another line is further in.
     let table = ended(&mut home.hostmark(&["runs"])).1;
-    assert_eq!(table.lines().filter(|line| !line.starts_with(' ')).count(), 4, "{table}");
+    assert_eq!(table.lines().filter(|line| !line.starts_with(' ')).count(), 5, "{table}");
 }
 
 #[test]

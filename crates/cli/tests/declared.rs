@@ -104,10 +104,7 @@ fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
 const GROWTH: f64 = 2.0;
 
 fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
-    let again = |of: &str| {
-        let json = succeeded(ended(&mut home.hostmark(&["report", of, "--reestimate", "--format", "json"])));
-        json
-    };
+    let again = |of: &str| succeeded(ended(&mut home.hostmark(&["report", of, "--reestimate", "--format", "json"])));
     // All but the end, where it says that they were made again.
     let same = json.trim_end().strip_suffix("\n}").unwrap();
     let made = again("last");

@@ -14,8 +14,7 @@ use crate::support::{Home, ended, files, in_process, refusal, succeeded, with_co
 use crate::whole_runs::stopped;
 
 fn refused(arguments: &[&str]) -> String {
-    let errors = refusal(in_process(&Home::new().hostmark(arguments)));
-    errors
+    refusal(in_process(&Home::new().hostmark(arguments)))
 }
 
 #[test]

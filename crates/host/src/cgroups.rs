@@ -278,8 +278,11 @@ pub(crate) fn read_limits(root: &Root) -> LimitFacts {
     }
 }
 
+/// A file of a control group and the kernel's default.
+type Usual = (&'static str, &'static str);
+
 /// Further settings of control groups that shape a run: their kind, the controller of version 1, and the files with the kernel's defaults.
-const SETTINGS: [(&str, &str, &[(&str, &str)]); 8] = [
+const SETTINGS: [(&str, &str, &[Usual]); 8] = [
     ("cpu.idle", "cpu", &[("cpu.idle", "0")]),
     ("cpu.weight", "cpu", &[("cpu.shares", "1024"), ("cpu.weight", "100")]),
     ("cpu.uclamp", "cpu", &[("cpu.uclamp.max", "max"), ("cpu.uclamp.min", "0.00")]),
@@ -289,7 +292,7 @@ const SETTINGS: [(&str, &str, &[(&str, &str)]); 8] = [
     ("io.weight", "blkio", &[("io.weight", "default 100"), ("blkio.weight", "500"), ("blkio.bfq.weight", "100")]),
     ("memory.swap", "memory", &[("memory.swap.max", "max")]),
 ];
-const IO_LIMITS: &[(&str, &str)] = &[
+const IO_LIMITS: &[Usual] = &[
     ("io.max", ""),
     ("blkio.throttle.read_bps_device", ""),
     ("blkio.throttle.write_bps_device", ""),
@@ -299,14 +302,14 @@ const IO_LIMITS: &[(&str, &str)] = &[
 
 /// Returns each kind of settings as the nearest group has it that does not have the kernel's default.
 fn settings(root: &Root, groups: &Groups) -> BTreeMap<String, String> {
-    let of = |(kind, controller, files): (&str, &str, &[(&str, &str)])| {
+    let of = |(kind, controller, files): (&str, &str, &[Usual])| {
         let directories: Vec<String> = groups.chain(controller).map(|(_, directory)| directory).collect();
         // The machine's first group has no such files, and no such limits.
         let is_first = groups.is_first_namespace && groups.place(controller).is_some_and(|(_, path)| path == "/");
         let (mut set, mut is_known) = (Vec::new(), is_first);
         for (file, usual) in files {
-            let text = |directory: &String| root.raw(&format!("{directory}/{file}"));
-            let texts: Vec<String> = directories.iter().filter_map(text).collect();
+            let texts = directories.iter().filter_map(|directory| root.raw(&format!("{directory}/{file}")));
+            let texts: Vec<String> = texts.collect();
             let other = texts.iter().map(|text| text.trim()).find(|text| text != usual);
             set.extend(other.map(|text| format!("{file} {}", text.lines().collect::<Vec<_>>().join(", "))));
             is_known |= !texts.is_empty();

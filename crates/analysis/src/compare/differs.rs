@@ -42,14 +42,14 @@ fn of_side(runs: &[Run]) -> Vec<OfSide> {
     all
 }
 
-fn by_key(side: &Vec<OfSide>) -> HashMap<&str, &OfSide> {
+fn by_key(side: &[OfSide]) -> HashMap<&str, &OfSide> {
     side.iter().map(|one| (one.fact.key.as_str(), one)).collect()
 }
 
 /// Holds every fact of the one side against that of the other. A fact that neither side knows does not count.
 pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
     let (old, new) = (of_side(base), of_side(new));
-    let [of_old, of_new] = [&old, &new].map(by_key);
+    let [of_old, of_new] = [&old, &new].map(|side| by_key(side));
     let only_new = new.iter().filter(|one| !of_old.contains_key(one.fact.key.as_str()));
     let mut found = Differs { differences: Vec::new(), same: 0 };
     for Fact { key, label, is_words, .. } in old.iter().chain(only_new).map(|one| &one.fact) {
@@ -80,7 +80,7 @@ pub struct FactOfRuns {
 /// The facts in which several runs differ, and how many facts they share.
 pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
     let sides: Vec<Vec<OfSide>> = runs.iter().map(|run| of_side(std::slice::from_ref(run))).collect();
-    let known: Vec<HashMap<&str, &OfSide>> = sides.iter().map(by_key).collect();
+    let known: Vec<HashMap<&str, &OfSide>> = sides.iter().map(|side| by_key(side)).collect();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let (mut differ, mut same) = (Vec::new(), 0);
     for of_side in sides.iter().flatten() {

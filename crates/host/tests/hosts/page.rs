@@ -1,7 +1,7 @@
 //! The page of a host keeps its width in both languages, and each effect and each cure its line.
 
 use hostmark_analysis::findings::host::{host_findings, host_report};
-use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose, QueueingDiscipline, Sight};
+use hostmark_model::{DirectoryFact, Disturbed, HostFacts, HugePages, Lang, Purpose, QueueingDiscipline, Sight};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::host::host as page;
 use unicode_width::UnicodeWidthStr;
@@ -126,7 +126,8 @@ fn every_machine_fits_its_width_in_both_languages_and_steers_no_terminal() {
 #[test]
 fn an_effect_and_a_cure_are_a_line_each_on_80_columns() {
     let mut seen = std::collections::BTreeSet::new();
-    let mut hosts = all();
+    let mut hosts = [all(), vec![hostile()]].concat();
+    hosts.last_mut().unwrap().memory.huge_pages = Some(vec![HugePages { page_bytes: 2 << 20, count: 1 << 30 }]);
     for host in &mut hosts {
         // A name that has to be escaped grows; a real one does not.
         host.virtualization.hypervisor = host.virtualization.hypervisor.as_ref().map(|_| "microsoft".into());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use hostmark_analysis::escape::xml;
+use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::format::unit_name;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Leading, Measured, Run, Unit, size_text};
@@ -134,9 +134,9 @@ fn identifier(run: &Run) -> String {
     shortened(if run.host.hostname.is_empty() { "unknown host" } else { &run.host.hostname }, LONGEST_IDENTIFIER)
 }
 
-/// The beginning of a text that a viewer takes up to a length.
+/// The beginning of a text that a viewer takes up to a length, as it is written.
 fn shortened(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+    visible(text).chars().take(most).collect()
 }
 
 /// `size: 32 KiB - threads: 1 - estimator: quiet`, as these files write it.

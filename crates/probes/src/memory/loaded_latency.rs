@@ -185,7 +185,7 @@ impl Traffic {
                     BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
                     BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
-                done.map_err(|refused| RoundError::internal(refused))?;
+                done.map_err(RoundError::internal)?;
                 bus_bytes += BURST_BYTES as u64 * times;
                 value = add_chain(self.delay, value, 1);
             }

@@ -398,7 +398,7 @@ pub fn fastest_ns(
     times: usize,
 ) -> Result<f64, RoundError> {
     let chain = Chain::through(memory, offsets);
-    let mut chain = chain.map_err(|refused| RoundError::internal(refused))?;
+    let mut chain = chain.map_err(RoundError::internal)?;
     let loads = loads as u64;
     chain.walk(loads);
     let walk = |_| clock.time(|| chain.walk(loads));

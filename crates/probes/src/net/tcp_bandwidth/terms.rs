@@ -79,7 +79,7 @@ pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
 }
 
 fn parsed<T: FromStr<Err: Into<Message>>>(value: String) -> Result<T> {
-    value.parse().map_err(|error| RoundError::internal(error))
+    value.parse().map_err(RoundError::internal)
 }
 
 /// The axis, as the case sees it.
