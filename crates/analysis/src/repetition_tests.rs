@@ -64,7 +64,7 @@ fn runs_in_other_circumstances_are_no_earlier_runs_and_unknown_facts_part_none()
         one.host.limits.group_settings = [("io.limit".into(), "default".into())].into();
         let mut other = one.clone();
         change(&mut other.host);
-        crate::compare::has_same_circumstances(&one, &other)
+        crate::compare::has_circumstances_of(&one)(&other)
     };
     assert!(same(|_| ()) && same(|host| host.process.traced = None) && same(|host| host.boot_id = Some("b".into())));
     assert!(!same(|host| host.process.traced = Some(true)));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hostmark_model::{HostFacts, Throttling};
+use hostmark_sys::clock::monotonic_ns;
 use hostmark_sys::usage;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroups::{self, Groups, Version};
 use crate::cpus;
@@ -333,14 +333,14 @@ impl RoundCounters {
             root: root.clone(),
             cpus: cpus.to_vec(),
             groups,
-            begun_ns: now_ns(),
+            begun_ns: monotonic_ns(),
         }
     }
 
     pub fn end(&self) -> RoundLosses {
         let after = steal_ns(&self.root, &self.cpus);
         // Some hypervisors let the counter step back across a migration, and some let it jump by more than there was.
-        let most_ns = now_ns().saturating_sub(self.begun_ns) + SHORTEST_NS;
+        let most_ns = monotonic_ns().saturating_sub(self.begun_ns) + SHORTEST_NS;
         let stolen = |before: &BTreeMap<usize, u64>, after: &BTreeMap<usize, u64>| -> Option<u64> {
             let of_cpu = |cpu| Some(after.get(cpu)?.saturating_sub(*before.get(cpu)?)).filter(|ns| *ns <= most_ns);
             self.cpus.iter().map(of_cpu).sum()
@@ -355,12 +355,6 @@ impl RoundCounters {
             throttled: self.throttled.zip(cgroups::throttling_of(&self.root, &self.groups)).map(|(a, b)| lost(a, b)),
         }
     }
-}
-
-/// Time of a clock that nobody sets, ns.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Returns the steal time of each of these CPUs since boot, ns.
@@ -423,7 +417,7 @@ impl CpuTimes {
     pub fn read(root: &Root) -> Option<CpuTimes> {
         // Behind the rows of CPUs come those of interrupts, by the thousand.
         let stat = root.raw_until("/proc/stat", |so_far| has_row(so_far, usize::MAX))?;
-        CpuTimes::of(&stat, now_ns())
+        CpuTimes::of(&stat, monotonic_ns())
     }
 
     /// Tells whether no CPU's counters moved until `after`, as in sandboxes that do not count: at least idle time grows elsewhere.

@@ -146,7 +146,8 @@ pub(crate) fn kilobytes_field(text: &str, key: &str) -> Option<u64> {
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 pub(crate) const TICK_NS: u64 = 10_000_000;
 
-/// So many of the fields 14 to 17 of a process' stat: its own time in user and kernel mode, and that of the children it waited for.
+/// CPU time in the first `fields` of the fields 14 to 17 of a process' stat, ns: its own in user and kernel mode, and that of the children
+/// it waited for.
 pub(crate) fn cpu_ns(stat: &str, fields: usize) -> Option<u64> {
     // The name before them may have spaces and brackets of its own.
     let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

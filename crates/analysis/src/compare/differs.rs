@@ -110,13 +110,12 @@ pub(super) fn is_circumstance(fact: &Fact) -> bool {
     fact.key.starts_with("host.") && !IGNORED.contains(&fact.key.as_str())
 }
 
-/// Tells whether no fact about the hosts of two runs is known to differ that may move values.
-pub fn has_same_circumstances(one: &Run, other: &Run) -> bool {
-    let known = |run| -> HashMap<String, String> {
-        facts(run).into_iter().filter(is_circumstance).filter_map(|fact| Some((fact.key, fact.value?))).collect()
-    };
-    let other = known(other);
-    known(one).iter().all(|(key, value)| other.get(key).is_none_or(|other| other == value))
+/// Returns a test of other runs: whether no fact about their hosts is known to differ from this run's that may move values.
+pub fn has_circumstances_of(run: &Run) -> impl Fn(&Run) -> bool + use<> {
+    let known =
+        |run: &Run| facts(run).into_iter().filter(is_circumstance).filter_map(|fact| Some((fact.key, fact.value?)));
+    let own: HashMap<String, String> = known(run).collect();
+    move |other| known(other).all(|(key, value)| own.get(&key).is_none_or(|own| *own == value))
 }
 
 /// Drops the words that all lists have in common; keeps whole lists where only their order differs.

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use hostmark_model::{Better, FlagKind, Leading, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
-pub use differs::{FactOfRuns, differing, has_same_circumstances};
+pub use differs::{FactOfRuns, differing, has_circumstances_of};
 
 pub use crate::difference::FALSE_DISCOVERIES;
 pub use gate::Open;

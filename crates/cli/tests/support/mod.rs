@@ -81,21 +81,21 @@ pub fn said(output: &Output) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
-/// What a command printed that went well, without a word on standard error.
+/// Output of a command that went well, without a word on standard error.
 #[track_caller]
 pub fn succeeded((code, out, errors): (i32, String, String)) -> String {
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     out
 }
 
-/// What a command said that was refused, and printed nothing.
+/// Sentence of a command that was refused, and printed nothing.
 #[track_caller]
 pub fn refusal((code, out, errors): (i32, String, String)) -> String {
     assert_eq!((code, out.as_str()), (2, ""), "{errors}");
     errors
 }
 
-/// What a command printed and said that ended with this code.
+/// Output and errors of a command that ended with this code.
 #[track_caller]
 pub fn with_code(expected: i32, (code, out, errors): (i32, String, String)) -> (String, String) {
     assert_eq!(code, expected, "{out} {errors}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_analysis::compare::has_same_circumstances;
+use hostmark_analysis::compare::has_circumstances_of;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::repetition::{self, Earlier};
 use hostmark_analysis::trust::{trust, with_self_check};
@@ -228,7 +228,7 @@ const MOST_TIME: Duration = Duration::from_millis(500);
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.
 pub fn judge(run: &mut Run) {
     // One at a time: all of them together would take more memory than the run.
-    let earlier = Earlier::of(run, earlier(run).filter(|other| has_same_circumstances(run, other)));
+    let earlier = Earlier::of(run, earlier(run).filter(has_circumstances_of(run)));
     let left_out = repetition::add(run, &earlier);
     let self_check = of(&run.host, run.tool.digest.as_deref());
     run.trust = trust(run).map(|trust| Trust { left_out, ..with_self_check(trust, self_check) });
