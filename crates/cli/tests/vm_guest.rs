@@ -264,6 +264,7 @@ fn without_the_device_or_the_right_to_open_it_no_exit_is_measured() {
     };
     assert!(reason(&measured(&home, &mut command)).starts_with("needs KVM, and there is no /dev/kvm: load kvm_intel"));
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let home = Home::new();
     for directory in [home.data.path(), home.scratch.path()] {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
     }
