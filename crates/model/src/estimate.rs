@@ -232,7 +232,7 @@ impl Estimate {
 
     /// Returns the kind of that value.
     pub fn estimator(&self) -> Leading {
-        self.leading_quiet().map_or(Leading::Typical, |_| Leading::Quiet)
+        if self.quiet.is_some() { self.leading } else { Leading::Typical }
     }
 
     /// The leading value's interval of this run; none with fewer than five rounds.

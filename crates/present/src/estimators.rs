@@ -52,7 +52,7 @@ fn is_compared_with(run: &Run, case: &CaseRecord, by: Leading) -> bool {
         other.probe == case.probe && pairs.all(|(one, at)| one == at || one.0 == at.0 && of_cpus.contains(&&*one.0))
     };
     let is_scaled = |other: &CaseRecord| scales.contains(&&*other.probe);
-    run.cases.iter().any(|other| {
-        (is_same(other) || is_scaled(other)) && other.measured().is_some_and(|of| of.estimate.estimator() == by)
-    })
+    // What is quickly told comes first: most runs of thousands of cases have one estimator.
+    let leads = |other: &&CaseRecord| other.measured().is_some_and(|of| of.estimate.estimator() == by);
+    run.cases.iter().filter(leads).any(|other| is_same(other) || is_scaled(other))
 }
