@@ -5,30 +5,26 @@
 //! The third is the run. Each of the first two waits for the next, and notices when the other is killed; whoever is left
 //! sees to it that nothing else is.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use hostmark_engine::Wall;
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::child::ChildId;
-use hostmark_engine::sys::scratch::{remove_left, remove_unanswered};
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
 use hostmark_launch::group::ignored;
-use hostmark_model::{HostFacts, Scratch};
+use hostmark_model::HostFacts;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
+use crate::command::processes::left::clean_up_after;
 use crate::language::{refused, said};
 use crate::signals::Requests;
 use crate::world::SinceStart;
@@ -233,13 +229,7 @@ fn clean_up(cleanup: &mut File) {
     let mut text = Vec::new();
     // Its writers are gone: it ends.
     let _ = cleanup.read_to_end(&mut text);
-    for line in text.split(|&byte| byte == b'\n') {
-        if let Ok(made) = serde_json::from_slice::<Scratch>(line) {
-            remove_left(&made);
-        } else if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
-            remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
-        }
-    }
+    clean_up_after(&text);
 }
 
 /// The first process inside: ends the run when who stands outside is gone, and itself when nobody is left who cleans up.

@@ -345,6 +345,22 @@ fn objects_whose_guards_are_killed_with_all_the_rest_are_found_by_their_records(
 }
 
 #[test]
+fn what_a_run_killed_with_its_janitor_leaves_the_next_command_removes_and_tells() {
+    let _alone = alone();
+    let Some((queues, _)) = seen() else { return };
+    let mut run = UnderWay::start(&["disk"], &queues);
+    run.until_there_is(Trace::Scratch);
+    for signal in [Signal::STOP, Signal::KILL] {
+        ["hm-janitor\n", "hostmark\n"].iter().for_each(|name| run.signal_all(name, signal));
+    }
+    assert!(within(SOON, || run.child.try_wait().unwrap().is_some() && processes(&run.home).is_empty()));
+    assert!(!names(run.disk.path()).is_empty(), "nothing was left");
+    let (_, told) = with_code(0, ended(run.home.start(PROGRAM).arg("host")));
+    assert!(told.contains("removed ") && told.contains(", which a hostmark that was killed had left"), "{told}");
+    assert!(run.left(SOON).1.iter().all(|file| !file.to_string_lossy().contains("/changed/")), "the record stays");
+}
+
+#[test]
 fn a_killed_worker_costs_its_case_and_leaves_nothing() {
     let _alone = alone();
     let Some((queues, loads)) = seen() else { return };

@@ -45,7 +45,8 @@ pub enum CleanupEntry {
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
     Change(SettingChange),
-    /// File in which the run writes its changes down: it is locked from now on, and removed when all have their old values.
+    /// File in which the run writes its changes and directories down: it is locked from now on, and removed when all settings have
+    /// their old values.
     Record(PathBytes),
     /// Setting that has its old value again, or another program's: the run is no longer responsible for it.
     PutBack(Setting),
@@ -105,9 +106,6 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
     let put_back = |all, change: &SettingChange| process::retry_until(|| change.put_back(root).is_ok()) && all;
     let are_all_back = changes.iter().rev().fold(true, put_back);
-    if let Some((record, _)) = record.filter(|_| are_all_back) {
-        let _ = record.remove();
-    }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
     groups.values().flatten().for_each(ProcessGroup::end);
@@ -118,6 +116,9 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     // Last: who is in them may be in the charge of others, and go a little later.
     for group in &control_groups {
         let _ = group.remove_when_empty();
+    }
+    if let Some((record, _)) = record.filter(|_| are_all_back) {
+        let _ = record.remove();
     }
 }
 

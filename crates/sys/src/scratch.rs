@@ -220,17 +220,15 @@ fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> 
     }
 }
 
-/// Removes the run's directory where the janitor was killed before it could.
-pub fn remove_left(made: &Scratch) {
-    if let Scratch::Made { path, device, inode } = made
-        && let Ok(directory) = open(path, *device, *inode)
-    {
-        ipc_cleanup::remove_recorded(directory.as_fd(), None);
-        if clear(directory.as_fd()).is_ok() {
-            // It is empty: no more than an empty directory can be lost by this.
-            let _ = rustix::fs::rmdir(OsStr::from_bytes(&path.0));
-        }
-    }
+/// Removes the run's directory where the janitor was killed before it could. Returns its path where it was still there.
+pub fn remove_left(made: &Scratch) -> Option<&Path> {
+    let Scratch::Made { path, device, inode } = made else { return None };
+    let directory = open(path, *device, *inode).ok()?;
+    let path = Path::new(OsStr::from_bytes(&path.0));
+    ipc_cleanup::remove_recorded(directory.as_fd(), None);
+    // It is empty then: no more than an empty directory can be lost by this.
+    clear(directory.as_fd()).and_then(|()| rustix::fs::rmdir(path).call("rmdir")).ok()?;
+    Some(path)
 }
 
 /// Removes the directory that the janitor was asked for under this name, and may have made before it was killed without an

@@ -138,8 +138,8 @@ impl Janitor {
             let text = say!("no directory could be made in {base} ({error}); name another by --scratch");
             Scratch::Missing(reason_of(&error, text))
         });
-        if let (Some(outside), Ok(line)) = (&mut self.outside, serde_json::to_string(&scratch)) {
-            let _ = writeln!(outside, "{line}");
+        if let Ok(line) = serde_json::to_string(&scratch) {
+            self.write_down(&(line + "\n"));
         }
         self.made.push(scratch.clone());
         scratch
@@ -148,12 +148,7 @@ impl Janitor {
     /// Leaves it in charge of a setting that is going to be changed: an error where it cannot be, and must not be changed then.
     pub fn takes_charge(&mut self, change: &SettingChange) -> io::Result<()> {
         let entry = CleanupEntry::Change(change.clone());
-        if self.written.is_none() {
-            let record = Record::begin()?;
-            self.record(&CleanupEntry::Record(PathBytes(record.path.as_os_str().as_bytes().to_vec())));
-            self.written = Some(record);
-        }
-        self.written.as_mut().map_or(Ok(()), |record| record.add(&entry))?;
+        self.written()?.add(&entry.line()?)?;
         self.record(&entry);
         match self.answer()? {
             Some(line) if serde_json::from_str(&line).is_ok_and(|done: CleanupEntry| done == entry) => {
@@ -167,11 +162,29 @@ impl Janitor {
         }
     }
 
+    /// Returns its record on disk, begun where it was not.
+    fn written(&mut self) -> io::Result<&mut Record> {
+        if self.written.is_none() {
+            let record = Record::begin()?;
+            self.record(&CleanupEntry::Record(PathBytes(record.path.as_os_str().as_bytes().to_vec())));
+            self.written = Some(record);
+        }
+        self.written.as_mut().ok_or_else(|| io::Error::other("no record"))
+    }
+
+    /// Writes a line on directories down for whoever comes later. A run whose data directory takes no file goes on without.
+    fn write_down(&mut self, line: &str) {
+        if let Some(outside) = &mut self.outside {
+            let _ = outside.write_all(line.as_bytes());
+        }
+        let _ = self.written().and_then(|record| record.add(line));
+    }
+
     /// Ends its charge of a setting that has been put back.
     pub fn was_put_back(&mut self, setting: Setting) {
         self.changes.retain(|change| change.setting != setting);
         let entry = CleanupEntry::PutBack(setting);
-        let _ = self.written.as_mut().map(|record| record.add(&entry));
+        let _ = self.written.as_mut().zip(entry.line().ok()).map(|(record, line)| record.add(&line));
         self.record(&entry);
     }
 
@@ -179,9 +192,7 @@ impl Janitor {
         let name = fresh_name()?;
         self.asked.push((base.to_owned(), name.clone()));
         let entry = CleanupEntry::Directory { base: PathBytes(base.as_os_str().as_bytes().to_vec()), name };
-        if let (Some(outside), Ok(line)) = (&mut self.outside, entry.line()) {
-            let _ = outside.write_all(line.as_bytes());
-        }
+        self.write_down(&entry.line()?);
         self.record(&entry);
         let line = self.answer()?.ok_or_else(|| io::Error::other("no answer"))?;
         let scratch = serde_json::from_str(&line)?;
@@ -217,11 +228,13 @@ impl Drop for Janitor {
         if !self.process.end().is_ok_and(|status| status.success()) {
             let put_back = |all, change: &SettingChange| change.put_back(Path::new("/")).is_ok() && all;
             let are_all_back = self.changes.iter().rev().fold(true, put_back);
+            self.made.iter().for_each(|made| {
+                remove_left(made);
+            });
+            self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
             if let Some(record) = self.written.as_ref().filter(|_| are_all_back) {
                 let _ = Place::entry(&record.path).and_then(|place| place.remove());
             }
-            self.made.iter().for_each(remove_left);
-            self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
         }
     }
 }

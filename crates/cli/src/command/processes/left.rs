@@ -1,7 +1,10 @@
-//! Records on disk of settings that are changed for a while, and what tells of those that a killed process has left changed.
+//! Records on disk of settings that are changed for a while and of directories that a run makes: what is left of a process that was
+//! killed with its janitor is told from them, or removed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -9,9 +12,9 @@ use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::place::{Directory, Place};
 use hostmark_engine::sys::regular;
-use hostmark_engine::sys::scratch::fresh_name;
+use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{PutBack, SettingChange};
-use hostmark_model::Exit;
+use hostmark_model::{Exit, Scratch};
 use hostmark_say::say;
 use rustix::fs::{Mode, OFlags};
 
@@ -24,8 +27,9 @@ pub const ROOT: &str = "/";
 /// Settings that are told one by one.
 const FEW: usize = 3;
 
-/// Record of the settings that this process and its janitor change: the boot in which it was begun, then a line for each before it is
-/// changed, and when it is put back. It is locked while either is there to do that, and removed when all is done.
+/// Record of the settings that this process and its janitor change, and of the directories that they make: the boot in which it was
+/// begun, then a line for each before it is changed or made, and when it is put back. It is locked while either is there to do that, and
+/// removed when all is done.
 pub struct Record {
     file: File,
     pub path: PathBuf,
@@ -51,18 +55,33 @@ impl Record {
         Ok(record)
     }
 
-    pub fn add(&mut self, entry: &CleanupEntry) -> io::Result<()> {
-        self.file.write_all(entry.line()?.as_bytes())
+    pub fn add(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all(line.as_bytes())
     }
 }
 
-/// A record of which nobody is left, and its changes that are still in force.
+/// Removes the directories of a run's lines whose makers are gone: a directory by its inode, and one that nobody knows to have been made
+/// if it is empty. Returns the paths of the first.
+pub fn clean_up_after(lines: &[u8]) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    for line in lines.split(|&byte| byte == b'\n') {
+        if let Ok(made) = serde_json::from_slice::<Scratch>(line) {
+            removed.extend(remove_left(&made).map(Path::to_owned));
+        } else if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
+            remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
+        }
+    }
+    removed
+}
+
+/// A record of which nobody is left, its changes that are still in force, and the directories that were removed by it.
 struct Left {
     place: Place,
     changes: Vec<SettingChange>,
+    removed: Vec<PathBuf>,
 }
 
-/// Finds such records of this user and root, and removes those of which no change is in force.
+/// Finds such records of this user and root, removes the directories in them, and the record itself where no change is in force.
 fn find() -> Vec<Left> {
     let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
     let mut paths: Vec<PathBuf> = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -91,18 +110,27 @@ fn left(path: &Path) -> io::Result<Option<Left>> {
         }
     }
     let now = |change: &SettingChange| change.setting.read(Path::new(ROOT));
+    let is_of_this_boot = boot == boot_id();
+    let removed = if is_of_this_boot { clean_up_after(entries.as_bytes()) } else { Vec::new() };
     // Where it cannot be read, as in another namespace, nobody knows, and the record stays.
-    if boot != boot_id() || changes.iter().all(|change| now(change).is_ok_and(|now| now != change.during)) {
+    if !is_of_this_boot || changes.iter().all(|change| now(change).is_ok_and(|now| now != change.during)) {
         place.remove()?;
-        return Ok(None);
+        changes.clear();
     }
     changes.retain(|change| now(change).is_ok_and(|now| now == change.during));
-    Ok(Some(Left { place, changes }))
+    Ok(Some(Left { place, changes, removed }))
 }
 
-/// Tells of every setting that a killed `hostmark try` has left changed.
+/// Tells of every setting that a killed `hostmark try` has left changed, and of the directories of killed runs that are removed now.
 pub fn tell() {
-    let changes: Vec<SettingChange> = find().into_iter().flat_map(|left| left.changes).collect();
+    let (mut changes, mut removed) = (Vec::new(), Vec::new());
+    for left in find() {
+        changes.extend(left.changes);
+        removed.extend(left.removed);
+    }
+    for path in removed.iter().map(|path| path.display()) {
+        output::complain(&said!("removed {path}, which a hostmark that was killed had left"));
+    }
     for SettingChange { setting, before, during } in changes.iter().take(FEW) {
         let path = setting.path();
         output::complain(&said!(
@@ -118,7 +146,7 @@ pub fn tell() {
 /// Puts all of them back.
 pub fn undo() -> Result<Exit> {
     let (mut failed, mut count) = (None, 0);
-    for Left { place, changes } in find() {
+    for Left { place, changes, .. } in find() {
         let mut is_back = !changes.is_empty();
         for change in changes.iter().rev() {
             let (path, before) = (change.setting.path(), &change.before);
