@@ -63,11 +63,11 @@ impl Record {
 /// Removes the directories of a run's lines whose makers are gone: a directory by its inode, and one that nobody knows to have been made
 /// if it is empty. Returns the paths of the first.
 pub fn clean_up_after(lines: &[u8]) -> Vec<PathBuf> {
-    let mut removed = Vec::new();
-    for line in lines.split(|&byte| byte == b'\n') {
-        if let Ok(made) = serde_json::from_slice::<Scratch>(line) {
-            removed.extend(remove_left(&made).map(Path::to_owned));
-        } else if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
+    let lines = || lines.split(|&byte| byte == b'\n');
+    let made = lines().filter_map(|line| serde_json::from_slice::<Scratch>(line).ok());
+    let removed = made.filter_map(|made| remove_left(&made).map(Path::to_owned)).collect();
+    for line in lines() {
+        if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
             remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
         }
     }
