@@ -350,6 +350,10 @@ fn without_proc_or_with_a_part_of_it_a_check_does_not_pass() {
         assert!(code == 1 && ids(&report).contains(&"host.no_proc"), "{inside}: {:?}", ids(&report));
         let page = ended(&mut smaller.start(&[PROGRAM, "host"])).1;
         assert!(page.contains("WHAT CANNOT BE SEEN"), "{page}");
+        if inside.contains("subset") {
+            let run = smaller.run(&["memory.latency@size=65536"]).0;
+            assert!(is_measured(&run, "memory.latency"), "{:?}", run.cases);
+        }
     }
 }
 

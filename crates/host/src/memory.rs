@@ -18,7 +18,7 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
     let swap_total_bytes = bytes("SwapTotal");
     MemoryFacts {
         total_bytes: bytes("MemTotal"),
-        available_bytes: reported_available(&meminfo).unwrap_or(0),
+        available_bytes: available_bytes(root, &meminfo).unwrap_or(0),
         swap_total_bytes,
         swap_used_bytes: swap_total_bytes.saturating_sub(bytes("SwapFree")),
         page_bytes: page_bytes(root),
@@ -41,16 +41,12 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
     }
 }
 
-/// Returns the memory usable without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; the free memory is certain then.
-fn reported_available(meminfo: &str) -> Option<u64> {
-    kilobytes_field(meminfo, "MemAvailable").or_else(|| kilobytes_field(meminfo, "MemFree"))
-}
-
-/// The same, or what the kernel says itself where /proc holds processes alone (`subset=pid`, systemd's `ProcSubset=pid`) or is not there.
-/// It is no fact of the host: who looks is told that there is no /proc.
+/// Returns the memory usable without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; the free memory is certain then,
+/// and also where /proc holds processes alone (`subset=pid`, systemd's `ProcSubset=pid`) or is not there.
 pub(crate) fn available_bytes(root: &Root, meminfo: &str) -> Option<u64> {
-    reported_available(meminfo)
-        .or_else(|| root.is_this_machine().then(hostmark_sys::memory::of_machine)?.map(|(_, free)| free))
+    let reported = |key| kilobytes_field(meminfo, key);
+    let of_kernel = || root.is_this_machine().then(hostmark_sys::memory::of_machine)?.map(|(_, free)| free);
+    reported("MemAvailable").or_else(|| reported("MemFree")).or_else(of_kernel)
 }
 
 /// The reserved huge pages under `dir` (`hugepages-2048kB/nr_hugepages`), largest first; sizes without any are left out.
