@@ -53,7 +53,7 @@ impl Leading {
 }
 
 /// What the machine does when left alone: a fixed quantile, on the good side, of the samples that nothing disturbed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quiet {
     /// The value.

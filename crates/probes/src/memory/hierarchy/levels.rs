@@ -196,8 +196,9 @@ fn point(record: &CaseRecord) -> Option<CurveCase<'_>> {
     (on_curve && is_alone).then_some(CurveCase { size, record, measured: record.measured()? })
 }
 
-/// The point that stands for a plateau: in the middle of its latencies, since the last part of a level already pays for
-/// translation and conflicts; of memory the largest, which the caches help least, but of those from `enough` on one with an interval.
+/// The point that stands for a plateau: in the middle of its values as they are shown, since the last part of a level already pays for
+/// translation and conflicts, and the fastest of many is faster than the core can be; of memory the largest, which the caches help least,
+/// but of those from `enough` on one with an interval.
 fn representative<'a, 'b>(
     curve: &'b [CurveCase<'a>],
     plateau: &Plateau,
@@ -209,7 +210,14 @@ fn representative<'a, 'b>(
         let is_known = |point: &&CurveCase| point.size >= enough && point.measured.estimate.ci_low.is_some();
         return on.clone().rfind(is_known).or_else(|| on.next_back());
     }
-    let from_middle = |point: &&CurveCase| (point.measured.estimate.best_round / plateau.latency).ln().abs();
+    // Nearest to the median latency; where the core alone decides, to the median number of cycles.
+    let cycles = |point: &CurveCase| Some(point.measured.in_cycles()?.value());
+    let all_cycles: Option<Vec<f64>> = on.clone().map(cycles).collect();
+    let middle = all_cycles.and_then(|mut all| median_in_place(&mut all));
+    let from_middle = |point: &&CurveCase| match (middle, cycles(point)) {
+        (Some(middle), Some(own)) => (own / middle).ln().abs(),
+        _ => (point.measured.estimate.best_round / plateau.latency).ln().abs(),
+    };
     on.min_by(|one, other| from_middle(one).total_cmp(&from_middle(other)))
 }
 

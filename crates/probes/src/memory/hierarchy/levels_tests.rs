@@ -1,6 +1,7 @@
 //! Levels found on a known machine's curve and on synthetic ones.
 
 use super::*;
+use crate::memory::hierarchy::exactly;
 use crate::memory::hierarchy::tests::{host, record};
 
 fn found(curve: &[(u64, f64)], caches: &[(u8, u64)]) -> Vec<(String, Bracket)> {
@@ -31,6 +32,20 @@ fn recorded(line: &str) -> (String, CaseRecord) {
     let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
     (measured.estimate.ci_low, measured.estimate.ci_high) = (number(2), number(4));
     (columns[0].to_owned(), case)
+}
+
+#[test]
+fn the_middle_number_of_cycles_stands_for_a_level_of_the_core() {
+    let ns = |kib: u64| if kib < 32 { 2.2 } else { 7.0 };
+    let mut cases = [4, 8, 16, 64, 128, 256, 512].map(|kib| record(kib << 10, ns(kib), ns(kib)));
+    for (case, cycles) in cases.iter_mut().zip([4.87, 5.2, 5.0]) {
+        let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+        measured.estimate.quiet = Some(Quiet { value: 2.2, at_hz: Some(2.3e9), ..Quiet::default() });
+        measured.estimate.leading = Leading::Quiet;
+        measured.also.insert(Measured::CYCLES.to_owned(), exactly(cycles));
+    }
+    let found = levels(&cases, &host(&[(1, 32 << 10), (2, 1 << 20)]));
+    assert_eq!(found[0].case.in_cycles().map(|cycles| cycles.value()), Some(5.0), "{:?}", found[0]);
 }
 
 #[test]
