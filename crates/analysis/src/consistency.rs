@@ -129,7 +129,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Message> {
         }
         (Some(low), Some(high)) if !is_within(low, typical, high) => {
             return with_numbers([typical, low, high], unit, |[typical, low, high]| {
-                say!("the typical value {typical} lies outside its interval {low} … {high}")
+                say!("the median {typical} lies outside its interval {low} … {high}")
             });
         }
         (Some(_), Some(_)) => {}
@@ -142,7 +142,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Message> {
     }
     // A vote counts samples that the extremes leave out.
     let is_bounded = agreement.is_none();
-    let numbers = [(say!("typical value"), typical), (say!("mean"), mean)];
+    let numbers = [(say!("median"), typical), (say!("mean"), mean)];
     let out = numbers.into_iter().find(|&(_, number)| is_bounded && !is_within(min, number, max));
     if let Some((name, number)) = out {
         return with_numbers([number, min, max], unit, |[number, min, max]| {

@@ -2,22 +2,22 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Message, Outcome, Reason, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Measured, Message, Outcome, Reason, Run, Text, Unit};
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::format::{WIDEST, amount, between, interval_target, low_high, other_value, plus_minus};
+use crate::format::{Scale, amount, in_short, likely_ends, scale_for};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
-use crate::reasons::Spoken;
-use crate::typography::COMMA;
 
+/// Latency over that of memory from which on nothing is left of a last cache.
+const AS_MEMORY: f64 = 0.9;
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;
 
 #[derive(Debug)]
 pub struct Constant {
-    pub(crate) name: Text,
+    pub name: Text,
     /// Label in its row of the first screen.
     pub row: Text,
     /// Cases that hold the constant; the first that was measured counts.
@@ -36,18 +36,6 @@ struct ConstantCase {
 pub struct ConstantGroup {
     pub name: Text,
     pub constants: &'static [Constant],
-    /// Labels of rows of the first screen that hold two constants each (the first two, the next two, …); none where each always has its own
-    /// row.
-    pub pairs: &'static [Text],
-    /// Scarcity of lines from which on two constants share a row.
-    pub paired_from: Scarcity,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scarcity {
-    None,
-    Some,
-    Great,
 }
 
 /// Axes with the values at which they are not at their default.
@@ -75,15 +63,13 @@ pub static LINES: &[ConstantGroup] = &[
             constant(Text::name("L3"), Text::name("L3"), &[at("memory.hierarchy", &[("level", "l3")])]),
             constant(Text::name("DRAM"), Text::name("DRAM"), &[at("memory.hierarchy", &[("level", "dram")])]),
         ],
-        pairs: &[],
-        paired_from: Scarcity::Great,
     },
     ConstantGroup {
         name: term!("memory bandwidth"),
         constants: &[
             constant(
                 term!("read by one core"),
-                term!("read, one core"),
+                term!("read, 1 core"),
                 &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
             ),
             constant(
@@ -92,8 +78,6 @@ pub static LINES: &[ConstantGroup] = &[
                 &[at("memory.stream", &[("kernel", "triad")])],
             ),
         ],
-        pairs: &[term!("read · triad")],
-        paired_from: Scarcity::Great,
     },
     ConstantGroup {
         name: term!("core"),
@@ -105,8 +89,6 @@ pub static LINES: &[ConstantGroup] = &[
                 &[at("clock.read", &[("source", "monotonic")])],
             ),
         ],
-        pairs: &[term!("clock · gettime")],
-        paired_from: Scarcity::Some,
     },
     ConstantGroup {
         name: term!("kernel"),
@@ -120,20 +102,18 @@ pub static LINES: &[ConstantGroup] = &[
                 &[at("process.fork_exec", &[("child", "static")])],
             ),
         ],
-        pairs: &[term!("null · switch"), term!("fault · exec")],
-        paired_from: Scarcity::Great,
     },
     ConstantGroup {
         name: term!("pipe round trip"),
         constants: &[
             constant(
                 term!("on one CPU"),
-                term!("pipe, one CPU"),
+                term!("pipe, 1 CPU"),
                 &[at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cpu")])],
             ),
             constant(
                 term!("across CPUs"),
-                term!("pipe, two CPUs"),
+                term!("pipe, 2 CPUs"),
                 &[
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "same_cache")]),
                     at("ipc.round_trip", &[("by", "pipe"), ("cpus", "other_cache")]),
@@ -143,8 +123,6 @@ pub static LINES: &[ConstantGroup] = &[
                 ],
             ),
         ],
-        pairs: &[term!("pipe, 1 · 2 CPU")],
-        paired_from: Scarcity::Some,
     },
     ConstantGroup {
         name: term!("TCP over loopback"),
@@ -152,8 +130,6 @@ pub static LINES: &[ConstantGroup] = &[
             constant(term!("round trip"), term!("TCP round trip"), &[at("net.tcp", &[("cpus", "same_cpu")])]),
             constant(term!("stream"), term!("TCP stream"), &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])]),
         ],
-        pairs: &[term!("TCP RTT · stream")],
-        paired_from: Scarcity::Some,
     },
     ConstantGroup {
         name: term!("disk"),
@@ -165,8 +141,6 @@ pub static LINES: &[ConstantGroup] = &[
                 &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
             ),
         ],
-        pairs: &[term!("disk fdatasync")],
-        paired_from: Scarcity::None,
     },
 ];
 
@@ -192,31 +166,33 @@ pub fn cases() -> impl Iterator<Item = OfConstant> {
     constants.flat_map(move |constant| constant.places.iter().map(move |place| of_place(constant, place)))
 }
 
-/// Name of the constant whose value is this case's; none if the case is no constant.
-pub fn name_of(id: &str) -> Option<Text> {
+/// Levels that belong to the core: their time is its clock's, and only their cycles say anything of them.
+pub(crate) fn is_of_core(id: &str) -> bool {
+    ["memory.hierarchy@level=l1d", "memory.hierarchy@level=l2"].contains(&id)
+}
+
+/// The constant whose value is this case's; none if the case is no constant.
+pub fn of_case(id: &str) -> Option<&'static Constant> {
     let id: CaseId = id.parse().ok()?;
     let is_there = |place: &&ConstantCase| {
         let has = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
         place.probe == id.probe && place.quantity.is_empty() && place.at.iter().all(has)
     };
     let constants = LINES.iter().flat_map(|line| line.constants);
-    constants
-        .filter(|constant| constant.places.iter().any(|place| is_there(&place)))
-        .map(|constant| constant.name)
-        .next()
+    constants.filter(|constant| constant.places.iter().any(|place| is_there(&place))).next()
+}
+
+/// Name of that constant.
+pub fn name_of(id: &str) -> Option<Text> {
+    of_case(id).map(|constant| constant.name)
 }
 
 /// The probes behind the constants of this name, or of the line or the row of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
     let of_line = |line: &'static ConstantGroup| {
-        let is_meant = move |(at, constant): &(usize, &Constant)| {
-            let pair = line.pairs.get(at / 2);
-            [Some(&line.name), Some(&constant.name), Some(&constant.row), pair]
-                .into_iter()
-                .flatten()
-                .any(|one| one.is_called(name))
-        };
-        line.constants.iter().enumerate().filter(is_meant).map(|(_, constant)| constant)
+        let is_meant =
+            |constant: &&Constant| [line.name, constant.name, constant.row].iter().any(|one| one.is_called(name));
+        line.constants.iter().filter(is_meant)
     };
     distinct(LINES.iter().flat_map(of_line).filter_map(|constant| Some(constant.places.first()?.probe)))
 }
@@ -232,12 +208,19 @@ pub struct ConstantValue<'a> {
     pub(crate) better: Better,
     pub(crate) case: &'a CaseRecord,
     place: &'static ConstantCase,
+    /// True of a last cache that is as slow as memory.
+    pub is_as_memory: bool,
 }
 
 impl ConstantValue<'_> {
     /// The further quantity of its case that it is; empty for its value.
     pub(crate) fn quantity(&self) -> &'static str {
         self.place.quantity
+    }
+
+    /// Tells whether it is a latency of a level of memory, or the core's clock: what is known of similar servers.
+    pub fn is_of_machine(&self) -> bool {
+        self.quantity().is_empty() && ["memory.hierarchy", "cpu.frequency"].contains(&self.place.probe)
     }
 
     /// Id of the case on any machine: the probe and the axes that are not at their default.
@@ -253,75 +236,52 @@ impl ConstantValue<'_> {
         id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
     }
 
-    /// Value with its unit; for what the core does by itself the cycles before it.
-    pub fn value(&self) -> Message {
-        Message::joined(self.cycles().into_iter().chain([self.plain_value()]), " · ")
-    }
-
-    pub(crate) fn plain_value(&self) -> Message {
-        amount(self.estimate.value(), self.unit)
-    }
-
     /// Estimate in core cycles, by whichever estimator leads; none where the clock was not known.
     pub(crate) fn in_core_cycles(&self) -> Option<Cow<'_, Estimate>> {
         self.case.measured().filter(|_| self.quantity().is_empty())?.companion(Measured::CYCLES)
     }
 
-    /// Value in core cycles, where the core alone decides.
-    pub fn cycles(&self) -> Option<Message> {
-        let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles)?;
-        Some(amount(cycles.value(), Unit::CoreCycles))
+    /// Value as key figures are shown, in core cycles where the core alone decides and its clock is known.
+    pub(crate) fn shown(&self) -> (Cow<'_, Estimate>, Unit) {
+        match self.in_core_cycles().filter(|_| is_of_core(&self.key())) {
+            Some(cycles) => (cycles, Unit::CoreCycles),
+            None => (Cow::Borrowed(self.estimate), self.unit),
+        }
     }
 
-    /// Value in a row and its uncertainty, of a percentile with the percentile. Disagreement of rounds is only a word; the other estimator
-    /// is named if `with_other`.
-    pub fn in_row(&self, run: &Run, with_other: bool) -> Message {
+    /// Scale of that value.
+    pub(crate) fn scale(&self) -> Scale {
+        let (estimate, unit) = self.shown();
+        scale_for(estimate.value(), unit)
+    }
+
+    /// That value with its unit, of a percentile with the percentile.
+    pub fn here(&self) -> Message {
+        let (estimate, unit) = self.shown();
         let which = Percentile::of_name(self.place.quantity).map_or("", |_| self.place.quantity);
-        followed(Message::joined([which.into(), self.plain_value()], " "), self.sureness(run, with_other, false))
+        Message::joined([which.into(), amount(estimate.value(), unit)], " ")
     }
 
-    /// Uncertainty, where it is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds that
-    /// do not agree; and the other estimator's value, where it differs.
-    pub fn how_sure(&self, run: &Run) -> Option<Message> {
-        self.sureness(run, true, true)
+    /// Range in which a repeat should fall, in the scale of that value: `157 … 196`.
+    pub fn repeat(&self) -> Message {
+        match likely_ends(&self.shown().0) {
+            Some(ends) => Message::plain(in_short(ends, self.scale())),
+            None if self.estimate.rounds == 1 => ONE_ROUND.into(),
+            None => NOT_KNOWN.into(),
+        }
     }
 
-    fn sureness(&self, run: &Run, with_other: bool, names_unsteady: bool) -> Option<Message> {
-        let ConstantValue { estimate, unit, .. } = self;
-        let in_brackets = |range: Message| say!("({range})");
-        let range = || match estimate.shown_range().filter(|_| !names_unsteady) {
-            Some([low, high]) => Some(in_brackets(between((low, high), estimate.value(), *unit).into())),
-            None => low_high(estimate, *unit).map(in_brackets),
-        };
-        let half = estimate.relative_half_width();
-        let sure = match (estimate.shown_range(), half) {
-            (None, Some(half)) if half <= interval_target(run.settings.profile) => None,
-            (None, Some(half)) if half <= WIDEST => plus_minus(estimate).map(Message::plain),
-            _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.into())),
-        };
-        let other = other_value(estimate, *unit).filter(|_| with_other);
-        Some(Message::joined(sure.into_iter().chain(other), COMMA)).filter(|sure| !sure.is_empty())
+    /// Value and range in a line: `177 ns (157 … 196)`.
+    pub fn in_line(&self) -> Message {
+        let (estimate, unit) = self.shown();
+        say!("{here} ({repeat})", here = amount(estimate.value(), unit), repeat = self.repeat())
     }
 }
 
-/// A value with how sure it is behind it: full-width brackets have their own room.
-pub fn followed(value: Message, sure: Option<Message>) -> Message {
-    match sure {
-        Some(sure) => say!("{value} {sure}"),
-        None => value,
-    }
-}
-
-/// Mark of a value of one round, which has no other sign of its uncertainty.
-const ONE_ROUND: Text = term!("(one round)");
-
-/// A constant that a run was to have and does not, and why.
-#[derive(Debug)]
-pub(crate) struct NotMeasured<'a> {
-    pub(crate) name: Text,
-    /// Reason in the run's file.
-    pub(crate) reason: &'a Reason,
-}
+/// Range of a value of one round, which has none.
+const ONE_ROUND: Text = term!("one round");
+/// Cell of what nobody knows.
+pub const NOT_KNOWN: Text = term!("not known");
 
 /// A constant of several runs.
 #[derive(Debug)]
@@ -332,11 +292,21 @@ pub struct ConstantOfRuns<'a> {
 }
 
 impl ConstantOfRuns<'_> {
+    /// Cost of a run's value over the first run's, above 1 for a slower one; 1 where the ranges of a repeat meet. None without both.
+    pub fn cost(&self, run: usize) -> Option<f64> {
+        let [base, new] = [0, run].map(|run| self.values.get(run)?.as_ref());
+        let (base, new) = base.zip(new).filter(|(base, new)| base.shown().1 == new.shown().1)?;
+        let [(low, high), (from, to)] = [likely_ends(&base.shown().0)?, likely_ends(&new.shown().0)?];
+        let ratio = new.shown().0.value() / base.shown().0.value();
+        let cost = if base.better == Better::Higher { ratio.recip() } else { ratio };
+        Some(if from > high || to < low { cost } else { 1.0 })
+    }
+
     /// The value of one of the runs; where it is another percentile than the name says, it says which.
     pub fn value(&self, constant: &ConstantValue) -> Message {
         match constant.name == self.name {
-            true => constant.value(),
-            false => Message::joined([constant.name.into(), constant.value()], " "),
+            true => constant.in_line(),
+            false => Message::joined([constant.name.into(), constant.in_line()], " "),
         }
     }
 }
@@ -350,12 +320,12 @@ impl Constant {
     }
 
     /// Reason why a run lacks the constant although it was planned; none where it was measured or nobody asked for it.
-    fn missing_in<'a>(&'static self, run: &'a Run) -> Option<NotMeasured<'a>> {
+    fn missing_in<'a>(&'static self, run: &'a Run) -> Option<&'a Reason> {
         if self.value_in(run).is_some() {
             return None;
         }
         self.places.iter().find_map(|place| match &case_at(run, place.probe, place.at)?.outcome {
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(NotMeasured { name: self.name, reason }),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
             Outcome::Measured(_) => None,
         })
     }
@@ -376,7 +346,12 @@ impl Constant {
             };
             let name = Percentile::of_name(place.quantity).map_or(self.name, |_| Text::name(place.quantity));
             let row = self.row;
-            (estimate.value() > 0.0).then_some(ConstantValue { name, row, estimate, unit, better, case, place })
+            let memory = || case_at(run, place.probe, &[("level", "dram")])?.measured().map(|it| it.estimate.value());
+            let is_as_memory = place.at == [("level", "l3")]
+                && place.quantity.is_empty()
+                && memory().is_some_and(|memory| estimate.value() > AS_MEMORY * memory);
+            let value = ConstantValue { name, row, estimate, unit, better, case, place, is_as_memory };
+            (estimate.value() > 0.0).then_some(value)
         })
     }
 }
@@ -391,24 +366,18 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
 }
 
 /// Sentences that list the constants that are missing, one for each reason.
-pub fn not_measured(run: &Run) -> Vec<Text<String>> {
-    let mut by_reason: Vec<(&Reason, Vec<[Text; 2]>)> = Vec::new();
-    let of_line = |line: &'static ConstantGroup| line.constants.iter().map(move |constant| (line.name, constant));
-    for (kind, constant) in LINES.iter().flat_map(of_line) {
-        let Some(NotMeasured { name, reason }) = constant.missing_in(run) else { continue };
+pub fn not_measured(run: &Run) -> Vec<Message> {
+    let mut by_reason: Vec<(&Reason, Vec<Text>)> = Vec::new();
+    for constant in LINES.iter().flat_map(|line| line.constants) {
+        let Some(reason) = constant.missing_in(run) else { continue };
         match by_reason.iter_mut().find(|(known, _)| known.text == reason.text) {
-            Some((_, names)) => names.push([kind, name]),
-            None => by_reason.push((reason, vec![[kind, name]])),
+            Some((_, names)) => names.push(constant.row),
+            None => by_reason.push((reason, vec![constant.row])),
         }
     }
-    let sentence = |(reason, names): (&Reason, Vec<[Text; 2]>)| {
-        let named = names.iter().map(|[kind, name]| say!("{kind} · {name}"));
-        let named = Message::joined(named, term!(", ", "list"));
-        let why = reasons::brief(reason);
-        // As plain texts, whose spaces stay.
-        let sentence =
-            |lang| say!("{named} not measured: {why}", named = named.get(lang), why = why.get(lang)).get(lang);
-        Text { en: sentence(Lang::En), zh: sentence(Lang::Zh) }
+    let sentence = |(reason, names): (&Reason, Vec<Text>)| {
+        let named = Message::joined(names, term!(", ", "list"));
+        say!("{named}: not measured ({why})", why = reasons::brief(reason))
     };
     by_reason.into_iter().map(sentence).collect()
 }

@@ -30,7 +30,7 @@ pub(crate) fn cut_into(run: &Run) -> Option<(&CaseRecord, f64)> {
 pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Message> {
     let (_, bytes) = cut_into(run).filter(|_| is_of_memory(run, case))?;
     let page = value(bytes, Unit::Bytes, Lang::En);
-    Some(say!("the hypervisor backs huge pages with {page} ones: page walks are in it"))
+    Some(say!("includes page walks: the host uses {page} pages"))
 }
 
 /// Tells whether a value is one of memory in huge pages, as far as the levels that were found say.

@@ -14,6 +14,7 @@ use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
 use crate::repetition::is_of_core;
+use crate::typography::SEMICOLON;
 use crate::words;
 
 /// Share of a run's values that lie within the promised fraction.
@@ -164,7 +165,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             DoubtSource::Run,
             few,
             say!("{few} of the values have fewer than five rounds", few = in_percent(few)),
-            term!("take a longer profile (--profile standard), or fewer cases"),
+            term!("run longer (--profile standard) or less (hostmark run memory)"),
         );
     }
     let contended = flagged(FlagKind::Contended);
@@ -216,7 +217,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             stolen,
-            say!("the hypervisor gave {stolen} of the CPUs' time to others", stolen = in_percent(stolen)),
+            say!("other VMs took {stolen} of the CPUs' time (steal)", stolen = in_percent(stolen)),
             term!("take an instance with CPUs of its own"),
         );
     }
@@ -225,8 +226,8 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             shared,
-            say!("a neighbour shared this physical core {shared} of the time", shared = in_percent(shared)),
-            term!("rerun later, or use an instance with dedicated cores"),
+            say!("a neighbour used this core {shared} of the time", shared = in_percent(shared)),
+            term!("repeat off-peak, or use an instance with dedicated cores"),
         );
     }
     if let Some((fastest, slowest)) = slowed(run) {
@@ -234,8 +235,8 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             1.0 - 1.0 / times,
-            say!("the last-level cache was up to {times:.1}x slower at times: others use it"),
-            term!("rerun at a quieter hour"),
+            say!("L3 up to {times:.1}x slower at times"),
+            term!("repeat off-peak"),
         );
     }
     // What a tracer does is no neighbour's fault, nor another program's.
@@ -248,28 +249,25 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
 
 /// The grade and its reasons, a line each, for the head of a report.
 pub fn lines(trust: &Trust) -> Vec<Text<String>> {
-    std::iter::once(graded(trust, by(trust))).chain(trust.doubts.iter().map(doubted)).collect()
+    std::iter::once(graded(trust, promised(trust, Some(by(trust))))).chain(trust.doubts.iter().map(doubted)).collect()
 }
 
-/// The grade in a line for the answer, which has `left` more reasons elsewhere.
-pub fn line(trust: &Trust, left: usize) -> Text<String> {
-    let mut by = match trust.runs {
-        0 => term!("estimated").into(),
-        _ => by_runs(trust),
-    };
-    if has_passed(trust) {
-        by = say!("{by}, self-check passed");
-    }
-    let grade = graded(trust, by);
-    match left {
-        0 => grade,
-        _ if left < trust.doubts.len() => words(say!("{grade}; {left:more reason}: --full")),
-        _ => words(say!("{grade}; {left:reason}: --full")),
-    }
+/// The grade in a line for the first screen: `TRUST C   core figures repeat within 8 %, the rest within 30 %`.
+pub fn line(trust: &Trust) -> Text<String> {
+    let is_kept = trust.grade == Grade::F || trust.grade > of_within(trust.within);
+    let says = if is_kept { promised(trust, None) } else { repeats(trust) };
+    graded(trust, says)
 }
 
-fn has_passed(trust: &Trust) -> bool {
-    trust.self_check.as_ref().is_some_and(SelfChecked::has_passed)
+/// The first of the reasons why a grade is no better, in a line.
+pub fn why(trust: &Trust, count: usize) -> Option<Message> {
+    let reasons = trust.doubts.iter().take(count).map(|doubt| Message::from(&doubt.text));
+    let reasons = Message::joined(reasons, SEMICOLON);
+    match trust.doubts.len().saturating_sub(count) {
+        _ if reasons.is_empty() => None,
+        0 => Some(say!("why: {reasons}")),
+        left => Some(say!("why: {reasons}; {left} more: --full")),
+    }
 }
 
 /// Basis of the grade, and the self-check on this host.
@@ -294,32 +292,40 @@ fn by_runs(trust: &Trust) -> Message {
     }
 }
 
-/// The grade, and what it stands on: `TRUST B of A–F  repeat this run, and 9 of 10 values lie within ±11 % …`.
-fn graded(trust: &Trust, by: Message) -> Text<String> {
-    let (grade, promised) = (trust.grade.letter(), promised(trust, by));
-    // Two spaces stay between them only where the promise is a plain text.
-    let line = |lang| say!("TRUST {grade} of A–F  {promised}", promised = promised.get(lang)).get(lang);
+/// The grade, and what it promises.
+fn graded(trust: &Trust, promised: Message) -> Text<String> {
+    let grade = trust.grade.letter();
+    // The spaces stay between them only where the promise is a plain text.
+    let line = |lang| say!("TRUST {grade}   {promised}", promised = promised.get(lang)).get(lang);
     Text { en: line(Lang::En), zh: line(Lang::Zh) }
 }
 
-/// Promise of the grade, with its basis.
-fn promised(trust: &Trust, by: Message) -> Message {
+/// Range in which nine of ten figures of another run lie.
+fn repeats(trust: &Trust) -> Message {
+    match (trust.core, trust.others) {
+        (Some(core), Some(others)) => {
+            let [core, others] = [core, others].map(percent);
+            say!("core figures repeat within {core}, the rest within {others}")
+        }
+        (one, other) => {
+            let within = one.or(other).or(trust.within).map(percent).unwrap_or_default();
+            say!("figures repeat within {within}")
+        }
+    }
+}
+
+/// Promise of the grade, with its basis where it is to have one.
+fn promised(trust: &Trust, by: Option<Message>) -> Message {
     let Some(within) = trust.within else {
         return term!("do not use: no value has rounds enough to tell how far another run may lie").into();
     };
-    let graded = |within: f64| (percent(within), of_within(Some(within)).letter());
-    let near = match trust.core.zip(trust.others) {
-        Some((core, others)) => {
-            let ((core, core_grade), (others, others_grade)) = (graded(core), graded(others));
-            say!("9 of 10 values repeat within ±{core} (core, {core_grade}) and ±{others} (others, {others_grade})")
-        }
-        None => say!(
-            "9 of 10 values repeat within ±{within}",
-            within = percent(trust.core.or(trust.others).unwrap_or(within))
-        ),
+    let with_basis = |says: Message| match &by {
+        Some(by) => say!("{says}; {by}"),
+        None => says,
     };
+    let near = repeats(trust);
     let good_for = match trust.grade {
-        Grade::A | Grade::B | Grade::C => return say!("{near}; {by}"),
+        Grade::A | Grade::B | Grade::C => return with_basis(near),
         Grade::D => term!("large differences only"),
         Grade::F => term!("do not use"),
     };
@@ -328,17 +334,17 @@ fn promised(trust: &Trust, by: Message) -> Message {
         let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
         let why = match is_wrong {
             true => term!("a known value came back wrong"),
-            false => term!("others had the CPUs, or stopped hostmark"),
+            false => term!("other programs had the CPUs, or stopped hostmark"),
         };
         let within = percent(within);
-        return say!("{good_for}: {why}; a repeat under the same conditions lies within ±{within}; {by}");
+        return with_basis(say!("{good_for}: {why}; a repeat under the same conditions lies within {within}"));
     }
-    say!("{good_for}: {near}; {by}")
+    with_basis(say!("{good_for}: {near}"))
 }
 
 /// Promise of the grade, without the grade.
 pub fn promise(trust: &Trust) -> Text<String> {
-    words(promised(trust, by(trust)))
+    words(promised(trust, Some(by(trust))))
 }
 
 /// A reason with what to do about it.

@@ -176,7 +176,7 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
     assert_refused(&["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
     assert_refused(
         &["run", "memory.read@size=abc"],
-        "'abc' is no value of memory.read's axis size; use bytes, as 4096, 32K, 64M or 1G",
+        "invalid size 'abc' for memory.read; use bytes, as 4096, 32K, 64M or 1G",
     );
     assert_refused(
         &["run", "memory.read@size=4K,size=8K"],

@@ -97,7 +97,7 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
     let skipped = |why: &str| Outcome::Skipped { reason: ReasonCode::NotApplicable.because(why) };
     let [whole, again] = ["whole", "again"].map(|name| file(name, &|_| {}));
     let broken = file("broken", &|run| ends(run, failed("it broke")));
-    let left_out = file("left_out", &|run| ends(run, skipped("time budget")));
+    let left_out = file("left_out", &|run| ends(run, skipped("no time left")));
     let [root, no_root] = ["root", "no_root"].map(|name| file(name, &|run| ends(run, skipped("it takes root"))));
     let missing = file("missing", &|run| drop(run.cases.pop()));
     let slow = file("slow", &|run| run.cases[0] = variant(&run.clone(), "s", 1.5).cases[0].clone());
@@ -111,8 +111,8 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
     for (base, new, expected, why) in [
         (&whole, &broken, "1 failed on the new side", "failed on the other side: it broke"),
         (&broken, &whole, "1 failed on the base", "failed on the base: it broke"),
-        (&whole, &left_out, "1 skipped on the new side", "skipped on the other side: time budget"),
-        (&left_out, &whole, "1 skipped on the base", "skipped on the base: time budget"),
+        (&whole, &left_out, "1 skipped on the new side", "skipped on the other side: no time left"),
+        (&left_out, &whole, "1 skipped on the base", "skipped on the base: no time left"),
         (&whole, &missing, "1 missing on the new side", "only the base has it"),
         (&missing, &whole, "1 missing on the base", "the base does not have it"),
     ] {
@@ -152,7 +152,7 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
         assert!(errors.starts_with(&begins) && errors.ends_with(&format!("{cure}\n")), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     };
-    let english = [" contradicts itself: ", ": the typical value ", "; measure again, or restore the file"];
+    let english = [" contradicts itself: ", ": the median ", "; measure again, or restore the file"];
     for format in ["table", "json", "markdown"] {
         let (code, out, errors) = ended(&mut home.hostmark(&["report", &forged, "--format", format]));
         assert_eq!(code, 0);
@@ -160,7 +160,7 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
         says(&errors, english);
     }
     let (_, _, errors) = ended(&mut home.hostmark(&["report", &forged, "--lang", "zh"]));
-    says(&errors, [" 自相矛盾：", "：典型值 ", "；请重新测量，或恢复该文件"]);
+    says(&errors, [" 自相矛盾：", "：中位数 ", "；请重新测量，或恢复该文件"]);
     assert_eq!(ended(&mut home.hostmark(&["report", &whole])).2, "");
 
     let (code, out, errors) = ended(&mut home.hostmark(&["compare", &whole, &forged, "--format", "json"]));

@@ -77,7 +77,7 @@ impl Confined {
         let quiet = Quiet::begin();
         let (code, json, errors) = ended(self.start(&[PROGRAM, "run", "--format", "json"]).args(filters));
         let whole = if errors.contains("the run cannot be kept") { 5 } else { 0 };
-        if (code != whole || json.contains("\"time budget\"")) && quiet.is_over() {
+        if (code != whole || json.contains("\"no time left\"")) && quiet.is_over() {
             skipped(&format!("disturbed: others use the CPUs: {code} {errors}"));
             return None;
         }
@@ -156,7 +156,7 @@ fn in_a_container_that_allows_little_every_group_is_measured() {
             None => {
                 let reason = reason(&run, probe);
                 assert!(
-                    ["in memory", "direct", "time budget"].iter().any(|why| reason.contains(why)),
+                    ["in memory", "direct", "no time left"].iter().any(|why| reason.contains(why)),
                     "{probe}: {reason}"
                 )
             }

@@ -154,7 +154,7 @@ impl LacksTime for hostmark_model::CaseRecord {
         match &self.outcome {
             hostmark_model::Outcome::Measured(_) => false,
             hostmark_model::Outcome::Skipped { reason } => {
-                reason.contains("time budget") || reason.contains("interrupted")
+                reason.contains("no time left") || reason.contains("interrupted")
             }
             hostmark_model::Outcome::Failed { .. } => true,
         }

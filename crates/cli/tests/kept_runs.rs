@@ -331,7 +331,7 @@ fn what_cannot_be_set_is_refused() {
     );
     refused(
         &["memory.read", "--set", "size=abc"],
-        "'abc' is no value of memory.read's axis size; use bytes, as 4096, 32K, 64M or 1G",
+        "invalid size 'abc' for memory.read; use bytes, as 4096, 32K, 64M or 1G",
     );
     refused(
         &["memory.read", "--set", "memory.read:colour=1"],

@@ -215,7 +215,7 @@ fn a_report_of_a_series_answers_how_steady_the_machine_is() {
     series(&home, "s", 60, 30..33);
     let text = printed(&home, &["report", "s"]);
     let first = text.lines().find(|line| !line.is_empty()).unwrap();
-    assert!(first.contains("steady: within 10 % of its best 95 % of the time"), "{text}");
+    assert!(first.contains("steady: figures are near their best (10 %) 95 % of the time"), "{text}");
     assert!(text.contains("2026-11-02T05:00:00Z … 2026-11-02T05:30:00Z"), "{text}");
     assert!(text.contains("2.0") && text.contains("TIME OF DAY") && !text.contains("GAPS"), "{text}");
     assert!(text.contains("together with hotter processors: 92 °C, else 60 °C"), "{text}");

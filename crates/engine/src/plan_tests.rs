@@ -149,26 +149,14 @@ fn what_is_no_filter_is_refused_with_what_to_do() {
         ("", "no probe is called ''; hostmark list shows all"),
         ("memory.latency@length=4K", "memory.latency has no axis 'length'; use size, pattern"),
         ("net.tcp@size=4K", "net.tcp has no axis 'size'; it has none, so leave out the part behind @"),
-        (
-            "memory.latency@size=4X",
-            "'4X' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G",
-        ),
-        ("memory.latency@size=0", "'0' is no value of memory.latency's axis size; use bytes, as 4096, 32K, 64M or 1G"),
-        (
-            "memory.stream@passes=-1",
-            "'-1' is no value of memory.stream's axis passes; use a positive whole number up to 1048576",
-        ),
-        (
-            "memory.stream@threads=0",
-            "'0' is no value of memory.stream's axis threads; use a positive whole number up to 1048576",
-        ),
-        (
-            "memory.latency@pattern=rand",
-            "'rand' is no value of memory.latency's axis pattern; use in_page, random, stride, 64",
-        ),
+        ("memory.latency@size=4X", "invalid size '4X' for memory.latency; use bytes, as 4096, 32K, 64M or 1G"),
+        ("memory.latency@size=0", "invalid size '0' for memory.latency; use bytes, as 4096, 32K, 64M or 1G"),
+        ("memory.stream@passes=-1", "invalid passes '-1' for memory.stream; use a positive whole number up to 1048576"),
+        ("memory.stream@threads=0", "invalid threads '0' for memory.stream; use a positive whole number up to 1048576"),
+        ("memory.latency@pattern=rand", "invalid pattern 'rand' for memory.latency; use in_page, random, stride, 64"),
         (
             "ipc.pipe@cpus=same",
-            "'same' is no value of ipc.pipe's axis cpus; \
+            "invalid cpus 'same' for ipc.pipe; \
              use same_cpu, smt_sibling, same_cache, other_cache, same_package_other_node, other_node, free",
         ),
         (

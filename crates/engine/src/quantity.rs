@@ -62,7 +62,7 @@ impl Quantity {
         name: "whole",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        title: term!("with overhead"),
+        title: term!("raw"),
         source: ValueSource::Probe,
     };
     /// Overhead that was taken away, of a probe that measures what is left beyond another body.
@@ -70,7 +70,7 @@ impl Quantity {
         name: "overhead",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        title: term!("overhead taken away"),
+        title: term!("of which overhead"),
         source: ValueSource::Probe,
     };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
@@ -104,7 +104,7 @@ impl Quantity {
 
     /// Share of a case's disk requests that the lowest device below its filesystem did; a cache above it did the rest.
     pub const DEVICE_SHARE: Quantity =
-        Quantity::given("device_share", Unit::Ratio, Better::Neither, term!("share that the device did"));
+        Quantity::given("device_share", Unit::Ratio, Better::Neither, term!("share that reached the device"));
 
     const fn new(name: &'static str, unit: Unit, better: Better, title: Text, source: ValueSource) -> Quantity {
         Quantity { name, unit, better, title, source }

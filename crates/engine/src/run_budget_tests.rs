@@ -47,7 +47,7 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
         let dropped = others.iter().filter(|case| !is_measured(&case.outcome)).collect::<Vec<_>>();
         assert!(!dropped.is_empty() && dropped.len() < others.len());
         for case in dropped {
-            assert_eq!(case.outcome, Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") });
+            assert_eq!(case.outcome, Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") });
         }
         // Time is given to cases that can come to an interval with it.
         let complete = others.iter().filter_map(|case| case.measured()).filter(|it| it.estimate.rounds >= 3).count();
@@ -77,13 +77,13 @@ fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.iter().all(|case| is_measured(&case.outcome)));
-    assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
+    assert!(others.iter().all(|case| reason(&case.outcome) == "no time left"));
     // Even the first replicate does not fit: the first defaults are measured, and no other case.
     let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(4)));
     let (defaults, others) = defaults_and_others(&seen);
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     assert!((12..20).contains(&defaults.iter().filter(|case| is_measured(&case.outcome)).count()));
-    assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
+    assert!(others.iter().all(|case| reason(&case.outcome) == "no time left"));
 }
 
 #[test]

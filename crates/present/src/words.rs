@@ -31,12 +31,12 @@ words! {
     BANDWIDTH: term!("BANDWIDTH BY SIZE");
     LATENCY: term!("LATENCY BY SIZE AND PATTERN");
     FINDINGS: term!("FINDINGS");
-    EVERYWHERE: term!("WORTH KNOWING");
+    EVERYWHERE: term!("DEFAULTS WORTH KNOWING");
     OF_DEFAULTS: term!("what the defaults of Linux cost on every machine");
     OTHER: term!("Other");
     SIZE: term!("size");
     LATENCY_COLUMN: term!("latency");
-    BEST: term!("best round typically");
+    BEST: term!("median of the best round");
     STRIDE: term!("stride");
     LINES: term!("lines");
     CYCLES: term!("cycles");
@@ -62,28 +62,23 @@ words! {
     LINE: term!("line");
     CACHE_LINE: term!("cache line");
     EXPENSIVE_FIRST: term!("most expensive first");
-    UNUSUAL_FIRST: term!("first what is not usual, then what costs most");
+    UNUSUAL_FIRST: term!("unusual first, then by cost");
     ALL_WELL: term!("none");
     NOT_SOUGHT: term!("not looked for: nothing was measured");
     ABOUT_LEGEND: term!("≈ a figure that this machine's reported topology does not confirm");
-    REMARK_LEGEND: term!("! see the remark");
     NOT_PLANNED_LEGEND: term!("· not in this run's plan");
     WHAT_TO_DO: term!("`hostmark host` says what disturbs a measurement, and what to do about it");
 }
 
 pub(crate) const fn flag(kind: FlagKind) -> Text {
     match kind {
-        FlagKind::FewRounds => term!("fewer than five rounds: their range"),
+        FlagKind::FewRounds => term!("range shown, not an interval"),
         FlagKind::UnderResolution => term!("below clock resolution"),
         FlagKind::Implausible => term!("implausible"),
-        FlagKind::MostlyDisturbed => {
-            term!("rounds with most samples disturbed")
-        }
+        FlagKind::MostlyDisturbed => term!("rounds with most samples disturbed"),
         FlagKind::Unsettled => term!("frequency never settled"),
         FlagKind::RoundsLost => term!("rounds lost"),
-        FlagKind::BestRoundGap => {
-            term!("best round typically over 10 % better")
-        }
+        FlagKind::BestRoundGap => term!("median of the best round over 10 % better"),
         FlagKind::PartlyUsed => term!("partly used by others"),
         FlagKind::Throttled => term!("stopped by a CPU quota"),
         FlagKind::Contended => term!("others used its CPU"),

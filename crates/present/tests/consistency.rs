@@ -115,7 +115,7 @@ fn values_and_intervals_that_cannot_be_together_are_named() {
 
 #[test]
 fn an_estimate_that_cannot_be_is_named() {
-    forged(TIME, "the typical value 3.20 ns lies outside its interval", |measured| measured.estimate.typical = 3.2);
+    forged(TIME, "the median 3.20 ns lies outside its interval", |measured| measured.estimate.typical = 3.2);
     forged(TIME, "above its end", |measured| measured.estimate.ci_low = Some(2000.0));
     forged(TIME, "one end", |measured| measured.estimate.ci_high = None);
     for confidence in [0.0, 1.0, -0.95, 95.0] {
@@ -126,14 +126,12 @@ fn an_estimate_that_cannot_be_is_named() {
     forged(TIME, "its spread is negative", |measured| measured.estimate.stddev *= -1.0);
     forged("fact.x@n=0", "no share", |measured| measured.estimate.agreement = Some(1.5));
     forged("ipc.x@n=1", "3 rounds and 2 samples", |measured| measured.estimate.n = 2);
-    forged(TIME, "p90: the typical value", |measured| measured.also.get_mut("p90").unwrap().estimate.typical = 99.0);
+    forged(TIME, "p90: the median", |measured| measured.also.get_mut("p90").unwrap().estimate.typical = 99.0);
 }
 
 #[test]
 fn an_estimate_that_its_samples_do_not_give_is_named() {
-    forged(TIME, "the typical value is 100.5 ns, and its samples give 100 ns", |measured| {
-        measured.estimate.typical = 100.5
-    });
+    forged(TIME, "the median is 100.5 ns, and its samples give 100 ns", |measured| measured.estimate.typical = 100.5);
     forged(TIME, "the smallest sample is", |measured| measured.estimate.min = 90.0);
     forged(TIME, "the largest sample is", |measured| measured.estimate.max = 110.0);
     forged(TIME, "the mean is", |measured| measured.estimate.mean = 100.0);
@@ -208,8 +206,8 @@ fn a_sentence_names_the_first_and_counts_the_others() {
     }
     let said = sentence(&run).unwrap();
     let [en, zh] = [Lang::En, Lang::Zh].map(|lang| said.get(lang));
-    assert!(en.starts_with("ipc.x@n=0: the typical value 1.00 µs lies outside") && en.ends_with("; 1 more"));
-    assert!(zh.starts_with("ipc.x@n=0：典型值") && zh.ends_with("；另有 1 处"), "{zh}");
+    assert!(en.starts_with("ipc.x@n=0: the median 1.00 µs lies outside") && en.ends_with("; 1 more"));
+    assert!(zh.starts_with("ipc.x@n=0：中位数") && zh.ends_with("；另有 1 处"), "{zh}");
 }
 
 #[test]
@@ -223,10 +221,7 @@ fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     for (cases, side) in [(judged(&base, &new), "the other side"), (judged(&new, &base), "the base")] {
         let reason = cases[0].reason.as_ref().unwrap();
         assert_eq!((cases[0].verdict, reason.kind), (Verdict::NotComparable, ReasonKind::ContradictsItself));
-        assert!(
-            reason.text.en.starts_with(&format!("{side} contradicts itself: the typical value 1.00 µs")),
-            "{reason:?}"
-        );
+        assert!(reason.text.en.starts_with(&format!("{side} contradicts itself: the median 1.00 µs")), "{reason:?}");
         assert!(cases[0].effect.is_none());
         assert!(
             cases[1..]

@@ -197,7 +197,7 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
     let finding = one(&shown, ID);
     near(finding.cost, 1.0 / 3.0);
     assert_eq!(finding.cases, ["a.b@n=2", "a.b@n=1"]);
-    assert!(finding.text.en.starts_with("Other programs used 50 % of the CPU time of 2 of 3 cases"), "{finding:?}");
+    assert!(finding.text.en.starts_with("In 2 of 3 cases other programs took 50 % of the CPU"), "{finding:?}");
     assert!(finding.text.en.contains("CPU 1 most") && finding.cure.is_some(), "{finding:?}");
     none(&run(vec![beside(0, 0.02, 0.05, 0), beside(1, 0.4, 0.5, 0)]), ID);
     // A moment of one case of many is that case's own matter.
@@ -232,6 +232,15 @@ fn memory_that_a_hypervisor_took_back_is_reported_by_its_first_touch() {
         near(finding.cost, 1.0 - 1.0 / 64.0);
         assert!(finding.text.en.contains("64.0 times") && finding.text.en.contains("328 MB/s against"), "{finding:?}");
     }
+    // The look before the run finds a rate that no processor explains.
+    let look = |first_touch_bytes_per_s: f64| {
+        let mut run = touched(650.0, 625.0, Some("KVM"));
+        run.host.memory_look = Some(MemoryLook { first_touch_bytes_per_s, last_cache_bytes: None });
+        run
+    };
+    none(&look(2e9), ID);
+    let finding = one(&look(120e6), ID);
+    assert!(finding.cost > 0.97 && finding.text.en.contains("120 MB/s, 50.0 times slower"), "{finding:?}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn huge_pages_that_a_hypervisor_cuts_up_are_reported_with_every_figure_of_memory
     assert!(finding.text.en.contains("4 KiB") && finding.text.zh.contains("4 KiB"), "{finding:?}");
     assert_eq!(finding.cases, ["memory.effective_page", "memory.hierarchy@level=dram"]);
     for (run, is_noted) in [(&shown, true), (&cut(2_097_152.0, 1.0, Some("kvm")), false)] {
-        for (lang, note) in [(Lang::En, "page walks are in it"), (Lang::Zh, "数值含页表遍历")] {
+        for (lang, note) in [(Lang::En, "includes page walks"), (Lang::Zh, "含页表遍历：")] {
             let options = RenderOptions { width: 160, lang, verbose: false, color: false };
             let text = hostmark_present::render::console::table(run, &options);
             assert_eq!(text.contains(note), is_noted, "{text}");

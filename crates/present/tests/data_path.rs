@@ -452,9 +452,9 @@ fn runs_with_few_paths_none_or_failed_ones_are_reported_as_they_are() {
     assert!(alone.contains("2.00 GB/s through dd") && expected(&alone, "zero_pipe_socket_null")[3] == "–", "{alone}");
     let mut failed = few(&["zero_pipe_socket_null", "memory_socket_memory"]);
     failed.cases[0].outcome = Outcome::Failed { reason: ReasonCode::ProcessDied.because("worker killed by SIGBUS") };
-    failed.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    failed.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
     let text = en(&failed);
-    assert!(text.contains("failed: worker killed by SIGBUS") && text.contains(": skipped: time budget"), "{text}");
+    assert!(text.contains("failed: worker killed by SIGBUS") && text.contains(": skipped: no time left"), "{text}");
     // Where one reason keeps all of a setting, it stands there once.
     let mut lacking = one_cpu();
     let mut two = two_cpus().cases;

@@ -300,7 +300,7 @@ fn cache(looks_ns: &[f64]) -> Option<LastCache> {
 fn a_core_that_others_used_is_reported_with_the_share_of_the_time() {
     let shared = |share: f64| beside(Neighbours { core_shared: Some(share), last_cache: None });
     let [(en, zh, cost)] = &conclusion(&shared(0.31))[..] else { panic!() };
-    assert!(en.contains("used this core 31 % of the time") && zh.contains("31 %"), "{en} {zh}");
+    assert!(en.contains("active on this core 31 % of the time") && zh.contains("31 %"), "{en} {zh}");
     assert!((cost - 0.155).abs() < 1e-9);
     assert!(conclusion(&shared(0.049)).is_empty() && conclusion(&beside(Neighbours::default())).is_empty());
     assert!(conclusion(&synthetic::plausible()).is_empty());
@@ -326,10 +326,7 @@ fn the_grade_stands_at_the_head_of_every_report() {
         let (en, zh) = (text(Lang::En), text(Lang::Zh));
         // The page draws the letter as a badge.
         let is_graded = |text: &str, word: &str| text.contains(word) || text.contains("class=\"grade\">");
-        assert!(
-            is_graded(&en, "TRUST ") && en.contains("a neighbour shared this physical core 31 % of the time"),
-            "{en}"
-        );
+        assert!(is_graded(&en, "TRUST ") && en.contains("a neighbour used this core 31 % of the time"), "{en}");
         assert!(is_graded(&zh, "可信度 ") && zh.contains("可信度"), "{zh}");
     }
 }

@@ -175,9 +175,9 @@ fn a_roof_rises_with_the_bandwidth_and_ends_at_the_peak() {
     let run = thorough::with_charts(synthetic::plausible(), 2);
     let memory = run.cases.iter().find(|case| case.id == "memory.hierarchy@level=dram").unwrap();
     let read = memory.measured().unwrap().also["read"].estimate.value();
-    let slope = format!("{:.0}", read / 32.0 / 1e6);
-    assert!(dram.contains(&format!("<title>0.031 flop/B: {}", &slope[..2])), "{read} {dram}");
-    assert!(dram.contains("<title>64.000 flop/B: 50.0 G/s (peak of arithmetic)</title>"), "{dram}");
+    let slope = format!("{:.3}", read / 32.0 / 1e9);
+    assert!(dram.contains(&format!("<title>0.031 flop/B: {}", &slope[..4])), "{read} {dram}");
+    assert!(dram.contains("<title>64.000 flop/B: 50.0 GFLOP/s (peak of arithmetic)</title>"), "{dram}");
     let without = self::page(&[synthetic::plausible()]);
     assert!(!without.contains(">Roofline</span>"), "a roof without a peak");
 }

@@ -468,7 +468,7 @@ fn grouped(name: &str, [calls, files]: [f64; 2], skipped: Option<&str>) -> Run {
 
 #[test]
 fn the_group_that_pays_most_comes_first_under_a_head_with_its_median() {
-    let text = view(&[grouped("native", [1.0, 1.0], None), grouped("guest", [1.2, 3.0], Some("time budget"))]);
+    let text = view(&[grouped("native", [1.0, 1.0], None), grouped("guest", [1.2, 3.0], Some("no time left"))]);
     let all = rows(&text, "Every case that was measured in several environments");
     let starts: Vec<&str> = all.iter().map(|row| row.split("  ").find(|part| !part.is_empty()).unwrap()).collect();
     let file = "file: median of its cases, in time: guest +200.00 %";

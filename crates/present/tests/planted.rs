@@ -14,7 +14,7 @@ use crate::{data_path, overhead, synthetic, tables};
 /// What the quiet value is of the typical one, in time.
 const BETTER: f64 = 0.77;
 /// What a value that does not lead may be called. A strip of samples says what the median of each round is.
-const NAMES: [&str; 8] = ["typical", "典型值", "quiet", "空闲值", "median", "中位数", "best round", "最佳一轮"];
+const NAMES: [&str; 8] = ["median", "中位数", "undisturbed", "无干扰值", "typical", "quiet", "best round", "最佳一轮"];
 /// What people read, and files of other programs.
 const FORMATS: [&str; 11] = [
     "table",
@@ -301,9 +301,9 @@ fn so_is_every_value_of_a_fleet() {
         let id = &case.id;
         let [en, zh] = match case.estimator {
             Leading::Quiet => {
-                [format!("{id} −50 % (quiet; typical −17 %)"), format!("{id} −50%（空闲值；典型值 −17%）")]
+                [format!("{id} −50 % (undisturbed; median −17 %)"), format!("{id} −50%（无干扰值；中位数 −17%）")]
             }
-            Leading::Typical => [format!("{id} −50 % (quiet −17 %)"), format!("{id} −50%（空闲值 −17%）")],
+            Leading::Typical => [format!("{id} −50 % (undisturbed −17 %)"), format!("{id} −50%（无干扰值 −17%）")],
         };
         let is_said = |format: &str, lang, text: &str| written(format, lang).contains(text);
         assert!(is_said("table", Lang::En, &en) && is_said("table", Lang::Zh, &zh), "{en}");
@@ -353,7 +353,7 @@ fn values_on_one_and_on_more_cpus_say_of_which_estimator_they_are_however_near()
         }
         assert!(text.contains(&format!("{typical} 1.83 ")), "{format}: {text}");
         // No name stands there without the number that a reader looks for behind it.
-        let of_itself = if options.lang == Lang::Zh { "此为典型值" } else { "the typical value" };
+        let of_itself = if options.lang == Lang::Zh { "此为中位数" } else { "the median value" };
         assert!(text.matches(of_itself).count() >= 2, "{format}: {text}");
         assert!(!text.lines().any(|line| line.trim() == typical), "{format}: {text}");
     }

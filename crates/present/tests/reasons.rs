@@ -28,10 +28,7 @@ static REASONS: LazyLock<[Message; 7]> = LazyLock::new(|| {
         said("was ended by signal {signal}", &[("signal", "9".into())]),
         said("a copy on CPU {cpu} failed: {reason}", &[("cpu", "3".into()), ("reason", wrong)]),
         said("there is no tmpfs to write to: {reasons}", &[("reasons", lies)]),
-        said(
-            "the latency curve shows {plateaus} plateaus, and none of them is {key} for certain",
-            &[("plateaus", "3".into()), ("key", "l3".into())],
-        ),
+        said("{level} could not be told apart from the levels beside it in this run", &[("level", "L3".into())]),
         said("no further process may be started here; raise ulimit -u, or pids.max of the control group", &[]),
     ]
 });

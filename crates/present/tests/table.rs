@@ -117,7 +117,7 @@ fn four_nodes() -> Run {
             .push(synthetic::value(&format!("memory.numa_latency@nodes={cpus}-{memory},size=67108864"), 7.0 * far));
         let bandwidth = format!("memory.numa_bandwidth@nodes={cpus}-{memory},size=67108864");
         let outcome = match (cpus, memory) {
-            (2, 3) => Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") },
+            (2, 3) => Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") },
             _ => synthetic::value(&bandwidth, 4e11 / far).outcome,
         };
         run.cases.push(synthetic::case(&bandwidth, outcome));
@@ -258,8 +258,8 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     let Outcome::Measured(measured) = &mut case.outcome else { panic!("it was measured") };
     measured.noise.others_share = Some(0.463);
     measured.flags.push(hostmark_model::Flag::new(FlagKind::Contended, "in 3 of 3 rounds"));
-    assert!(table(&run, &options(100, Lang::En)).contains("! others used 46 % of its CPU"));
-    assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被他人占用"));
+    assert!(table(&run, &options(100, Lang::En)).contains("! other programs used 46 % of its CPU"));
+    assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被其他程序占用"));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn what_a_core_that_was_shared_in_some_rounds_came_to_stands_beside_what_it_did_
         (round.median, round.shared) = (median, Some(shared));
     }
     assert!(table(&run, &options(160, Lang::En)).contains("core alone 2.70 µs (3 rounds), shared 4.10 µs (1 round)"));
-    assert!(table(&run, &options(160, Lang::Zh)).contains("独占核心 2.70 µs（3 轮），与他人共用核心 4.10 µs（1 轮）"));
+    assert!(table(&run, &options(160, Lang::Zh)).contains("独占核心 2.70 µs（3 轮），与邻居共用核心 4.10 µs（1 轮）"));
 }
 
 /// A run on a bad day: stolen time, disturbed samples, a slow clock, a quota, an interruption, flags on half of the values.
@@ -461,10 +461,10 @@ fn what_was_estimated_again_says_so_and_what_could_not_be() {
 fn odd_runs_are_shown_too() {
     let mut all_skipped = synthetic::plausible();
     for case in &mut all_skipped.cases {
-        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
     }
     fits(&all_skipped);
-    assert!(table(&all_skipped, &options(100, Lang::En)).contains("time budget"));
+    assert!(table(&all_skipped, &options(100, Lang::En)).contains("no time left"));
 
     let no_facts = Run { host: HostFacts::default(), ..synthetic::plausible() };
     fits(&no_facts);

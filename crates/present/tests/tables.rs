@@ -98,7 +98,7 @@ fn range_of(measured: &Measured) -> Option<[f64; 2]> {
 /// The same of which two cells were not measured, one is gone, one has too few rounds, and one no one should believe.
 fn incomplete(table: &str) -> Run {
     let mut run = run_of(table);
-    run.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    run.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
     run.cases[2].outcome = Outcome::Failed {
         reason: ReasonCode::ProcessDied
             .because(say!("the worker {how}", how = say!("ended with status {code}", code = 1))),
@@ -186,7 +186,7 @@ fn no_cell_is_blank_and_each_reason_stands_below() {
         let without: Vec<_> = rows.iter().filter(|row| row.contains(" - ")).collect();
         assert!(without.len() >= 3 && without.iter().all(|row| row.ends_with(')')), "{text}");
         for said in [
-            "skipped: time budget",
+            "skipped: no time left",
             "failed: the worker ended with status 1",
             "not in this run; to measure: hostmark run --table",
             "implausible: over what ports move",

@@ -75,7 +75,7 @@ fn is_disturbed(measured: &Measured) -> bool {
 pub(super) fn remark(aspect: &Aspect) -> Option<Text<String>> {
     let change = (aspect.test.ratio - 1.0) * 100.0;
     let (name, change) = (&aspect.name, format!("{}{:.0} %", if change < 0.0 { '−' } else { '+' }, change.abs()));
-    let name = if name == "typical" { term!("typical").into() } else { Message::plain(name) };
+    let name = if name == "typical" { term!("median").into() } else { Message::plain(name) };
     match aspect.evidence {
         Evidence::Repeats => None,
         Evidence::Disturbed => Some(words(say!("{name} {change}, and a side was disturbed: no verdict on it"))),

@@ -77,7 +77,7 @@ fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Optio
     let given = descriptive::median(medians)?;
     (!is_near(estimate.typical, given, 0.0)).then_some(())?;
     with_numbers([estimate.typical, given], unit, |[says, given]| {
-        say!("the typical value is {says}, and its samples give {given}")
+        say!("the median is {says}, and its samples give {given}")
     })
 }
 

@@ -111,7 +111,7 @@ fn decides(setting: &Setting, first: &Pipeline) -> Message {
     let slowest = slowest(first).map(|slowest| process_name(first, slowest.index));
     match (is_full(setting, first), slowest) {
         (true, slowest) => {
-            let most = slowest.map(|name| say!("; the slowest process of the first is {name}"));
+            let most = slowest.map(|name| say!("; {name} is the slowest process"));
             let most = most.unwrap_or_default();
             // Chinese needs no number here.
             let en = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };

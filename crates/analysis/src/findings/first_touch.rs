@@ -11,6 +11,10 @@ use crate::texts::findings::first_touch as texts;
 const FAULT: &str = "paging.fault";
 /// Pages that lie in a cache are zeroed faster too; by less than this.
 const NOTABLE: f64 = 2.0;
+/// First touch of memory on servers whose host keeps it backed, bytes a second.
+const USUAL_RATE: f64 = 6e9;
+/// Factor from which on no processor is the cause.
+const MUCH_SLOWER: f64 = 12.0;
 /// The interrupts, walks and zeroing of a fault are counted by pages of this size where the run does not tell another.
 const USUAL_PAGE_BYTES: u64 = 4096;
 
@@ -24,9 +28,27 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn draw(run: &Run) -> Vec<Conclusion> {
-    // Both say the same; the dearer one says how bad it gets.
-    let both = [conclusion(run, "first"), conclusion(run, "returned")].into_iter().flatten();
-    both.max_by(|one, other| one.cost.total_cmp(&other.cost)).into_iter().collect()
+    // All say the same; the dearest one says how bad it gets.
+    let all = [conclusion(run, "first"), conclusion(run, "returned"), slow(run)].into_iter().flatten();
+    all.max_by(|one, other| one.cost.total_cmp(&other.cost)).into_iter().collect()
+}
+
+/// First touch at a small part of the usual rate, by the look before the run.
+fn slow(run: &Run) -> Option<Conclusion> {
+    run.host.virtualization.hypervisor.as_ref()?;
+    let rate = run.host.memory_look.as_ref()?.first_touch_bytes_per_s;
+    if !(rate > 0.0 && rate < USUAL_RATE / MUCH_SLOWER) {
+        return None;
+    }
+    let [slow, fast] = [rate, USUAL_RATE].map(|rate| value(rate, Unit::BytesPerSecond, Lang::En));
+    let times = number(USUAL_RATE / rate);
+    let text = texts::slow_text!(times, slow, fast);
+    Some(Conclusion {
+        short: short(texts::slow_short!(slow, fast)),
+        text,
+        cases: Vec::new(),
+        cost: 1.0 - rate / USUAL_RATE,
+    })
 }
 
 fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {

@@ -40,7 +40,7 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
                 worst = short(texts::short!(name, best, typical));
             }
             let behind = percent(behind);
-            levels.push(say!("{name} best round typically {best}, all rounds {typical} ({behind})"));
+            levels.push(say!("{name} {best} in the best round, {typical} median ({behind})"));
             cases.push(case.id.clone());
         }
     }

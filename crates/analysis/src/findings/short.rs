@@ -61,6 +61,7 @@ mod tests {
 
     #[test]
     fn every_rule_begins_with_one_thing_to_do_that_fits_into_a_line() {
+        let mut known = std::collections::HashSet::new();
         for rule in RULES {
             // What the layers of a kernel cost explains others.
             let Some(cure) = rule.cure else {
@@ -69,6 +70,7 @@ mod tests {
             };
             for lang in [Lang::En, Lang::Zh] {
                 let first = first_thing_to_do(cure.get(lang));
+                assert!(known.insert(first.to_owned()), "{}: another finding has this advice: {first}", rule.id);
                 assert!(first.width() <= LINE, "{}: {} columns: {first}", rule.id, first.width());
                 assert!(first.ends_with(['.', '。']) && !first.contains(';'), "{}: {first}", rule.id);
             }

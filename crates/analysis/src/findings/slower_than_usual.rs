@@ -40,18 +40,16 @@ impl Slow<'_> {
         Some((amount(value, found.unit), in_scale(near, scale_for(value, found.unit))))
     }
 
-    /// `DRAM 181 ns; 9 of 10 such servers take under 119`.
+    /// `DRAM latency 181 ns; 90 % of similar servers stay below 119`.
     fn line(&self, usual: &NearestReference) -> Option<Message> {
         let known = usual.value_of(self.constant)?;
         let (here, near) = self.here_and_near(usual)?;
         let says = match (known.is_of_servers(), self.constant.better) {
             (false, _) => term!("the design takes under"),
-            (true, Better::Higher) => {
-                term!("9 of 10 such servers give over")
-            }
-            (true, _) => term!("9 of 10 such servers take under"),
+            (true, Better::Higher) => term!("90 % of similar servers give more than"),
+            (true, _) => term!("90 % of similar servers stay below"),
         };
-        let here = Message::joined([self.constant.name.into(), here], " ");
+        let here = Message::joined([self.constant.row.into(), here], " ");
         Some(Message::joined([here, Message::joined([says.into(), Message::plain(near)], " ")], SEMICOLON))
     }
 
@@ -60,7 +58,7 @@ impl Slow<'_> {
         let Slow { constant, verdict } = self;
         let name = constant.name;
         let here = self.here_and_near(usual).map(|(here, _)| here).unwrap_or_default();
-        let range = usual.range(constant).unwrap_or_default();
+        let range = usual.range_beside(constant).unwrap_or_default();
         let words = Text { en: verdict.unmarked(Lang::En), zh: verdict.unmarked(Lang::Zh) };
         say!("{name} {here}: {words} than the slow end of what is usual ({range})")
     }
@@ -113,7 +111,7 @@ impl Explanation {
         match self {
             Explanation::HugePagesCut(_, ns) => {
                 let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
-                say!("; {ns} are page walks")
+                say!("; page walks are {ns} of it")
             }
             Explanation::Neighbours => term!("; rounds differ").into(),
         }

@@ -3,7 +3,7 @@
 use hostmark_model::{Estimate, Leading, Message, Profile, Text, Unit};
 use hostmark_say::say;
 
-use super::scale::{amount, in_scale, scale_for, with_digits};
+use super::scale::{Scale, amount, in_scale, scale_for, with_digits};
 use super::{DIGITS, number};
 use crate::typography::COMMA;
 
@@ -75,10 +75,28 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
     format!("{from} … {to}")
 }
 
+/// Two ends in a scale, in two digits or all before the point; once where they are the same.
+pub(crate) fn in_short((low, high): (f64, f64), scale: Scale) -> String {
+    let [from, to] = [low, high].map(|end| with_digits(end / scale.size, SHORT));
+    if from == to { from } else { format!("{from} … {to}") }
+}
+
+/// Digits of the end of a range beside its value.
+const SHORT: usize = 2;
+
+/// Range in which a repeat should fall: the interval, and that of the rounds where they disagree or are too few.
+pub(crate) fn likely_ends(estimate: &Estimate) -> Option<(f64, f64)> {
+    match (estimate.interval(), estimate.shown_range()) {
+        (Some((low, high)), Some([least, most])) => Some((low.min(least), high.max(most))),
+        (Some(interval), None) => Some(interval),
+        (None, range) => range.map(|[low, high]| (low, high)),
+    }
+}
+
 /// The quiet and the typical value are both told where they differ by more than this.
 const APART: f64 = 0.05;
-pub const TYPICAL: Text = term!("typical");
-pub const QUIET: Text = term!("quiet");
+pub const TYPICAL: Text = term!("median");
+pub const QUIET: Text = term!("undisturbed");
 
 /// The value beside the leading one and its name, where the two differ by so much that a reader must know.
 pub fn other(estimate: &Estimate) -> Option<(Text, f64)> {
@@ -99,7 +117,7 @@ pub const fn estimator(by: Leading) -> Text {
     }
 }
 
-/// The name of a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+/// The name of a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (undisturbed)`.
 pub fn called(what: impl Into<Message>, by: Leading) -> Message {
     let what = what.into();
     match by {
@@ -108,12 +126,12 @@ pub fn called(what: impl Into<Message>, by: Leading) -> Message {
     }
 }
 
-/// The value beside the leading one, as people read it: `typical 1.72 ns`.
+/// The value beside the leading one, as people read it: `median 1.72 ns`.
 pub fn other_value(estimate: &Estimate, unit: Unit) -> Option<Message> {
     other(estimate).map(|(name, other)| Message::joined([name.into(), amount(other, unit)], " "))
 }
 
-/// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
+/// The leading value, and the other where they differ: `12.5 GB/s (undisturbed 15.5 GB/s)`.
 pub fn both(estimate: &Estimate, unit: Unit) -> Message {
     let shown = amount(estimate.value(), unit);
     match other_value(estimate, unit) {
@@ -204,8 +222,8 @@ mod tests {
             let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };
             other_value(&led, Unit::Nanoseconds)
         };
-        assert_eq!(of(90.0, Leading::Quiet).unwrap().to_string(), "typical 100 ns");
-        assert_eq!(of(90.0, Leading::Typical).unwrap().to_string(), "quiet 90.0 ns");
+        assert_eq!(of(90.0, Leading::Quiet).unwrap().to_string(), "median 100 ns");
+        assert_eq!(of(90.0, Leading::Typical).unwrap().to_string(), "undisturbed 90.0 ns");
         assert_eq!(of(96.0, Leading::Quiet), None);
         assert_eq!(other_value(&estimate(100.0, None, None), Unit::Nanoseconds), None);
     }

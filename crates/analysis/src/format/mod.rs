@@ -5,6 +5,7 @@ mod scale;
 
 pub use interval::{QUIET, TYPICAL, WIDEST, are_apart, called, estimator, other, percent_number, plus_minus_of};
 pub use interval::{UNSTEADY, agreement, between, both, interval_target, low_high, other_value, percent, plus_minus};
+pub(crate) use interval::{in_short, likely_ends};
 pub use scale::{Scale, amount, in_scale, number, scale_for, unit_name, value};
 
 use hostmark_model::Estimate;

@@ -52,7 +52,7 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
         return None;
     }
     let (place, runs) = (side_of(&sheet.environments[environment], side), sheet.environments[environment].runs.len());
-    let title = say!("{place}: typical values of {runs:run}");
+    let title = say!("{place}: medians of {runs:run}");
     let points = sheet.points(side);
     let shown = |value: &ComparableValue| if all { value.text_with_interval() } else { value.text() };
     let mut table =

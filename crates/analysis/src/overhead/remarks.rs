@@ -70,8 +70,7 @@ fn doubted(sheets: &[Sheet]) -> Vec<Message> {
         let of_environment = sheets.iter().flat_map(|sheet| &sheet.figures).filter(|one| one.environment == index);
         let values: Vec<bool> = of_environment.filter_map(|one| Some(one.value.as_ref().ok()?.is_doubted)).collect();
         let (name, all, count) = (environment.name, values.len(), values.iter().filter(|is| **is).count());
-        (count > 0).then(|| say!("{name}: {count} of {all} values below were disturbed or are implausible (others used their CPUs, a quota \
-                 stopped them): no conclusion stands on these"))
+        (count > 0).then(|| say!("{name}: {count} of {all} values were disturbed and are not used for conclusions"))
     };
     environments.iter().enumerate().filter_map(remark).collect()
 }

@@ -26,11 +26,6 @@ const FIRST: &str = "memory.hierarchy@level=l1d";
 const SECOND: &str = "memory.hierarchy@level=l2";
 const CLOCK: &str = "cpu.frequency@load=scalar,threads=1";
 
-/// Levels that belong to the core: their time is its clock's, and only their cycles say anything of them.
-pub(super) fn is_of_core(id: &str) -> bool {
-    [FIRST, SECOND].contains(&id)
-}
-
 /// Puts what is known of the design in the place of L1d's time: cycles of L1d and L2, and the clock.
 pub(super) fn complete(reference: &mut Reference) {
     let Some((first, second, address)) = reference.design.as_deref().and_then(documented_cycles) else { return };

@@ -22,9 +22,9 @@ use crate::reasons;
 use verdict::NOT_MEASURED;
 
 pub use built_in::built_in;
-pub use nearest::{NearestReference, beside, is_about, usual};
+pub use nearest::{NearestReference, beside, usual};
 pub use of_run::of_run;
-pub use verdict::{ReferenceVerdict, Standing, Tone};
+pub use verdict::{NONE_LEFT, ReferenceVerdict, Standing, Tone};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";

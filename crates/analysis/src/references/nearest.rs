@@ -130,11 +130,9 @@ impl<'a> NearestReference<'a> {
         }
     }
 
-    /// The same, with the machine and with what a mark means, of those words that stand there.
-    pub fn legend(&self, words: &[String]) -> Message {
-        let (source, name) = (self.source(), visible(&self.reference.name));
-        let about = if words.iter().any(|words| is_about(words)) { OTHERWISE } else { Text::default() };
-        say!("{source}; hostmark explain {name}{about}")
+    /// The same, with the command that explains it.
+    pub fn legend(&self) -> Message {
+        say!("{source}; hostmark explain {name}", source = self.source(), name = visible(&self.reference.name))
     }
 }
 
@@ -149,10 +147,3 @@ fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'
     let cycles = if constant.quantity().is_empty() { of_quantity(Measured::CYCLES) } else { None };
     cycles.or_else(|| of_quantity(constant.quantity()))
 }
-
-/// Tells whether words are a rough ratio and no verdict.
-pub fn is_about(words: &str) -> bool {
-    [term!("~").en, term!("~").zh].iter().any(|sign| words.starts_with(sign))
-}
-
-const OTHERWISE: Text = term!("; ~: another method or clock, or a single round");

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use hostmark_model::{Estimate, Measured, Run};
 use hostmark_say::say;
 
-use super::designs::is_of_core;
 use super::{Reference, ReferenceValue};
-use crate::constants;
+use crate::constants::{self, is_of_core};
 use crate::words;
 
 /// A run as a reference of this name, to be found at `address`.

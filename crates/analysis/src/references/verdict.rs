@@ -1,14 +1,13 @@
 //! Verdict on a value beside a reference's, in words and numbers: the one judgement of what is usual, on every screen and page.
 
-use hostmark_model::{Better, Estimate, Lang, Measured, Message, Text, Unit, is_of_disturbed, is_of_small_buffer};
+use hostmark_model::{Better, Lang, Measured, Message, Text, Unit, is_of_disturbed, is_of_small_buffer};
 use hostmark_say::say;
 use serde::Serialize;
 
-use super::designs::is_of_core;
 use super::nearest::NearestReference;
 use super::{Counterpart, ReferenceValue};
-use crate::constants::ConstantValue;
-use crate::format::{UNSTEADY, between, scale_for};
+use crate::constants::{ConstantValue, NOT_KNOWN, is_of_core};
+use crate::format::{UNSTEADY, between, in_short, likely_ends, scale_for};
 use crate::words;
 
 /// Least slowdown that is worth a mark.
@@ -58,28 +57,22 @@ impl Standing {
     /// Reason for no verdict; none where there is one.
     pub fn why_none(self) -> Option<Text> {
         Some(match self {
-            Standing::Within
-            | Standing::Better
-            | Standing::Worse
-            | Standing::PerhapsBetter
-            | Standing::PerhapsWorse
-            | Standing::Unsteady
-            | Standing::Disturbed => return None,
             Standing::NoInterval => term!("no verdict, no interval"),
             Standing::OtherMethod => term!("no verdict, other method"),
-            Standing::SmallBuffer => {
-                term!("no verdict, may be in the last cache")
-            }
+            Standing::SmallBuffer => term!("no verdict, may be in the last cache"),
             Standing::OtherClock => term!("no verdict, other clock"),
             Standing::NoCycles => NO_CYCLES,
             Standing::NotMeasured => NOT_MEASURED,
             Standing::NoDirection => term!("neither is better"),
+            _ => return None,
         })
     }
 }
 
+/// A last cache that is as slow as memory.
+pub const NONE_LEFT: Text = term!("as DRAM: neighbours fill it");
 /// A value that is worse and was disturbed.
-const DISTURBED: Text = term!("cannot tell, disturbed");
+const DISTURBED: Text = term!("disturbed");
 pub(super) const NO_CYCLES: Text = term!("cycles not known");
 /// A value that a run does not have.
 pub(super) const NOT_MEASURED: Text = term!("not measured");
@@ -119,8 +112,8 @@ impl Tone {
 const AS_USUAL: Text = term!("as usual");
 /// Beyond what is usual, by less than the interval: from so much on.
 const PERHAPS: f64 = 0.02;
-const PERHAPS_SLOWER: Text = term!("perhaps slower");
-const PERHAPS_FASTER: Text = term!("perhaps faster");
+const PERHAPS_SLOWER: Text = term!("slower, but within error");
+const PERHAPS_FASTER: Text = term!("faster, but within error");
 const SAME: Text = term!("same");
 
 /// Distance of a value beyond an end, above 1, in words; none where it rounds to nothing.
@@ -144,15 +137,6 @@ const MOST_PERCENT: f64 = 9999.0;
 enum Side {
     Slower,
     Faster,
-}
-
-/// Range that certainly holds a value: its interval, and that of its rounds where they disagree or are too few.
-fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
-    match (estimate.interval(), estimate.shown_range()) {
-        (Some((low, high)), Some([least, most])) => Some((low.min(least), high.max(most))),
-        (Some(interval), None) => Some(interval),
-        (None, range) => range.map(|[low, high]| (low, high)),
-    }
 }
 
 impl ReferenceVerdict {
@@ -180,15 +164,15 @@ impl ReferenceValue {
         })
     }
 
-    /// Verdict on a value beside it. It is slower or faster where it lies beyond the interval by more than its own; `~` stands before
-    /// values without a verdict. Beside what is usual for servers of a design the words are others than beside one machine.
+    /// Verdict on a value beside it. It is slower or faster where it lies beyond the interval by more than its own; `about` stands
+    /// before values without a verdict. Beside what is usual for servers of a design the words are others than beside one machine.
     pub fn verdict(&self, found: &Counterpart, is_usual: bool) -> ReferenceVerdict {
         let value = found.estimate.value();
         let same = if is_usual { AS_USUAL } else { SAME };
         let verdict = |standing, words: Text<String>, tone, better| ReferenceVerdict { words, tone, better, standing };
         // How many times as bad as a number, above 1 for what is worse.
         let over = |number: f64| if found.better == Better::Higher { number / value } else { value / number };
-        let (known, ends) = match (self.bars(found), self.interval, ends(&found.estimate)) {
+        let (known, ends) = match (self.bars(found), self.interval, likely_ends(&found.estimate)) {
             (None, Some(known), Some(ends)) => (known, ends),
             (bar, ..) => return about(over(self.value), same, bar.unwrap_or(Standing::NoInterval)),
         };
@@ -236,6 +220,10 @@ impl NearestReference<'_> {
     pub fn verdict(&self, constant: &ConstantValue) -> Option<ReferenceVerdict> {
         let known = self.value_of(constant)?;
         let verdict = match Counterpart::of_constant(constant, &known.quantity) {
+            Some(found) if constant.is_as_memory => {
+                let verdict = known.verdict(&found, self.is_usual());
+                ReferenceVerdict { words: NONE_LEFT.to_owned_text(), tone: Tone::Doubtful, ..verdict }
+            }
             Some(found) => known.verdict(&found, self.is_usual()),
             None => ReferenceVerdict {
                 words: NO_CYCLES.to_owned_text(),
@@ -247,16 +235,22 @@ impl NearestReference<'_> {
         Some(verdict).filter(|verdict| verdict.standing != Standing::NoDirection)
     }
 
-    /// Usual range of a constant: `12.7 … 15.1 ns`; none beside one machine.
-    pub fn range(&self, constant: &ConstantValue) -> Option<Message> {
+    /// Usual range of a constant in the scale of the value beside it: `13 … 15`; with its unit where that is another. None beside one machine.
+    pub fn range_beside(&self, constant: &ConstantValue) -> Option<Message> {
         let known = self.value_of(constant).filter(|_| self.is_usual())?;
-        known.range(known.unit_beside(constant.unit))
+        let [low, high] = known.interval?;
+        let (scale, unit) = (constant.scale(), known.unit_beside(constant.unit));
+        if unit == constant.shown().1 {
+            return Some(Message::plain(in_short((low, high), scale)));
+        }
+        let scale = scale_for(known.value, unit);
+        Some(scale.with_suffix(in_short((low, high), scale)))
     }
 
     /// Heading of the column beside the values.
     pub fn column(&self) -> Text {
         match self.is_usual() {
-            true => term!("usual for its kind"),
+            true => term!("similar servers"),
             false => term!("beside one machine"),
         }
     }
@@ -267,7 +261,11 @@ fn about(worse: f64, same: Text, standing: Standing) -> ReferenceVerdict {
     let known = amount(worse, Side::Slower)
         .or_else(|| amount(worse.recip(), Side::Faster))
         .unwrap_or_else(|| same.to_owned_text());
-    let words = words(say!("~{words}", words = known));
+    let words = match standing {
+        // The time of a core at another clock says nothing of the core.
+        Standing::OtherClock => NOT_KNOWN.to_owned_text(),
+        _ => words(say!("about {words}", words = known)),
+    };
     ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip(), standing }
 }
 

@@ -47,7 +47,7 @@ pub fn reference(arguments: &ReferenceArguments, lang: Lang) -> Result<Exit> {
 /// The machine, how much was measured, and how far it is to be trusted.
 fn accepted(run: &Run, lang: Lang) -> String {
     let count = run.cases.iter().filter(|case| case.measured().is_some()).count();
-    let trust = run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()).unwrap_or_default();
+    let trust = run.trust.as_ref().map(|known| trust::line(known).get(lang).to_owned()).unwrap_or_default();
     let machine = markdown::machine(run, lang);
     said!("{machine}; {count:value}; {trust}")
 }

@@ -33,9 +33,7 @@ pub fn usage(en: &str, lang: Lang) -> String {
 /// The help of options that clap adds to every command.
 pub fn of_every_command(id: &str) -> Option<Text> {
     Some(match id {
-        "help" => {
-            term!("Print help: -h one screen, --help everything")
-        }
+        "help" => term!("Print help: -h one screen, --help everything"),
         "version" => term!("Print the version"),
         _ => return None,
     })

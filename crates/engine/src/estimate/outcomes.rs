@@ -95,7 +95,7 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
     let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
         Ok(records) if records.is_empty() => {
             return whole(Outcome::Skipped {
-                reason: ReasonCode::MissingInput.because(say!("the input cases do not suffice to compute this")),
+                reason: ReasonCode::MissingInput.because(say!("needs other cases, which were not measured")),
             });
         }
         Ok(records) => records,

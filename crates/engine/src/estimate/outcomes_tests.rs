@@ -233,7 +233,7 @@ fn a_run_that_never_had_its_core_alone_says_so_and_so_does_its_file_again() {
 #[test]
 fn a_vote_that_found_no_time_lacks_nothing() {
     let mut run = run();
-    of(&mut run, "memory.tie").outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    of(&mut run, "memory.tie").outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
     run.lost_rounds.retain(|round| round.case != "memory.tie");
     let (made, gaps) = of_run(KINDS, &run);
     assert_eq!((json(&made.cases), gaps), (json(&run.cases), Vec::new()));

@@ -203,7 +203,7 @@ pub struct TableCell {
 
 /// The reason of a case for which a run has no time.
 pub(crate) fn no_time() -> Reason {
-    ReasonCode::TimeBudget.because(say!("time budget"))
+    ReasonCode::TimeBudget.because(say!("no time left"))
 }
 
 /// Returns the priority of a probe's case; `shorter`: the probe's cases in the profiles before the plan's own.

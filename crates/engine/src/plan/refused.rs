@@ -130,7 +130,7 @@ impl PlanError {
                 say!("{probe} has no axis '{axis}'; use {known}", known = known.join(", "))
             }
             PlanError::UnknownValue { probe, axis, value, known } => {
-                say!("'{value}' is no value of {probe}'s axis {axis}; use {known}")
+                say!("invalid {axis} '{value}' for {probe}; use {known}")
             }
             PlanError::TwoValues { probe, axis, one, other } => {
                 say!("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters")

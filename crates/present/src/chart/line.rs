@@ -30,12 +30,14 @@ pub(crate) struct Series {
     pub(crate) points: Vec<LinePoint>,
     /// Course of the line, if more is known of it than its points.
     pub(crate) course: Vec<(f64, f64)>,
+    /// Places without a value, at which the line breaks, and their readings.
+    pub(crate) missing: Vec<(f64, Message)>,
 }
 
 impl Series {
     /// A line that joins its points.
     pub(crate) fn joining(label: Message, points: Vec<LinePoint>) -> Series {
-        Series { label, points, course: Vec::new() }
+        Series { label, points, course: Vec::new(), missing: Vec::new() }
     }
 }
 
@@ -59,12 +61,14 @@ pub(crate) struct Border {
 const BEHIND: &str =
     "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"behind\" d=\"M0 6h28\"/></svg>";
 
-/// The outline of a line through these values.
-fn course(plot: &Plot, through: impl Iterator<Item = (f64, f64)>) -> String {
-    let mut line = String::new();
+/// The outline of a line through these values, which breaks where one is missing between two.
+fn course(plot: &Plot, through: impl Iterator<Item = (f64, f64)>, missing: &[(f64, Message)]) -> String {
+    let (mut line, mut from) = (String::new(), f64::NAN);
     for (x, y) in through.filter(|(x, y)| x.is_finite() && y.is_finite()) {
-        let pen = if line.is_empty() { 'M' } else { 'L' };
+        let is_broken = missing.iter().any(|(at, _)| from < *at && *at < x);
+        let pen = if line.is_empty() || is_broken { 'M' } else { 'L' };
         let _ = write!(line, "{pen}{} {}", num(plot.x(x)), num(plot.y(y)));
+        from = x;
     }
     line
 }
@@ -102,7 +106,7 @@ impl LineChart {
         let mut svg = Svg::new(WIDTH, HEIGHT);
         plot.draw(&mut svg, &self.x_title, &self.y_title);
         self.draw_borders(&mut svg, &plot);
-        svg.path("behind", &course(&plot, behind.iter().filter(|point| plot.has(point.x)).map(|p| (p.x, p.y))));
+        svg.path("behind", &course(&plot, behind.iter().filter(|point| plot.has(point.x)).map(|p| (p.x, p.y)), &[]));
         for (index, (of, points)) in series.iter().enumerate() {
             svg.open_series(&classes(index), &of.label);
             let mut whiskers = String::new();
@@ -115,12 +119,17 @@ impl LineChart {
             svg.path(
                 "l",
                 &match of.course.as_slice() {
-                    [] => course(&plot, points.iter().map(|point| (point.x, point.y))),
-                    known => course(&plot, known.iter().copied()),
+                    [] => course(&plot, points.iter().map(|point| (point.x, point.y)), &of.missing),
+                    known => course(&plot, known.iter().copied(), &[]),
                 },
             );
             for point in points {
                 svg.mark(&shape(index), (plot.x(point.x), plot.y(point.y)), &point.reading);
+            }
+            for (at, reading) in of.missing.iter().filter(|(at, _)| plot.has(*at)) {
+                let place =
+                    format!("M{} {}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0", num(plot.x(*at)), num(plot.bottom - 5.0));
+                svg.area("missing", &place, reading);
             }
             svg.close();
         }

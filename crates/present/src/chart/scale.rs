@@ -19,6 +19,8 @@ pub(crate) enum ScaleKind {
     Size,
     Count,
     Value(Unit),
+    /// Operations of arithmetic a second, in GFLOP/s, which the title of the axis says.
+    Flops,
     /// Operations for each byte, at powers of two and their fractions.
     Intensity,
     Share,
@@ -55,7 +57,7 @@ impl Axis {
             ScaleKind::Size | ScaleKind::Count | ScaleKind::Intensity if low > 0.0 => {
                 Axis::powers(kind, low, high, &known)
             }
-            ScaleKind::Value(unit) if low > 0.0 && high / low >= LOG_SPAN => Axis::log(unit, low, high),
+            ScaleKind::Value(_) | ScaleKind::Flops if low > 0.0 && high / low >= LOG_SPAN => Axis::log(kind, low, high),
             _ => Axis::linear(kind, low, high),
         })
     }
@@ -95,7 +97,7 @@ impl Axis {
         Axis { spread: Spread::Linear, low, high, ticks: ticks.map(|at| (at, name(at))).collect() }
     }
 
-    fn log(unit: Unit, low: f64, high: f64) -> Axis {
+    fn log(kind: ScaleKind, low: f64, high: f64) -> Axis {
         let steps: &[f64] = match high / low {
             span if span < 30.0 => &[1.0, 2.0, 5.0],
             span if span < 1e3 => &[1.0, 3.0],
@@ -109,7 +111,7 @@ impl Axis {
         let from = all.iter().copied().filter(|at| *at <= low).reduce(f64::max).unwrap_or(low);
         let to = all.iter().copied().filter(|at| *at >= high).reduce(f64::min).unwrap_or(high);
         let within = all.into_iter().filter(|at| (from..=to).contains(at));
-        let ticks = within.map(|at| (at, tick(ScaleKind::Value(unit), at, at))).collect();
+        let ticks = within.map(|at| (at, tick(kind, at, at))).collect();
         Axis { spread: Spread::Log, low: from, high: to, ticks }
     }
 
@@ -184,6 +186,9 @@ fn nice_step(least: f64, kind: ScaleKind) -> f64 {
     if kind == ScaleKind::Count { step.max(1.0) } else { step }
 }
 
+/// Operations a second in a GFLOP/s.
+pub(crate) const GIGA: f64 = 1e9;
+
 /// Label of the tick at `at`: on a linear axis all in the unit that suits the `largest`.
 fn tick(kind: ScaleKind, at: f64, largest: f64) -> Message {
     match kind {
@@ -192,6 +197,7 @@ fn tick(kind: ScaleKind, at: f64, largest: f64) -> Message {
         ScaleKind::Count | ScaleKind::Intensity => short(at).into(),
         ScaleKind::Share => format!("{} %", short(at * 100.0)).into(),
         ScaleKind::Change => change(at).into(),
+        ScaleKind::Flops => short(at / GIGA).into(),
         ScaleKind::Value(unit) => {
             let scale = scale_for(largest * (1.0 + 1e-9), unit);
             scale.with_suffix(short(at / scale.size))

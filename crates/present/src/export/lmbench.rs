@@ -20,8 +20,6 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     render: Render::Many(render),
 };
 
-const HOST: Text = term!("Host");
-const SYSTEM: Text = term!("OS");
 const GAP: &str = "  ";
 
 /// Tells whether a run has a cell of any table.
@@ -67,7 +65,7 @@ const TEXTS: usize = 2;
 fn write(table: &SummaryTable, runs: &[HostRow], options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut notes = Notes::default();
-    let heads = [HOST, SYSTEM].into_iter().chain(table.columns.iter().map(|column| column.head));
+    let heads = [term!("Host"), term!("OS")].into_iter().chain(table.columns.iter().map(|column| column.head));
     let heads: Vec<Vec<&str>> = heads.map(|head| head_of(head, lang)).collect();
     let rows: Vec<Vec<String>> = runs
         .iter()

@@ -181,7 +181,7 @@ mod tests {
             // 480 MB in 10 and in 30 ms: 48 and 16 GB/s, whose mean would be 32 GB/s and 15 ms.
             case("copy", measured(&json!([[48e9], [16e9]]))),
             case("triad", measured(&json!([[36e9]]))),
-            case("scale", json!({ "skipped": { "reason": "time budget" } })),
+            case("scale", json!({ "skipped": { "reason": "no time left" } })),
             case("add", json!({ "failed": { "reason": "3 elements are wrong" } })),
         ]));
         let expected = "\
@@ -193,7 +193,7 @@ Instructions by function = Copy: nt-avx2, Triad: nt-avx2
 -------------------------------------------------------------
 Function    Best Rate MB/s  Avg time     Min time     Max time
 Copy:           48000.0     0.020000     0.010000     0.030000
-Scale:      skipped: time budget
+Scale:      skipped: no time left
 Add:        failed: 3 elements are wrong
 Triad:          36000.0     0.020000     0.020000     0.020000
 -------------------------------------------------------------

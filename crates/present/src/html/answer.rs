@@ -14,9 +14,7 @@ use crate::views::constants::constants;
 use crate::views::findings::short;
 use crate::views::run::warnings;
 
-const TRUST: Text = term!("Trust");
 const BEFORE: Text = term!("Before you trust these numbers");
-const MAIN: Text = term!("Main findings");
 const ALL: Text = term!("All findings, and what to do");
 
 /// The constants of a run alone stand beside its first findings.
@@ -30,7 +28,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
             let first: Vec<Judged> = here.take(MOST_FINDINGS).map(|one| short(runs, one)).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
-                let (first, all) = (write(Block::Judged(MAIN.into(), first)), say(ALL));
+                let (first, all) = (write(Block::Judged(term!("Main findings").into(), first)), say(ALL));
                 let all = format!("<p><a href=\"#findings\">{all} ({})</a></p>", findings.len());
                 text += &format!("<div class=\"costly\">\n{first}{all}\n</div>\n");
             }
@@ -57,7 +55,7 @@ fn head(runs: &Runs, run: usize) -> String {
 
 /// The grade, what it promises, and why it is no better.
 fn verdict(letter: &str, trust: &Trust) -> String {
-    let (grade, letter, name) = (trust.grade.letter(), html::letter(letter), say(TRUST));
+    let (grade, letter, name) = (trust.grade.letter(), html::letter(letter), say(term!("Trust")));
     let mut text = format!(
         "<div class=\"verdict grade-{grade}\">\n<b class=\"grade\">{grade}</b>\n<div><p>{letter}<b>{name} {grade}</b> {}</p>\n",
         markup(&promise(trust).into())

@@ -32,20 +32,15 @@ const MOST_STRIPS: usize = 104;
 const MOST_CASES: usize = 2400;
 
 const ANSWER: Text = term!("Answer");
-const LAYERS: Text = term!("Layers");
 const FINDINGS: Text = term!("Findings");
-const NONE: Text = term!("None.");
 const NOT_SOUGHT: Text = term!("Not looked for: nothing was measured.");
-const NETWORK: Text = term!("Network between hosts");
 const DATA_PATH: Text = term!("Data path of TCP");
 const SCALING: Text = term!("Scaling laws");
 const COMPARISON: Text = term!("Comparison");
 const CHARTS: Text = term!("Charts");
 const VALUES: Text = term!("Values");
 const OPEN: Text = term!("Open a group, or find a case by words of its name. Click a column's head to sort by it.");
-const CASES: Text = term!("cases");
 const HOST: Text = term!("Host and settings");
-const FIND: Text = term!("Find");
 
 /// A section: its id, what leads there, and what is in it; it is left out where that is nothing.
 type Section = (&'static str, Text, String);
@@ -65,7 +60,7 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let found = match views::findings::findings(runs, &findings) {
         none if none.is_empty() => {
             let is_measured = all.iter().any(|run| run.cases.iter().any(|case| case.measured().is_some()));
-            Block::Sentence((if is_measured { NONE } else { NOT_SOUGHT }).into(), Style::Plain)
+            Block::Sentence((if is_measured { term!("None.") } else { NOT_SOUGHT }).into(), Style::Plain)
         }
         all => Block::Judged(Message::default(), all),
     };
@@ -73,13 +68,13 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let first = format!("<h2 class=\"unseen\">{}</h2>\n", say(ANSWER));
     let sections = [
         ("answer", ANSWER, first + &answer(runs, &findings, charts(leading), number)),
-        ("layers", LAYERS, layers(all, number)),
+        ("layers", term!("Layers"), layers(all, number)),
+        ("charts", CHARTS, drawn(figures, number)),
         ("findings", FINDINGS, titled(FINDINGS, &found)),
-        ("network", NETWORK, links(runs, &findings)),
+        ("network", term!("Network between hosts"), links(runs, &findings)),
         ("data-path", DATA_PATH, pipelines(runs, number)),
         ("scaling", SCALING, laws(runs, number)),
         ("comparison", COMPARISON, beside(&sides).map(|one| compared(&one, number)).unwrap_or_default()),
-        ("charts", CHARTS, drawn(figures, number)),
         ("values", VALUES, values(runs, &shown, most_strips, number)),
         ("host", HOST, folded(HOST, "", &facts(runs, &sides))),
     ];
@@ -118,7 +113,7 @@ fn framed(
         shown().map(|(id, title, _)| format!("<li><a href=\"#{id}\">{}</a></li>\n", say(*title))).collect();
     let main = shown().map(|(id, _, inside)| format!("<section id=\"{id}\">\n{inside}</section>\n"));
     let method = method.iter().map(|text| format!("<p>{}</p>\n", markup(text)));
-    let (heading, find) = (escaped(heading), say(FIND));
+    let (heading, find) = (escaped(heading), say(term!("Find")));
     let frame = Frame {
         title: &format!("{} · hostmark", escaped(title)),
         nav: &format!(
@@ -163,8 +158,7 @@ fn drawn(figures: Vec<Figure>, number: Number) -> String {
     if figures.is_empty() {
         return String::new();
     }
-    let count = format!(" <small>{}</small>", figures.len());
-    folded(CHARTS, &count, &(hint(texts::POINT) + &html::write(&[Block::Charts(charts(figures))], 2, number)))
+    titled(CHARTS, &(hint(texts::POINT) + &html::write(&[Block::Charts(charts(figures))], 2, number)))
 }
 
 /// The sections of the report with their probes.
@@ -191,7 +185,7 @@ fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Numb
         }
     }
     let group = |(index, (title, cases, articles)): (usize, &(Message, usize, String))| {
-        let (title, word) = (markup(title), say(CASES));
+        let (title, word) = (markup(title), say(term!("cases")));
         format!(
             "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title}</h3> <small>{cases} {word}</small></summary>\n{articles}</details>\n"
         )

@@ -13,7 +13,6 @@ use crate::document::{
 };
 use crate::markup::{escaped, markup};
 
-const REMARKS: Text = term!("remarks");
 const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
 /// Largest ratio that the bars of constants show.
 const REACH: f64 = 4.0;
@@ -162,7 +161,7 @@ fn write_table(table: &Table, part: usize) -> String {
     let name = if table.title.is_empty() { &table.caption } else { &table.title };
     let mut text = String::new();
     if table.layout == TableLayout::Constants {
-        text = constants(&rows, &table.columns, part);
+        text = constants(&rows, &table.columns);
     } else if table.layout == TableLayout::Runs && !table.title.is_empty() {
         text = format!(
             "<h{part}>{}</h{part}>\n{}",
@@ -179,7 +178,7 @@ fn write_table(table: &Table, part: usize) -> String {
         text += &folded(&words.title, rest.len(), &inside);
     }
     let mut notes: Vec<String> = table.notes.iter().map(markup).collect();
-    let has_bars = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[2].key.is_some());
+    let has_bars = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[4].key.is_some());
     // The last says what the verdicts are beside.
     notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.into()));
     text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
@@ -197,42 +196,52 @@ fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Message, Vec<&'a Row>)> {
     sections
 }
 
-fn constants(rows: &[&Row], columns: &[Column], part: usize) -> String {
-    let block = |(title, rows): (&Message, Vec<&Row>)| {
-        let rows: String = rows.iter().map(|row| constant(row, columns)).collect();
-        let title = markup(title);
-        format!("<div class=\"block\">\n<h{part}>{title}</h{part}>\n<dl>\n{rows}</dl>\n</div>\n")
-    };
-    let blocks: String = by_section(rows).into_iter().map(block).collect();
-    format!("<div class=\"constants\">\n{blocks}</div>\n")
+/// Key figures: each with its range, that of similar servers, and its verdict over a bar; without columns that are empty.
+fn constants(rows: &[&Row], columns: &[Column]) -> String {
+    let is_used = |at: &usize| *at == 0 || rows.iter().any(|row| !row.cells[*at].text.is_empty());
+    let used: Vec<usize> = (0..columns.len()).filter(is_used).collect();
+    let head = |at: &usize| format!("<th scope=\"col\">{}</th>", markup(&columns[*at].head));
+    let (heads, rows): (String, String) =
+        (used.iter().map(head).collect(), rows.iter().map(|row| constant(row, &used)).collect());
+    format!("<table class=\"constants\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
 }
 
-/// A constant, what it comes to, and a bar of that from the middle of its room, where what is as usual ends: to the right what is better.
-fn constant(row: &Row, columns: &[Column]) -> String {
-    let [name, value, verdict, usual] = row.cells.as_slice() else { return String::new() };
-    let tone = match verdict.style {
-        Style::Bad => " bad",
-        Style::Good => " good",
-        _ => "",
+/// A key figure, what it comes to, and a bar of that from the middle of its room, where what is as usual ends: to the right what is better.
+fn constant(row: &Row, used: &[usize]) -> String {
+    let cell = |at: &usize| {
+        let (cell, text) = (&row.cells[*at], markup(&row.cells[*at].text));
+        match at {
+            0 => format!("<th scope=\"row\">{text}</th>"),
+            1 => format!("<td><b>{text}</b></td>"),
+            3 => format!("<td class=\"usual\">{text}</td>"),
+            4 => {
+                let tone = match cell.style {
+                    Style::Bad => " bad",
+                    Style::Good => " good",
+                    _ => "",
+                };
+                format!(
+                    "<td class=\"said{tone}\">{text}{}</td>",
+                    cell.key.map_or_else(String::new, |key| bar(key, tone))
+                )
+            }
+            _ => format!("<td>{text}</td>"),
+        }
     };
-    let mut text = format!("<div><dt>{}</dt><dd>{}{}", markup(&name.text), markup(&value.text), small(value));
-    if !verdict.text.is_empty() {
-        text += &format!(" <small class=\"said{tone}\">{}</small>", markup(&verdict.text));
-    }
-    if !usual.text.is_empty() {
-        text += &format!(" <small class=\"usual\">{} {}</small>", markup(&columns[3].head), markup(&usual.text));
-    }
-    let at = verdict.key.map_or(f64::NAN, |better| (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0);
-    // What is the same is a line in the middle.
+    format!("<tr>{}</tr>\n", used.iter().map(cell).collect::<String>())
+}
+
+/// The bar of a verdict; what is the same is a line in the middle.
+fn bar(better: f64, tone: &str) -> String {
+    let at = (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
     let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
-    let bar = match at.is_finite() {
-        true => format!(
-            "<dd class=\"over{tone}\" aria-hidden=\"true\"><i style=\"left:{from:.1}%;width:{:.1}%\"></i></dd>",
-            (to - from).max(0.8)
-        ),
-        false => String::new(),
-    };
-    format!("{text}</dd>{bar}</div>\n")
+    let width = (to - from).max(0.8);
+    if !at.is_finite() {
+        return String::new();
+    }
+    format!(
+        "<span class=\"over{tone}\" aria-hidden=\"true\"><i style=\"left:{from:.1}%;width:{width:.1}%\"></i></span>"
+    )
 }
 
 /// Small print behind a value.
@@ -286,7 +295,7 @@ impl Sheet<'_> {
             true => String::new(),
             false => format!("<caption>{}</caption>\n", markup(caption)),
         };
-        let remarks = self.has_remarks.then(|| Column::new(REMARKS, Align::Left));
+        let remarks = self.has_remarks.then(|| Column::new(term!("remarks"), Align::Left));
         let heads = self.columns.iter().chain(&remarks).map(head).collect::<String>();
         let heads = match self.columns.iter().all(|column| column.head.is_empty()) {
             true => String::new(),

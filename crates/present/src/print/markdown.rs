@@ -12,7 +12,6 @@ use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, RowKind, Style, Table, Tally};
 
 const DISTURBED: Text = term!("disturbed: ");
-const STOP: Text = term!(".");
 
 /// The documents below each other, with titles of this level; the text ends with a line break, and nothing of a file is taken for markup.
 pub(crate) fn write(documents: &[Document], level: usize, options: &RenderOptions) -> String {
@@ -112,7 +111,7 @@ impl Printer {
         text.extend(table.notes.iter().map(|note| format!("\n{}\n", self.say(note))));
         if let Some(rest) = table.rest.as_ref().filter(|_| rows.len() < table.rows.len()) {
             let gap = if rows.is_empty() { "" } else { "\n" };
-            text += &format!("{gap}{}{}\n", self.say(&rest.left_out), STOP.say(self.lang));
+            text += &format!("{gap}{}{}\n", self.say(&rest.left_out), term!(".").say(self.lang));
         }
         text
     }

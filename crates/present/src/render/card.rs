@@ -43,8 +43,6 @@ const FAINT: &str = "#5b6470";
 const GOOD: &str = "#15803d";
 const BAD: &str = "#c2410c";
 
-const LEGEND: Text = term!("right is better; ");
-const NO_REFERENCE: Text = term!("no reference machine of this kind is known");
 const NO_CONSTANTS: Text = term!("The run has none of the constants.");
 
 /// The whole picture; it ends with a line break.
@@ -78,7 +76,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
         // Down, then to the right, so that constants of a kind stand together.
         let (column, row) = (index / rows, index % rows);
         let (x, y) = (MARGIN + column as f64 * width, TOP + row as f64 * ROW);
-        constant_row(&mut out, (x, y, width - 30.0), kind, constant, beside.as_ref(), run, lang);
+        constant_row(&mut out, (x, y, width - 30.0), kind, constant, beside.as_ref(), lang);
     }
     if all.is_empty() {
         line(&mut out, MARGIN, TOP + 20.0, (19.0, 400), FAINT, NO_CONSTANTS.say(lang), room);
@@ -96,7 +94,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
 /// Grade of the figures, or the reason not to believe them.
 fn believed(run: &Run) -> (&'static str, Message) {
     let forbids = run::contradictions(run).into_iter().next();
-    let grade = || run.trust.as_ref().map(|trust| trust::line(trust, 0).into()).unwrap_or_default();
+    let grade = || run.trust.as_ref().map(|trust| trust::line(trust).into()).unwrap_or_default();
     forbids.map_or_else(|| (INK, grade()), |warning| (BAD, warning))
 }
 
@@ -116,23 +114,17 @@ fn constant_row(
     kind: &Text,
     constant: &ConstantValue,
     beside: Option<&NearestReference>,
-    run: &Run,
     lang: Lang,
 ) {
     let name = format!("{} · {}", kind.get(lang), constant.name.get(lang));
     line(out, x, y + 13.0, (14.5, 400), FAINT, &name, width);
     let verdict = beside.and_then(|beside| beside.verdict(constant));
     let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
-    // How sure a value is is never left out: it is written smaller, and rather without cycles and what the other estimator says.
-    let ways = [
-        visible(&constants::followed(constant.value(), constant.how_sure(run)).get(lang)),
-        visible(&constant.in_row(run, true).get(lang)),
-        visible(&constant.in_row(run, false).get(lang)),
-    ];
-    let fits = |shown: &String| SIZES.into_iter().find(|size| columns(shown, *size, 600) <= width - kept);
-    let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));
-    let (shown, size) = fitting.unwrap_or((&ways[ways.len() - 1], SIZES[SIZES.len() - 1]));
-    line(out, x, y + 35.0, (size, 600), INK, shown, width - kept);
+    // How sure a value is is never left out: it is written smaller.
+    let shown = visible(&constant.in_line().get(lang));
+    let fits = |size: &f64| columns(&shown, *size, 600) <= width - kept;
+    let size = SIZES.into_iter().find(fits).unwrap_or(SIZES[SIZES.len() - 1]);
+    line(out, x, y + 35.0, (size, 600), INK, &shown, width - kept);
     let Some(ReferenceVerdict { words, tone, better, .. }) = verdict else { return };
     let colour = match tone {
         Tone::Bad => BAD,
@@ -172,8 +164,8 @@ fn foot(out: &mut String, run: &Run, beside: Option<&NearestReference>, has_cons
     );
     if has_constants {
         let legend = match beside {
-            Some(beside) => format!("{}{}", LEGEND.say(lang), beside.source().get(lang)),
-            None => NO_REFERENCE.say(lang).to_owned(),
+            Some(beside) => format!("{}{}", term!("right is better; ").say(lang), beside.source().get(lang)),
+            None => term!("no reference machine of this kind is known").say(lang).to_owned(),
         };
         line(out, MARGIN, y, (16.0, 400), FAINT, &legend, WIDTH - 2.0 * MARGIN - kept);
     }

@@ -34,7 +34,7 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
         let mut behind = axes.join(" ");
         if !probe.needs.is_empty() {
             let gap = if axes.is_empty() { "" } else { "   " };
-            behind += &format!("{gap}{} {}", NEEDED.get(lang), probe.needs.join(" "));
+            behind += &format!("{gap}{} {}", term!("needs").get(lang), probe.needs.join(" "));
         }
         if lead + LEAST_BEHIND <= options.width {
             let before: String = row.iter().zip(columns).map(|(cell, columns)| padded(cell, columns) + " ").collect();
@@ -67,20 +67,13 @@ fn padded(text: &str, columns: usize) -> String {
 }
 
 const PAGES: Text = term!("hostmark explain PROBE prints its page, and explain GROUP those of a group.");
-const WHAT: Text = term!("What is executed");
-const WHY: Text = term!("Why it matters");
 const READING: Text = term!("How to read it");
 const TYPICAL: Text = term!("Typical figures, and their source");
 const CAUSES: Text = term!("Usual causes of a bad value");
-const AXES: Text = term!("Axes, and their defaults");
-const ALSO: Text = term!("Also yields");
-const NEEDED: Text = term!("needs");
 const NEEDS: Text = term!("Needs");
-const REPLACES: Text = term!("Takes the place of lmbench's");
 const COLUMN: Text = term!("in its summary: ");
 const DIFFERS: Text = term!("How the method differs from lmbench's");
 const RELATED: Text = term!("Related probes");
-const WORDS: Text = term!("Terms used on all pages");
 
 pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
@@ -95,18 +88,18 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
         replaces += &format!("   {}{}", COLUMN.get(lang), columns.join(comma));
     }
     let sections = [
-        (WHAT, explain.what.get(lang)),
-        (WHY, explain.why.get(lang)),
+        (term!("What is executed"), explain.what.get(lang)),
+        (term!("Why it matters"), explain.why.get(lang)),
         (READING, explain.reading.get(lang)),
         (TYPICAL, explain.typical.get(lang)),
         (CAUSES, explain.causes.get(lang)),
-        (AXES, &axes.join(comma)),
-        (ALSO, &also.join(comma)),
+        (term!("Axes, and their defaults"), &axes.join(comma)),
+        (term!("Also yields"), &also.join(comma)),
         (NEEDS, &probe.needs.join(comma)),
-        (REPLACES, &replaces),
+        (term!("Takes the place of lmbench's"), &replaces),
         (DIFFERS, probe.differs.as_ref().map_or("", |text| text.get(lang))),
         (RELATED, &probe.related.join(comma)),
-        (WORDS, texts::render::handbook::MEANT.get(lang)),
+        (term!("Terms used on all pages"), texts::render::handbook::MEANT.get(lang)),
     ];
     // Lines of prose are read best when they are not long.
     let width = options.width.min(WIDEST_PROSE);

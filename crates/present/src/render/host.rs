@@ -8,10 +8,6 @@ use crate::document::Block;
 use crate::print::console::append;
 use crate::views::host::facts;
 
-const DISTURBS: Text = term!("WHAT WOULD DISTURB A MEASUREMENT");
-const WORST_FIRST: Text = term!("worst first");
-const NOTHING: Text = term!("nothing that can be seen from here");
-const NOTHING_SEEN: Text = term!("nothing is seen, but not all can be seen");
 const UNSEEN: Text = term!("WHAT CANNOT BE SEEN");
 const MAY_DISTURB: Text = term!("it may disturb a measurement");
 const SHIFTS: Text = term!("WORTH KNOWING");
@@ -25,11 +21,11 @@ pub fn host(report: &HostReport, options: &RenderOptions) -> String {
         report.findings.iter().filter(|finding| weights.contains(&finding.weight)).collect()
     };
     let (disturbing, unseen) = (of(&[HostWeight::Disturbs]), of(&[HostWeight::Unknown]));
-    let title = page.say(DISTURBS);
+    let title = page.say(term!("WHAT WOULD DISTURB A MEASUREMENT"));
     let remark = match (disturbing.is_empty(), unseen.is_empty()) {
-        (false, _) => WORST_FIRST,
-        (true, false) => NOTHING_SEEN,
-        (true, true) => NOTHING,
+        (false, _) => term!("worst first"),
+        (true, false) => term!("nothing is seen, but not all can be seen"),
+        (true, true) => term!("nothing that can be seen from here"),
     };
     let remark = page.say(remark);
     page.heading(title, remark);

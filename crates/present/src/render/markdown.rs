@@ -27,20 +27,14 @@ use crate::views::run::{self, Reasons};
 use crate::views::scaling::scaling;
 use crate::words::shows;
 
-const CASE: Text = term!("case");
-const VALUE: Text = term!("value");
 const INTERVAL: Text = term!("95 % interval");
 const SAMPLES: Text = term!("rounds × samples");
 const REMARKS: Text = term!("also, remarks");
-const FINDINGS: Text = term!("Main findings");
-const FURTHER: Text = term!("Further findings");
 const EVERYWHERE: Text = term!("What the defaults of Linux cost on every machine");
 const OTHER: Text = term!("Other");
 const SKIPPED: Text = term!("skipped: ");
 const FAILED: Text = term!("**FAILED**: ");
-const NO_CASES: Text = term!("No case was measured.");
 const MOST_IN_LINE: usize = 5;
-const NO_INTERVAL: Text = term!("none");
 
 /// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
 pub fn markdown(run: &Run, options: &RenderOptions) -> String {
@@ -62,7 +56,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     }
     constants(run, lang, &mut out);
     let (here, everywhere) = parted(&all);
-    findings(FINDINGS, 1, here.iter().take(MOST_FINDINGS), lang, &mut out);
+    findings(term!("Main findings"), 1, here.iter().take(MOST_FINDINGS), lang, &mut out);
     virtual_machine(run, options, &mut out);
     for text in run::ended(run, Reasons::Below).into_iter().chain(run::disturbed(run)) {
         let _ = writeln!(out, "\n> ! {}", safe(&text.get(lang)));
@@ -75,7 +69,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         let _ = write!(out, "\n{}", write_document(&[document], 1, options));
     }
     if run.cases.is_empty() {
-        let _ = writeln!(out, "{}", NO_CASES.say(lang));
+        let _ = writeln!(out, "{}", term!("No case was measured.").say(lang));
     }
     let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
     let section = |case: &CaseRecord| probe(case).map_or(OTHER.say(lang), |probe| probe.section.get(lang));
@@ -90,7 +84,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let varied = varied(run);
     for (name, cases) in sections {
         let _ = writeln!(out, "\n## {}\n", safe(name));
-        let heads = [CASE, VALUE, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
+        let heads = [term!("case"), term!("value"), INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
         for case in cases {
             row((run, &varied), probe(case), case, options, &mut out);
@@ -100,7 +94,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     if !laws.is_empty() {
         let _ = write!(out, "\n{}", write_document(&[laws], 1, options));
     }
-    findings(FURTHER, MOST_FINDINGS + 1, here.iter().skip(MOST_FINDINGS), lang, &mut out);
+    findings(term!("Further findings"), MOST_FINDINGS + 1, here.iter().skip(MOST_FINDINGS), lang, &mut out);
     findings(EVERYWHERE, here.len() + 1, everywhere.iter(), lang, &mut out);
     typeset(&out, lang).into_owned()
 }
@@ -113,11 +107,11 @@ pub fn machine(run: &Run, lang: Lang) -> String {
 /// A line for a chat: the machine without its name, a constant of each kind, and the grade.
 pub fn line(run: &Run, lang: Lang) -> String {
     let value =
-        |constant: &constants::ConstantValue| format!("{} {}", constant.name.get(lang), constant.value().get(lang));
+        |constant: &constants::ConstantValue| format!("{} {}", constant.row.get(lang), constant.here().get(lang));
     let last = |constants: &[constants::ConstantValue]| constants.last().map(value);
     let facts: Vec<String> = constants::of_run(run).iter().filter_map(|(_, of)| last(of)).take(MOST_IN_LINE).collect();
     let mut parts = vec![machine(run, lang), facts.join(COMMA.say(lang))];
-    parts.extend(run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()));
+    parts.extend(run.trust.as_ref().map(|known| trust::line(known).get(lang).to_owned()));
     parts.push(run::tool(run));
     parts.retain(|part| !part.is_empty());
     typeset(&parts.join(term!(". ").say(lang)), lang).into_owned()
@@ -131,7 +125,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
         let _ = writeln!(out, "! {}\n", safe(&text.get(lang)));
     }
     if let Some(trust) = &run.trust {
-        let _ = writeln!(out, "{}\n", safe(trust::line(trust, 0).get(lang)));
+        let _ = writeln!(out, "{}\n", safe(trust::line(trust).get(lang)));
     }
     constants(run, lang, &mut out);
     for (index, finding) in leading(run).iter().take(MOST_FINDINGS).enumerate() {
@@ -151,23 +145,23 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     }
     let _ = writeln!(out, "| | |\n|---|---|");
     let beside = beside(run);
-    let mut words = Vec::new();
+    let mut is_judged = false;
     for (line, constants) in lines {
         let fact = |constant: &constants::ConstantValue| {
             let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(constant)?.words.get(lang).to_owned()));
             let shown = verdict.as_ref().map(|words| format!(", {words}")).unwrap_or_default();
-            words.extend(verdict);
-            let value = constants::followed(constant.value(), constant.how_sure(run)).get(lang);
+            is_judged |= verdict.is_some();
+            let value = constant.in_line().get(lang);
             safe(&format!("{} {value}{shown}", constant.name.get(lang)))
         };
         let facts: Vec<String> = constants.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
     }
     for sentence in constants::not_measured(run) {
-        let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
+        let _ = writeln!(out, "\n{}", safe(&sentence.get(lang)));
     }
-    if let Some(beside) = beside.filter(|_| !words.is_empty()) {
-        let _ = writeln!(out, "\n{}", safe(&beside.legend(&words).get(lang)));
+    if let Some(beside) = beside.filter(|_| is_judged) {
+        let _ = writeln!(out, "\n{}", safe(&beside.legend().get(lang)));
     }
 }
 
@@ -248,7 +242,7 @@ fn row(
     let (estimate, unit) = estimators::first(measured, own);
     let estimate = &*estimate;
     let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(lang));
-    let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
+    let interval = interval.unwrap_or_else(|| term!("none").say(lang).to_owned());
     let mut remarks: Vec<String> =
         estimators::other_estimator(run, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {

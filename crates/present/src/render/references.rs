@@ -44,7 +44,7 @@ pub fn list(options: &RenderOptions) -> String {
 }
 
 const HOW: Text = term!(
-    "hostmark explain NAME has every value with its source, hostmark compare --against NAME holds a run against it."
+    "hostmark explain NAME has every value with its source, hostmark compare --against NAME compares a run with it."
 );
 
 /// A reference with the source of every value.

@@ -11,8 +11,8 @@ const WIDEST: usize = 100;
 /// Terms of a report, by their names in either language, and their meaning.
 const TERMS: [(Text, Text); 7] = [
     (term!("TRUST"), texts::TRUST),
-    (term!("quiet"), texts::QUIET),
-    (term!("typical"), texts::TYPICAL),
+    (term!("undisturbed"), texts::QUIET),
+    (term!("median"), texts::TYPICAL),
     (Text::name("±"), texts::PLUS_MINUS),
     (term!("usual"), texts::USUAL),
     (term!("unsteady"), texts::UNSTEADY),
@@ -20,12 +20,16 @@ const TERMS: [(Text, Text); 7] = [
 ];
 
 /// Words that another term's page explains.
-const SAME_PAGE: [(Text, &str); 5] = [
-    (term!("usual for its kind"), "usual"),
+const SAME_PAGE: [(Text, &str); 9] = [
+    (term!("a repeat"), "±"),
+    (term!("NEXT"), "FINDINGS"),
+    (term!("quiet"), "undisturbed"),
+    (term!("typical"), "median"),
+    (term!("similar servers"), "usual"),
     (term!("beside one machine"), "usual"),
     (term!("as usual"), "usual"),
     (term!("slower"), "usual"),
-    (term!("perhaps slower"), "usual"),
+    (term!("slower, but within error"), "usual"),
 ];
 
 /// Every term with what it means.

@@ -17,9 +17,6 @@ const MOST_SHOWN: usize = 3;
 const FACTOR: f64 = 2.0;
 
 const SETTINGS: Text = term!("SETTINGS TO TRY");
-const HOW: Text = term!("hostmark try TUNING");
-const CURES: Text = term!("finding: ");
-const CANNOT: Text = term!("not here: ");
 
 /// Texts of a trial beside its verdicts.
 #[derive(Debug, Clone)]
@@ -154,7 +151,7 @@ pub struct Listed<'a> {
 /// The settings, and which of them can be tried here.
 pub fn list(all: &[Listed], options: &RenderOptions) -> String {
     let mut page = Page::new(options);
-    let (title, how) = (page.say(SETTINGS), page.say(HOW));
+    let (title, how) = (page.say(SETTINGS), page.say(term!("hostmark try TUNING")));
     page.heading(title, how);
     let width = all.iter().map(|one| one.name.width()).max().unwrap_or(0);
     let lang = options.lang;
@@ -163,11 +160,11 @@ pub fn list(all: &[Listed], options: &RenderOptions) -> String {
         let indent = " ".repeat(name.width());
         page.paragraph(&name, one.what.get(lang), Style::Plain);
         if let Err(why) = &one.possible {
-            let cannot = page.say(CANNOT);
+            let cannot = page.say(term!("not here: "));
             page.paragraph(&indent, &format!("{cannot}{}", why.get(lang)), Style::Warning);
         }
         if !one.findings.is_empty() {
-            let cures = page.say(CURES);
+            let cures = page.say(term!("finding: "));
             page.paragraph(&indent, &format!("{cures}{}", one.findings.join(", ")), Style::Dim);
         }
     }

@@ -1,9 +1,10 @@
 //! One side against another: what differs, a forest plot of the changes, and every case.
 
 mod forest;
-mod words;
+pub(super) mod words;
 
 use hostmark_analysis::compare::{Against, CaseComparison, Comparison, GroupChange, Side, Verdict};
+use hostmark_analysis::constants::{Constant, LINES};
 use hostmark_model::{Message, Text};
 use hostmark_say::say;
 
@@ -15,8 +16,10 @@ use crate::document::{
 /// Number of cases up to which all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
 
+const SETUP: Text = term!("Setup");
 const DIFFERS: Text = term!("Differs");
 const CASES: Text = term!("Cases");
+const FIGURES: Text = term!("Key figures");
 const NOT_COMPARABLE: Text = term!("Not comparable");
 const REST: Text = term!("All other cases");
 const BASE: Text = term!("base");
@@ -25,7 +28,7 @@ const FACT: Text = term!("fact");
 const GROUP: Text = term!("group");
 const CASE: Text = term!("case");
 const COUNT: Text = term!("cases", "comparison");
-const COST: Text = term!("cost");
+const COST: Text = term!("time", "comparison");
 const CHANGE: Text = term!("change");
 const INTERVAL: Text = term!("95 % interval");
 const VERDICT: Text = term!("verdict");
@@ -39,10 +42,14 @@ pub(crate) fn comparison(comparison: &Comparison) -> Vec<Document> {
 fn document(base: &Side, against: &Against) -> Document {
     let title = say!("{new} against {base}", new = against.side.name, base = base.name);
     let mut said = against.said.iter().map(Message::from);
-    let first = said.by_ref().take(1).map(|text| Block::Sentence(text, Style::Heading));
-    let mut blocks: Document = first.chain([Block::Title(title)]).collect();
+    // A trial has its own verdict.
+    let first = said.next().unwrap_or_else(|| words::verdict(against));
+    let mut blocks: Document = vec![Block::Title(title), Block::Sentence(first, Style::Heading)];
+    let hints = words::one_run(base, against).into_iter().map(|text| Remark::new(text, Style::Plain));
+    blocks.push(Block::Remarks(hints.collect()));
     blocks.push(Block::Conclusion(words::summary(against)));
     blocks.push(Block::Named(vec![named(BASE, base), named(NEW, &against.side)]));
+    blocks.extend(key_figures(against).map(Block::Table));
     differs(against, &mut blocks);
     blocks.extend(forest::forest(against).map(|chart| Block::Charts(vec![chart])));
     blocks.extend(words::together(against).map(|part| Block::Table(groups(against, part))));
@@ -64,11 +71,10 @@ fn named(role: Text, side: &Side) -> NamedParty {
 
 /// Title above facts that differ, with the number of equal ones.
 pub(super) fn differing(differ: usize, same: usize) -> (Message, Message) {
-    let remark = match differ {
-        0 => say!("nothing of {same} facts"),
-        _ => say!("same: {same} other facts"),
-    };
-    (DIFFERS.into(), remark)
+    match differ {
+        0 => (SETUP.into(), say!("identical ({same} facts compared)")),
+        _ => (DIFFERS.into(), say!("same: {same} other facts")),
+    }
 }
 
 pub(super) fn known(value: &Option<String>) -> Message {
@@ -123,6 +129,28 @@ fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
     ];
     columns[2].is_value = true;
     Table { title: title.into(), columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+/// Key figures of which both sides have a value, in their order, with the factor: also those of levels of different caches.
+fn key_figures(against: &Against) -> Option<Table> {
+    let all = LINES.iter().flat_map(|line| line.constants);
+    let case = |figure: &'static Constant| {
+        let is_it = |case: &&CaseComparison| words::figure(case) == Some(figure.row) && words::cost(case).is_some();
+        against.cases.iter().find(is_it)
+    };
+    let shown = |case: &CaseComparison| {
+        let Row { mut cells, kind, .. } = row(case);
+        let times = words::cost(case).map_or_else(String::new, |cost| format!("{cost:.2}x"));
+        cells[0] = words::figure(case).map(Message::from).unwrap_or_default().into();
+        cells[3] = Message::plain(times).into();
+        cells.push(verdict_cell(words::figure_verdict(case), case.verdict));
+        Row { cells, kind, ..Row::default() }
+    };
+    let rows: Vec<Row> = all.filter_map(case).map(shown).collect();
+    let mut columns = Vec::from(columns());
+    columns[3].head = COST.into();
+    columns.push(Column::new(VERDICT, Align::Left));
+    (!rows.is_empty()).then(|| Table { title: FIGURES.into(), columns, rows, ..Table::default() })
 }
 
 /// Cases with a verdict, the greatest changes first; those without a difference in the catalogue's order, where neighbours are related.

@@ -1,14 +1,19 @@
 //! The constants that people ask for: of a run alone beside what is usual, of several runs beside each other.
 
-use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, not_measured};
+use hostmark_analysis::constants::{ConstantOfRuns, ConstantValue, LINES, NOT_KNOWN, not_measured};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::references::{NearestReference, Tone};
 use hostmark_model::{Message, Run, Text};
+use hostmark_say::say;
 
+use super::comparison::words::sentence;
 use crate::document::{Align, Cell, Column, Row, Style, Table, TableLayout};
 
-const CAPTION: Text = term!("Constants");
-const USUAL: Text = term!("usual", "constant");
+const CAPTION: Text = term!("Key figures");
+/// Runs beside each other up to which each value has its range.
+const FEW_RUNS: usize = 3;
+const HERE: Text = term!("here");
+const REPEAT: Text = term!("a repeat");
 
 /// Constants that any run has; none where none has any.
 pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> Option<Table> {
@@ -18,24 +23,27 @@ pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> O
     }
 }
 
-type Known<'a> = (Message, Message, ConstantOfRuns<'a>);
+type Known<'a> = (Message, ConstantOfRuns<'a>);
 
 fn known(runs: &[Run]) -> impl Iterator<Item = Known<'_>> {
-    let all = LINES.iter().flat_map(|line| line.constants.iter().map(move |constant| (line.name, constant)));
-    all.filter_map(|(kind, constant): (Text, &'static Constant)| {
+    LINES.iter().flat_map(|line| line.constants).filter_map(|constant| {
         let beside = constant.beside(runs)?;
-        Some((kind.into(), beside.name.into(), beside))
+        // A percentile says which.
+        let which = if beside.name == constant.name { Text::default() } else { beside.name };
+        Some((Message::joined([Message::from(constant.row), Message::from(which)], " "), beside))
     })
 }
 
 fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Option<&NearestReference>) -> Table {
-    let mut verdicts = Vec::new();
-    let row = |(section, name, beside): Known| {
+    let mut is_judged = false;
+    let row = |(name, beside): Known| {
         let constant = beside.values[0].as_ref();
         let both = reference.zip(constant);
         let verdict = both.and_then(|(reference, constant)| reference.verdict(constant));
-        verdicts.extend(verdict.as_ref().map(|verdict| verdict.words.clone()));
-        let usual = both.and_then(|(reference, constant)| reference.range(constant)).unwrap_or_default();
+        is_judged |= verdict.is_some();
+        let usual = both.filter(|(reference, _)| reference.is_usual());
+        let usual =
+            usual.map(|(reference, constant)| reference.range_beside(constant).unwrap_or_else(|| NOT_KNOWN.into()));
         let verdict = verdict.map_or_else(Cell::default, |verdict| Cell {
             style: match verdict.tone {
                 Tone::Good => Style::Good,
@@ -46,26 +54,26 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
             key: Some(verdict.better),
             ..Cell::default()
         });
-        let cells = vec![name.into(), cell(run, constant, &beside), verdict, usual.into()];
-        Row { section, cells, ..Row::default() }
+        let [here, repeat] = constant.map(|one| [one.here(), one.repeat()]).unwrap_or_default();
+        let cells = vec![name.into(), here.into(), repeat.into(), usual.unwrap_or_default().into(), verdict];
+        Row { cells, ..Row::default() }
     };
     let rows: Vec<Row> = known.map(row).collect();
-    let mut notes: Vec<Message> = not_measured(run).into_iter().map(Message::from).collect();
-    notes.extend(reference.filter(|_| !verdicts.is_empty()).map(|reference| {
-        let words = verdicts.iter().map(|words| words.en.clone()).collect::<Vec<_>>();
-        reference.legend(&words)
-    }));
-    let mut columns: Vec<Column> = (0..3).map(|_| Column::default()).collect();
-    columns.push(Column::new(USUAL, Align::Left));
+    let mut notes = not_measured(run);
+    notes.extend(reference.filter(|_| is_judged).map(NearestReference::legend));
+    // Beside one machine the verdict has the heading, as it has no range.
+    let column = |is_usual| reference.filter(|it| it.is_usual() == is_usual).map(NearestReference::column);
+    let [usual, machine] = [true, false].map(|is_usual| column(is_usual).unwrap_or_default());
+    let heads = [Text::default(), HERE, REPEAT, usual, machine];
+    let columns = heads.map(|head| Column::new(head, Align::Left)).into();
     Table { caption: CAPTION.into(), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
 }
 
 /// Constants of several runs, each in a column of its name.
 pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
-    let row = |(kind, name, beside): Known| {
-        let label = Message::joined([kind, name], " · ");
-        let cells = runs.iter().zip(&beside.values).map(|(run, constant)| cell(run, constant.as_ref(), &beside));
-        Row { cells: std::iter::once(label.into()).chain(cells).collect(), ..Row::default() }
+    let row = |(name, beside): Known| {
+        let cells = beside.values.iter().map(|one| cell(one.as_ref(), &beside, runs.len() > FEW_RUNS));
+        Row { cells: std::iter::once(name.into()).chain(cells).collect(), ..Row::default() }
     };
     let of_run = |name: &String| Column { style: Style::Run, ..Column::new(name, Align::Point) };
     let table = Table {
@@ -78,12 +86,20 @@ pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
-fn cell(run: &Run, constant: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
-    let sure = constant.and_then(|constant| constant.how_sure(run));
-    Cell {
-        text: constant.map_or_else(|| Message::plain("–"), |constant| beside.value(constant)),
-        lines: sure.into_iter().collect(),
-        ..Cell::default()
+/// Verdict on a run's key figures over those of the first.
+pub(super) fn verdict(runs: &[Run], run: usize, name: &str) -> Message {
+    let costs = known(runs).filter_map(|(name, beside)| Some((beside.cost(run)?, name)));
+    let (same, changed): (Vec<_>, Vec<_>) = costs.partition(|(cost, _)| *cost == 1.0);
+    let (slower, faster) = changed.into_iter().partition(|(cost, _)| *cost > 1.0);
+    let rest = (!same.is_empty()).then(|| say!("within error in {same}", same = same.len()));
+    sentence(name, [slower, faster], [rest])
+}
+
+/// A value, and the range of a repeat unless columns are narrow; a dash for what a run does not have.
+fn cell(constant: Option<&ConstantValue>, beside: &ConstantOfRuns, is_narrow: bool) -> Cell {
+    match constant {
+        Some(constant) if is_narrow => constant.here().into(),
+        Some(constant) => beside.value(constant).into(),
+        None => Message::plain("–").into(),
     }
 }

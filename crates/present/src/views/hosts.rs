@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::comparison::known;
 use super::{constants, run};
-use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, Style, Table, TableLayout};
+use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Remark, Row, Style, Table, TableLayout};
 use crate::words;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
@@ -55,7 +55,9 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
             values(runs, &names).map_or_else(|| Block::Sentence(words::NO_CASES.into(), Style::Plain), Block::Table)
         }
     };
-    [Some(Block::Named(all)), facts, Some(constants)].into_iter().flatten().collect()
+    let verdict = |run: usize| Remark::new(constants::verdict(runs, run, &names[run]), Style::Heading);
+    let verdicts = (runs.len() > 1).then(|| Block::Remarks((1..runs.len()).map(verdict).collect()));
+    [verdicts, Some(Block::Named(all)), Some(constants), facts].into_iter().flatten().collect()
 }
 
 /// Values of runs that have none of the constants, as those of other tools; none where nothing was measured.

@@ -74,11 +74,11 @@ fn first_line(all: &OverTime) -> Message {
         Steadiness::Unsteady => term!("unsteady"),
     };
     let near = percent(all.near_best);
-    let mut parts = vec![say!("{word}: within 10 % of its best {near} of the time")];
+    let mut parts = vec![say!("{word}: figures are near their best (10 %) {near} of the time")];
     parts.extend(
         all.worst
             .as_ref()
-            .map(|(subject, share)| say!("worst {subject} {share}", subject = subject.name, share = percent(*share))),
+            .map(|(subject, share)| say!("{subject} only {share}", subject = subject.name, share = percent(*share))),
     );
     if !all.bursts.is_empty() {
         parts.push(say!("fast at first and slow for the rest"));

@@ -205,7 +205,7 @@ fn noise(run: &Run, all: &mut Vec<Message>) {
     } else if steal_ns > 0.0 && of_run.is_none_or(|share| share >= NOTABLE / 10.0) {
         let share = of_run.map_or_else(String::new, |share| format!(" {}", percent(share)));
         let time = amount(steal_ns, Unit::Nanoseconds);
-        all.push(say!("steal{share}: the hypervisor gave {time} of this run to others"));
+        all.push(say!("steal{share}: the host gave {time} of this run to other VMs"));
     }
     let sum = |of: fn(&Measured) -> u64| measured.iter().fold(0u64, |sum, m| sum.saturating_add(of(m)));
     let (disturbed, left_out) = (sum(|m| m.noise.disturbed), sum(|m| m.noise.left_out));

@@ -41,8 +41,8 @@ fn what_a_side_lacks_is_an_open_question_and_is_counted_and_named() {
         (good(), Some(failed()), ReasonKind::Failed, On::New, "1 failed on the new side"),
         (Some(failed()), good(), ReasonKind::Failed, On::Base, "1 failed on the base"),
         (Some(failed()), Some(failed()), ReasonKind::Failed, On::Both, "1 failed on both sides"),
-        (good(), Some(skipped("time budget")), ReasonKind::Skipped, On::New, "1 skipped on the new side"),
-        (Some(skipped("time budget")), good(), ReasonKind::Skipped, On::Base, "1 skipped on the base"),
+        (good(), Some(skipped("no time left")), ReasonKind::Skipped, On::New, "1 skipped on the new side"),
+        (Some(skipped("no time left")), good(), ReasonKind::Skipped, On::Base, "1 skipped on the base"),
         (good(), None, ReasonKind::OneSide, On::New, "1 missing on the new side"),
         (None, good(), ReasonKind::OneSide, On::Base, "1 missing on the base"),
         (imported(100.0), imported(150.0), ReasonKind::TooFewRounds, On::Both, "1 too few rounds on both sides"),
@@ -71,7 +71,7 @@ fn what_both_sides_lack_for_one_reason_is_reported_and_is_no_question() {
         assert!(comparison.open(0.0).is_empty());
         assert_eq!(comparison.new[0].without.len(), 1);
     }
-    assert_eq!(beside(Some(skipped("time budget")), Some(skipped("root"))).open(0.0).len(), 1);
+    assert_eq!(beside(Some(skipped("no time left")), Some(skipped("root"))).open(0.0).len(), 1);
     // Where nothing else is there it is no answer either.
     let nothing = compared(&[run("a", vec![skipped("root")])], &[run("b", vec![skipped("root")])]);
     assert!(nothing.open(0.0).is_empty() && nothing.has_no_verdict());

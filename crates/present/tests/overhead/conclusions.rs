@@ -156,7 +156,7 @@ fn a_refusal_is_reported_by_its_reason_alone() {
         let all = conclusions(&runs);
         all.into_iter().find(|(_, text)| text.starts_with(REFUSED)).map(|(verdict, _)| verdict)
     };
-    assert_eq!(of(Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") }), None);
+    assert_eq!(of(Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") }), None);
     let measured = cycles("file.kernel_read@bind=none,irq=off", 7e6).outcome;
     assert_eq!(of(measured).as_deref(), Some("not so here"));
 }
@@ -279,7 +279,7 @@ fn no_conclusion_stands_on_what_others_disturbed() {
     runs[1].host.virtualization.hypervisor = Some("qemu".into());
     let text = view(&runs);
     for said in
-        ["! native: a busy neighbour", "! guest: 1 of 10 values below were disturbed", "! guest runs in QEMU, and its"]
+        ["! native: a busy neighbour", "! guest: 1 of 10 values were disturbed", "! guest runs in QEMU, and its"]
     {
         assert!(text.contains(said), "{said}: {text}");
     }

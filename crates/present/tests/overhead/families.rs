@@ -70,7 +70,7 @@ fn rates_are_taken_apart_as_the_time_of_an_operation_over_the_kernel_without_int
     // 1000 a second over 900, 800 and 880; what the plan chose and what two threads do is no part.
     assert_eq!(percentages(user[0]), [11.11, 25.0, 13.64]);
     assert_eq!(percentages(rows(&view, "Kernel overhead: native")[0]), [5.26, 0.0, 4.17, 2.04]);
-    let values = rows(&view, "native, inside the kernel: typical values of 1 run");
+    let values = rows(&view, "native, inside the kernel: medians of 1 run");
     assert!(values[0].contains("950 /s") && values[0].contains("1.00 k/s"), "{values:?}");
 }
 
@@ -124,7 +124,7 @@ fn disks_are_compared_past_the_page_cache_in_tables_of_their_own() {
     assert!(!direct.contains("Overhead: native"), "{direct}");
     let cached = view.split("File access past the page cache").next().unwrap();
     assert!(
-        !cached.contains("direct") && rows(cached, "native, in user space: typical")[2].contains("22085130"),
+        !cached.contains("direct") && rows(cached, "native, in user space: medians")[2].contains("22085130"),
         "{cached}"
     );
 }
@@ -186,7 +186,7 @@ fn a_long_reason_stands_below_its_table() {
         Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) },
     ));
     let text = view(&[native]);
-    let values = rows(&text, "native, inside the kernel: typical values of 1 run");
+    let values = rows(&text, "native, inside the kernel: medians of 1 run");
     assert!(values[0].ends_with("–(1)") && values.contains(&format!("(1) skipped: {reason}").as_str()), "{values:?}");
     assert!(!rows(&text, "Kernel overhead")[0].contains('('), "{text}");
 }

@@ -113,8 +113,8 @@ fn what_is_missing_is_said() {
     };
     assert_eq!(&*reason(&[alone, call("2", &[100.0; 3])]), "one copy alone was not measured");
     let mut two = call("2", &[100.0; 3]);
-    two.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
-    assert_eq!(&*reason(&[call("1", &[100.0; 3]), two]), "syscall.null: time budget");
+    two.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
+    assert_eq!(&*reason(&[call("1", &[100.0; 3]), two]), "syscall.null: no time left");
     assert_eq!(&*reason(&[call("1", &[100.0; 3])]), "syscall.null needs two CPUs for two copies");
     let two = HostFacts {
         cpus: (0..2).map(|id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() }).collect(),

@@ -130,7 +130,7 @@ fn without_latencies_every_level_is_skipped_with_the_reason() {
 fn levels_without_a_curve_say_why_it_was_not_measured() {
     let mut cases = curve(20.0);
     for case in &mut cases {
-        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") };
     }
     let records = derive(&cases, &host(&[(1, 32 << 10)]));
     let reasons: Vec<&Reason> = records.iter().filter_map(|record| record.outcome.reason()).collect();
@@ -138,7 +138,7 @@ fn levels_without_a_curve_say_why_it_was_not_measured() {
     for reason in reasons {
         assert_eq!(
             (reason.code, reason.to_string().as_str()),
-            (Some(ReasonCode::TimeBudget), "memory.latency: time budget")
+            (Some(ReasonCode::TimeBudget), "memory.latency: no time left")
         );
     }
 }

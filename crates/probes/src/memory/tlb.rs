@@ -19,9 +19,9 @@ const MOSTLY_HUGE: f64 = 0.9;
 const LOADS: usize = 2048;
 
 /// The pages up to which it costs nothing.
-const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, term!("flat to"));
+const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, term!("no misses up to"));
 /// Cost of a load beyond a level.
-const MISS: Quantity = Quantity::given("miss", Unit::Nanoseconds, Better::Lower, term!("cost of a miss"));
+const MISS: Quantity = Quantity::given("miss", Unit::Nanoseconds, Better::Lower, term!("a miss costs"));
 
 pub static PROBE: Probe = Probe {
     revision: 3,

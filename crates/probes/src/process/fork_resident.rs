@@ -25,7 +25,7 @@ pub static PROBE: Probe = Probe {
 };
 
 const STANDSTILL: Quantity =
-    Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("the call alone: the parent stands still"));
+    Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("fork() blocks the parent"));
 
 fn measure(case: &mut Case) -> Result<()> {
     let pages = match case.param::<String>("page")?.as_str() {

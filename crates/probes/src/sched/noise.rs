@@ -4,8 +4,8 @@ use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
     also: &[
-        Quantity::given("gaps", Unit::Count, Better::Lower, term!("gaps in each second")),
-        Quantity::given("longest", Unit::Nanoseconds, Better::Lower, term!("longest gap of a round")),
+        Quantity::given("gaps", Unit::Count, Better::Lower, term!("interruptions per second")),
+        Quantity::given("longest", Unit::Nanoseconds, Better::Lower, term!("longest interruption")),
         Quantity::given("typical", Unit::Nanoseconds, Better::Lower, term!("mean gap")),
     ],
     measure: Measure::Run(measure),

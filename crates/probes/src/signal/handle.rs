@@ -12,9 +12,9 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::signal::HANDLE
 };
 
-const SENDING: Quantity = Quantity::given("sending", Unit::Nanoseconds, Better::Lower, term!("sending no signal"));
+const SENDING: Quantity = Quantity::given("sending", Unit::Nanoseconds, Better::Lower, term!("kill() alone"));
 /// The value less that, as lmbench gives it.
-const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better::Lower, term!("less the sending"));
+const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better::Lower, term!("handler alone"));
 
 /// Number of signals of each kind in a sample.
 const BATCH: u32 = 256;

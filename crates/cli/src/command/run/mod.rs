@@ -453,10 +453,11 @@ pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, 
         ShownAmount::Cases => Some("--verbose"),
         ShownAmount::All => None,
     };
+    // The command alone in its line can be copied as it is.
+    text.extend(goes_on.map(|line| format!("{}{line}\n", term!("continue: ").say(lang))));
     let mut commands = Vec::new();
-    commands.extend(goes_on.map(|line| format!("{}{line}", term!("continue: ").say(lang))));
     if let (Some(name), Some(more)) = (name(run, file), more) {
-        commands.push(format!("{}hostmark report {name} {more}", term!("more: ").say(lang)));
+        commands.push(format!("{}hostmark report {name}{more}", term!("more: ").say(lang)));
     }
     if let Some(probe) = probe_to_explain(run) {
         commands.push(format!("{}hostmark explain {probe}", term!("explain: ").say(lang)));
@@ -474,14 +475,16 @@ pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, 
     format!("{before}{}\n", text.trim_end())
 }
 
-/// Name of this run on the command line: `last` would be the next one's name soon. None for a file that cannot be typed.
+/// Name of this run on the command line, with a space behind it; empty where it is the last one. None for a file that cannot be typed.
 fn name(run: &Run, file: &Path) -> Option<String> {
-    let means = |typed: &str| !chosen::is_meant(typed) && store::find(typed).is_ok_and(|found| found == file);
-    if means(&run.name) {
-        return words::quoted(&run.name);
+    if store::find("last").is_ok_and(|last| last == file) {
+        return Some(String::new());
     }
-    let path = file.to_str().filter(|path| means(path))?;
-    words::quoted(&if path.starts_with('-') { format!("./{path}") } else { path.to_owned() })
+    let means = |typed: &str| !chosen::is_meant(typed) && store::find(typed).is_ok_and(|found| found == file);
+    let path = file.to_str().filter(|path| means(path));
+    let before = if path.is_some_and(|path| path.starts_with('-')) { "./" } else { "" };
+    let typed = if means(&run.name) { run.name.clone() } else { format!("{before}{}", path?) };
+    Some(words::quoted(&typed)? + " ")
 }
 
 /// The probe of what costs most; else the first that was measured.

@@ -123,7 +123,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     };
     output::print(&text);
     if kept.is_empty() && store::series_names().is_empty() {
-        bail!("{}", NONE.get(lang));
+        bail!("{}", term!("no run is kept on this machine; hostmark run makes one").get(lang));
     }
     Ok(Exit::Fine)
 }
@@ -149,8 +149,6 @@ fn whole_size(kept: &[(u64, StoredRun)], lang: Lang) -> String {
     let size = value(kept.iter().map(|(bytes, _)| bytes).sum::<u64>() as f64, Unit::Bytes, lang);
     said!("{count:run} of {size} in all; they stay until hostmark runs --prune removes them\n", count = kept.len())
 }
-
-const NONE: Text = term!("no run is kept on this machine; hostmark run makes one");
 
 fn name(path: &Path, ending: &str) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{axis_name, by_axis};
+use hostmark_analysis::reasons::brief;
 use hostmark_analysis::typography::COMMA;
-use hostmark_model::{AxisKind, Message, Unit};
+use hostmark_model::{AxisKind, Message, Outcome, Unit};
 use hostmark_say::say;
 
 use super::{Figure, percentiles};
@@ -49,17 +50,26 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
                 line.iter().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
             if points.len() >= along.least {
                 points.sort_by(|one, other| one.x.total_cmp(&other.x));
-                all.push((run, line[0], points));
+                let missing = line.iter().filter_map(|case| missing_on(probe, case, run, along.axis)).collect();
+                all.push((run, line[0], points, missing));
             }
         }
     }
     // Axes that no line leaves need no word.
-    let varies = |axis: &&str| distinct(all.iter().map(|(_, case, _)| case.params.get(axis).unwrap_or(""))).len() > 1;
+    let varies = |axis: &&str| distinct(all.iter().map(|(_, case, ..)| case.params.get(axis).unwrap_or(""))).len() > 1;
     let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
-    let series = |(run, case, points): (usize, &Case, Vec<LinePoint>)| {
-        Series::joining(runs.of_run(run, probe.all_named(case.params, &varying)), points)
+    let series = |(run, case, points, missing): (usize, &Case, Vec<LinePoint>, Vec<(f64, Message)>)| {
+        let label = runs.of_run(run, probe.all_named(case.params, &varying));
+        Series { missing, ..Series::joining(label, points) }
     };
     all.into_iter().map(series).collect()
+}
+
+/// Place of a case without a value, and why it has none.
+fn missing_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<(f64, Message)> {
+    let (Outcome::Skipped { reason } | Outcome::Failed { reason }) = &case.record(run)?.outcome else { return None };
+    let before = probe.labels.value(axis, case.params.get(axis)?);
+    Some((case.number_on(axis)?, reading(before, brief(reason))))
 }
 
 fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<LinePoint> {

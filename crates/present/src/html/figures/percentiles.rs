@@ -61,7 +61,7 @@ fn note(series: &[Series]) -> Option<Message> {
 
 fn chart(series: Vec<Series>) -> Option<super::Chart> {
     let line = LineChart::of(
-        (term!("share of operations that are as fast, %").into(), ScaleKind::Share),
+        (term!("percentile").into(), ScaleKind::Share),
         (term!("time of one operation").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
@@ -87,7 +87,7 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Message) -> Option<Series>
         LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading: reading(percent, shown) }
     };
     let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
-    Some(Series { label, points: points.into_iter().map(point).collect(), course })
+    Some(Series { course, ..Series::joining(label, points.into_iter().map(point).collect()) })
 }
 
 /// Points of a distribution that are drawn, from the middle up.

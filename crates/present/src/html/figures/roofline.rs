@@ -1,19 +1,18 @@
 //! The roofline: what rate of arithmetic each level of the memory hierarchy can feed, by operations for each byte read
 //! (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009).
 
-use hostmark_analysis::format::amount;
+use hostmark_analysis::format::{amount, number};
 use hostmark_analysis::levels::{HIERARCHY, LEVELS};
-use hostmark_model::{Estimate, Message, Params, Text, Unit};
+use hostmark_model::{Estimate, Message, Params, Unit};
 use hostmark_say::say;
 
 use super::{Figure, FigureKind};
-use crate::chart::scale::ScaleKind;
+use crate::chart::scale::{GIGA, ScaleKind};
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Probe, Runs};
 
 const FLOPS: &str = "cpu.flops";
 const STREAM: &str = "memory.stream";
-const PEAK: Text = term!("peak of arithmetic");
 /// The ends of the drawing, operations a byte: a sum of numbers read once has 1/8, a large product of matrices over ten.
 const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 64.0;
@@ -51,7 +50,7 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
     }
     let line = LineChart::of(
         (term!("operations for each byte (flop/B)").into(), ScaleKind::Intensity),
-        (term!("f64 operations").into(), ScaleKind::Value(Unit::OperationsPerSecond)),
+        (term!("f64 arithmetic, GFLOP/s").into(), ScaleKind::Flops),
         series,
     );
     let name = runs.of_run(run, term!("Roofline").into());
@@ -70,8 +69,8 @@ fn roof(label: Message, peak: f64, bandwidth: f64) -> Option<Series> {
     let from = amount(bandwidth, Unit::BytesPerSecond);
     let point = |x: f64| {
         let y = (bandwidth * x).min(peak);
-        let bound = if y < peak { from.clone() } else { PEAK.into() };
-        let reading = say!("{x:.3} flop/B: {rate} ({bound})", rate = amount(y, Unit::OperationsPerSecond));
+        let bound = if y < peak { from.clone() } else { term!("peak of arithmetic").into() };
+        let reading = say!("{x:.3} flop/B: {rate} GFLOP/s ({bound})", rate = number(y / GIGA));
         LinePoint { x, y, interval: None, reading }
     };
     let mut at = vec![LEAST, MOST];

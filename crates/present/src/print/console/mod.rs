@@ -24,6 +24,8 @@ use crate::wrap::wrap;
 const LONGEST_VALUE: usize = 160;
 /// Columns of labels before facts that stand apart, at least, their indent and the gap behind them included.
 const LABEL_COLUMNS: usize = 16;
+/// Rows without a verdict up to which each stands behind its reason.
+const FEW_CASES: usize = 12;
 /// Rows named behind a reason, and warnings of somebody.
 const FEW_NAMES: usize = 3;
 
@@ -293,6 +295,10 @@ impl Printer<'_> {
     fn tally(&mut self, tally: &Tally) {
         let count: usize = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
         self.heading(&tally.title, &count.to_string());
+        // The summary has a count for each kind of reason.
+        if !self.verbose && count > FEW_CASES {
+            return self.more(count);
+        }
         for TallyReason { text, is_open, rows } in &tally.reasons {
             self.paragraph(&format!("{:>5}  ", rows.len()), text, Style::Plain);
             let most = if self.verbose || *is_open { rows.len() } else { FEW_NAMES };

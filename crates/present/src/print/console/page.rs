@@ -41,8 +41,6 @@ pub(crate) fn gap(columns: usize) -> Piece {
 pub(crate) enum Mark {
     /// `≈`.
     About,
-    /// `!` behind a number.
-    Remark,
     /// `·`.
     NotPlanned,
 }

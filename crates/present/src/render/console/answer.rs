@@ -1,25 +1,25 @@
 //! The answer: what machine it is, how far its values can be trusted, the constants that people ask for, and what costs most. No more
 //! than a screen.
 
-use hostmark_analysis::Spoken;
-use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS, Scarcity, followed};
+use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS};
 use hostmark_analysis::findings::{first_thing_to_do, leading};
-use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
-use hostmark_model::{Finding, Message, Run};
+use hostmark_analysis::references::{NearestReference, beside};
+use hostmark_analysis::{Spoken, spoken};
+use hostmark_model::{Finding, Run, Text};
+use hostmark_say::say;
 use unicode_width::UnicodeWidthStr;
 
-use super::constants::style;
-use super::page::{Page, Piece, Style, gap};
+use super::page::{Page, Piece, Style};
 use super::view::View;
 use super::{header, table};
 use crate::RenderOptions;
 use crate::words;
 
-/// Lines of it at most: with the two that tell where the rest is, it fills a screen of 24.
-const MOST_LINES: usize = 22;
+/// Lines of it at most: with the two that tell where the rest is, and the prompt, it fills a screen of 24.
+const MOST_LINES: usize = 21;
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
-/// Least width at which the constants stand in rows.
+/// Least width at which names of kinds have a column of their own.
 const WIDE: usize = 72;
 
 /// Size of each part of the answer.
@@ -27,39 +27,37 @@ const WIDE: usize = 72;
 struct AnswerShape {
     /// Largest number of reasons for the grade.
     reasons: usize,
+    /// True where it names the reference's source.
+    source: bool,
     form: Form,
     findings: FindingText,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Rows, with two constants in one where lines are so scarce.
-    Rows(Scarcity),
+    /// In columns, two figures in a row where neither has a verdict.
+    Rows,
     /// One behind the other, with what they come to beside a reference or without.
     Flow { beside: bool },
 }
 
-/// Shapes from the whole answer to the least. Findings before rows of their own, remedies before lesser reasons, which the full report has.
+const fn shape(reasons: usize, source: bool, form: Form, findings: FindingText) -> AnswerShape {
+    AnswerShape { reasons, source, form, findings }
+}
+
+/// Shapes from the whole answer to the least: a remedy before the second reason, which the full report has.
 const WAYS: &[AnswerShape] = &[
-    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: FindingText::Cure },
-    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: FindingText::Cure },
-    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: FindingText::ToDo(3) },
-    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: FindingText::Cure },
-    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
-    AnswerShape { reasons: 2, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
-    AnswerShape { reasons: 1, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
-    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
-    AnswerShape { reasons: 1, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(1) },
-    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(2) },
-    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(1) },
-    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(0) },
-    AnswerShape { reasons: 1, form: Form::Flow { beside: true }, findings: FindingText::ToDo(1) },
-    AnswerShape { reasons: 0, form: Form::Flow { beside: true }, findings: FindingText::ToDo(0) },
-    AnswerShape { reasons: 1, form: Form::Flow { beside: false }, findings: FindingText::ToDo(0) },
+    shape(usize::MAX, true, Form::Rows, FindingText::Cure),
+    shape(usize::MAX, true, Form::Rows, FindingText::ToDo(3)),
+    shape(usize::MAX, false, Form::Rows, FindingText::ToDo(1)),
+    shape(2, false, Form::Rows, FindingText::ToDo(1)),
+    shape(1, false, Form::Rows, FindingText::ToDo(1)),
+    shape(2, false, Form::Rows, FindingText::ToDo(0)),
+    shape(1, false, Form::Rows, FindingText::ToDo(0)),
+    shape(1, false, Form::Flow { beside: true }, FindingText::ToDo(0)),
     LEAST,
 ];
-const LEAST: AnswerShape =
-    AnswerShape { reasons: 0, form: Form::Flow { beside: false }, findings: FindingText::ToDo(0) };
+const LEAST: AnswerShape = shape(1, false, Form::Flow { beside: false }, FindingText::ToDo(0));
 
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
@@ -77,8 +75,9 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
             page.blank();
         }
         let fits = match way.form {
-            Form::Rows(scarcity) => {
-                let fits = page.width >= WIDE && rows(&view, &lines, beside.as_ref(), scarcity, &mut page);
+            Form::Rows => {
+                let figures = lines.iter().flat_map(|(_, figures)| figures);
+                let fits = super::constants::write(figures, beside.as_ref(), is_loose, &view, &mut page);
                 if is_loose {
                     page.blank();
                 }
@@ -89,16 +88,23 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
                 true
             }
         };
+        // Similar servers have a heading that says what they are.
+        let is_named = way.form == Form::Rows && way.findings != FindingText::ToDo(0);
+        let has_source = |beside: &&NearestReference| way.source || is_named && !beside.is_usual();
+        below(&view, beside.as_ref().filter(has_source), &mut page);
         if is_loose && !findings.is_empty() {
             page.blank();
         }
-        some_findings(findings, way.findings, &mut page);
-        (fits && page.lines() <= MOST_LINES, page)
+        some_findings(findings, all.len() - findings.len(), way.findings, &mut page);
+        // A line more says how a run that was stopped goes on.
+        (fits && page.lines() + usize::from(run.interrupted.is_some()) <= MOST_LINES, page)
     };
-    // Three findings however short, rather than fewer at length; and no empty line, rather than less.
-    for count in (0..=all.len().min(MOST_FINDINGS)).rev() {
+    // Rows rather than a third finding; three findings however short, rather than fewer at length; and no empty line, rather than less.
+    let counts = || (0..=all.len().min(MOST_FINDINGS)).rev();
+    for (is_flow, count) in [false, true].into_iter().flat_map(|is_flow| counts().map(move |count| (is_flow, count))) {
         let findings = &all[..count];
-        let pages = WAYS.iter().flat_map(|way| [true, false].map(|is_loose| written(way, is_loose, findings)));
+        let ways = WAYS.iter().filter(|way| matches!(way.form, Form::Flow { .. }) == is_flow);
+        let pages = ways.flat_map(|way| [true, false].map(|is_loose| written(way, is_loose, findings)));
         if let Some((_, page)) = { pages }.find(|(fits, _)| *fits) {
             return page.into_text();
         }
@@ -115,20 +121,7 @@ fn are_enough(lines: &[(&ConstantGroup, Vec<ConstantValue>)]) -> bool {
     lines.iter().map(|(_, constants)| constants.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
-/// The constants in rows, what is absent, and what is usual; whether no row is too long.
-fn rows(
-    view: &View,
-    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
-    beside: Option<&NearestReference>,
-    scarcity: Scarcity,
-    page: &mut Page,
-) -> bool {
-    let fits = super::constants::write(lines, beside, scarcity, view, page);
-    below(view, lines, beside, page);
-    fits
-}
-
-/// A line for each kind, and what is absent.
+/// A line for each kind.
 fn flow(
     view: &View,
     lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
@@ -142,52 +135,30 @@ fn flow(
         let fill = column.map_or(0, |width| width.saturating_sub(name.width()));
         let label = Piece::new(format!("{name}{}", " ".repeat(fill)), Style::Dim);
         let facts = constants.iter().map(|constant| {
-            let verdict = beside.and_then(|beside| beside.verdict(constant));
-            let words = verdict.as_ref().map_or(String::new(), |verdict| format!(" {}", verdict.words.get(view.lang)));
-            let style = verdict.map_or(Style::Plain, |verdict| match verdict.tone {
-                Tone::Plain => Style::Plain,
-                tone => style(tone),
-            });
-            Piece::new(format!("{}{words}", fact(view, constant)), style)
+            let verdict = super::constants::verdict(constant, beside, view);
+            let words = verdict.as_ref().map_or(String::new(), |verdict| format!(" {}", verdict.text));
+            let style = verdict.map(|verdict| verdict.style).filter(|style| *style != Style::Dim);
+            let name = constant.name.get(view.lang);
+            let fact = format!("{name} {}{words}", constant.in_line().get(view.lang));
+            Piece::new(fact, style.unwrap_or(Style::Plain))
         });
         let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
         page.flow_hanging(0, column.map_or(HANG, |width| width + 3), &all);
     }
-    below(view, lines, beside, page);
 }
 
 /// Lines below the constants: the missing ones, and the reference of the others.
-fn below(
-    view: &View,
-    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
-    beside: Option<&NearestReference>,
-    page: &mut Page,
-) {
+fn below(view: &View, beside: Option<&NearestReference>, page: &mut Page) {
     for sentence in constants::not_measured(view.run) {
-        page.paragraph("", sentence.get(view.lang), Style::Warning);
+        page.paragraph("", &view.tell(&sentence), Style::Warning);
     }
-    let Some(beside) = beside else { return };
-    let constants = lines.iter().flat_map(|(_, constants)| constants);
-    let words: Vec<String> =
-        constants.filter_map(|constant| Some(beside.verdict(constant)?.words.get(view.lang).to_owned())).collect();
-    if words.is_empty() {
-        return;
+    if let Some(beside) = beside {
+        page.paragraph("", &view.tell(&beside.legend()), Style::Dim);
     }
-    // Where one line does not hold both, the page of the reference is the lesser half: every list of references leads there.
-    let [source, legend] = [beside.source(), beside.legend(&words)].map(|text| text.get(view.lang));
-    let is_needed = legend.width() <= page.width || words.iter().any(|words| is_about(words));
-    let text = if is_needed { legend } else { source };
-    page.paragraph("", &text, Style::Dim);
 }
 
 /// Indentation at which a narrow page continues the constants of a kind.
 const HANG: usize = 4;
-
-/// `L1d 1.67 ns`, with how sure it is where that is worth a word.
-fn fact(view: &View, constant: &ConstantValue) -> String {
-    let shown = Message::joined([constant.name.into(), constant.value()], " ");
-    followed(shown, constant.how_sure(view.run)).get(view.lang)
-}
 
 /// Lines below the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,31 +168,33 @@ enum FindingText {
     ToDo(usize),
 }
 
-/// Greatest costs, and their remedies.
-fn some_findings(findings: &[Finding], part: FindingText, page: &mut Page) {
-    if findings.is_empty() {
-        return;
-    }
+/// Greatest costs with their remedies, and how many more there are.
+fn some_findings(findings: &[Finding], left: usize, part: FindingText, page: &mut Page) {
     let lang = page.options.lang;
-    page.line(&[
-        Piece::new(page.say(words::FINDINGS), Style::Heading),
-        gap(3),
-        Piece::new(page.say(words::order(findings)), Style::Dim),
-    ]);
+    let next = page.say(NEXT);
+    let indent = " ".repeat(next.width());
     for (index, finding) in findings.iter().enumerate() {
+        let lead = format!("{}  {}  ", if index == 0 { next } else { &indent }, index + 1);
+        let below = " ".repeat(lead.width());
         let text = finding.short.get(lang);
         // A setting to try is something to do; what only shows it again is not.
         let tried = finding.command.as_ref().filter(|command| command.starts_with("hostmark try "));
         let command = tried.map_or_else(String::new, |command| format!("  {}", words::shows(command, lang)));
-        let command = if 5 + text.width() + command.width() <= page.width { command } else { String::new() };
-        page.paragraph(&format!("{:>3}  ", index + 1), &format!("{text}{command}"), Style::Plain);
+        let fits = lead.width() + text.width() + command.width() <= page.width;
+        page.paragraph(&lead, &format!("{text}{}", if fits { command } else { String::new() }), Style::Plain);
         let cure = finding.cure.as_ref().map_or("", |cure| cure.get(lang));
         match part {
-            FindingText::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
+            FindingText::Cure if !cure.is_empty() => page.paragraph(&below, cure, Style::Dim),
             FindingText::ToDo(count) if index < count && !cure.is_empty() => {
-                page.paragraph("     ", first_thing_to_do(cure), Style::Dim);
+                page.paragraph(&below, first_thing_to_do(cure), Style::Dim);
             }
             _ => {}
         }
     }
+    if left > 0 {
+        page.paragraph("", &spoken(&say!("{left:more finding}: --full"), lang), Style::Dim);
+    }
 }
+
+/// Word before the findings.
+const NEXT: Text = term!("NEXT");

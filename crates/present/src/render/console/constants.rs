@@ -1,45 +1,21 @@
-//! The constants as rows: what was measured here, what is usual for the kind of machine, and what that comes to in words.
+//! Key figures: those beside similar servers a row each, and of the others two in a row.
 
-use hostmark_analysis::Spoken;
-use hostmark_analysis::constants::{ConstantGroup, ConstantValue, Scarcity};
-use hostmark_analysis::format::UNSTEADY;
-use hostmark_analysis::references::{NearestReference, Tone};
+use hostmark_analysis::constants::{ConstantValue, NOT_KNOWN};
+use hostmark_analysis::references::{NONE_LEFT, NearestReference, Tone};
 use hostmark_analysis::typography::typeset;
-use hostmark_model::Text;
-use hostmark_say::say;
-use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
 
-/// Columns between two columns.
-const BETWEEN: usize = 2;
-const HERE: Text = term!("here");
-/// Separator of the parts of a row.
-const AND: &str = " · ";
+/// Columns between two cells, as the width allows; between two figures of a row is one more.
+const GAPS: [usize; 2] = [2, 1];
+const APART: usize = 1;
+/// Cells of the first figure of a row.
+const FIRST: usize = 3;
 
-/// A row: one constant, or two that belong together.
-#[derive(Clone)]
-struct ConstantRow {
-    label: String,
-    here: String,
-    usual: String,
-    verdict: Vec<Piece>,
-}
+type Cells = Vec<Piece>;
 
-impl ConstantRow {
-    /// Columns up to the end of what stands before the verdict.
-    fn before(&self, labels: usize) -> usize {
-        let usual = if self.usual.is_empty() { 0 } else { BETWEEN + self.usual.width() };
-        labels + self.here.width() + usual
-    }
-
-    fn of_verdict(&self) -> usize {
-        self.verdict.iter().map(Piece::width).sum()
-    }
-}
-
-pub(super) fn style(tone: Tone) -> Style {
+fn style(tone: Tone) -> Style {
     match tone {
         Tone::Good => Style::Good,
         Tone::Plain => Style::Dim,
@@ -48,164 +24,96 @@ pub(super) fn style(tone: Tone) -> Style {
     }
 }
 
-/// Verdict on a constant, in words.
-pub(super) fn verdict(constant: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
-    if let Some(verdict) = beside.and_then(|beside| beside.verdict(constant)) {
-        return Some(Piece::new(verdict.words.get(view.lang), style(verdict.tone)));
+/// Verdict on a figure, in words.
+pub(super) fn verdict(figure: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
+    if let Some(verdict) = beside.and_then(|beside| beside.verdict(figure)) {
+        return Some(Piece::new(typeset(verdict.words.get(view.lang), view.lang), style(verdict.tone)));
     }
-    constant.estimate.is_unsteady().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
+    figure.is_as_memory.then(|| Piece::new(view.say(NONE_LEFT), Style::Warning))
 }
 
-/// Additions to a value in a row.
-#[derive(Debug, Clone, Copy)]
-struct Extras {
-    /// The cycles of what the core does by itself.
-    cycles: bool,
-    /// Value of the other estimator.
-    other: bool,
+/// Name of a figure, its value here and the range of a repeat.
+fn cells(figure: &ConstantValue, view: &View) -> Cells {
+    let style = if figure.estimate.is_unsteady() { Style::Warning } else { Style::Dim };
+    vec![
+        Piece::new(view.say(figure.row), Style::Dim),
+        Piece::plain(view.tell(&figure.here())),
+        Piece::new(view.tell(&figure.repeat()), style),
+    ]
 }
 
-/// Additions from all to none: where there is no room for them, they are left to the table.
-const EXTRAS: [Extras; 3] = [
-    Extras { cycles: true, other: true },
-    Extras { cycles: false, other: true },
-    Extras { cycles: false, other: false },
-];
+/// Width of the widest cell of a column.
+fn widest(rows: &[Cells], column: usize) -> usize {
+    rows.iter().filter_map(|row| row.get(column)).map(Piece::width).max().unwrap_or(0)
+}
 
-fn row(
-    label: Text,
-    constants: &[&ConstantValue],
-    with: Extras,
+/// Writes the rows; false, and nothing written, where they are wider than the page.
+pub(super) fn write<'a>(
+    figures: impl Iterator<Item = &'a ConstantValue<'a>>,
     beside: Option<&NearestReference>,
-    view: &View,
-) -> ConstantRow {
-    let here = |constant: &&ConstantValue| {
-        let value = constant.in_row(view.run, with.other).get(view.lang);
-        let text = match constant.cycles().map(|cycles| cycles.get(view.lang)).filter(|_| with.cycles) {
-            Some(cycles) => view.tell(&say!("{value} ({cycles})")),
-            None => value,
-        };
-        typeset(&text, view.lang).into_owned()
-    };
-    let here: Vec<String> = constants.iter().map(here).collect();
-    let verdicts: Vec<Option<Piece>> = constants.iter().map(|constant| verdict(constant, beside, view)).collect();
-    let label = label.get(view.lang);
-    // Of one of two alone its name is said, where the label has one.
-    let is_of_one = constants.len() > 1 && verdicts.iter().flatten().count() == 1 && label.contains(AND);
-    let named = |(part, piece): (&str, Option<Piece>)| {
-        let Piece { text, style } = piece?;
-        let gap = if part.ends_with(|c: char| c.is_ascii()) { " " } else { "" };
-        Some(Piece::new(if is_of_one { format!("{part}{gap}{text}") } else { text }, style))
-    };
-    let names = label.split(AND).chain(std::iter::repeat(label));
-    let mut pieces: Vec<Piece> = Vec::new();
-    for piece in names.zip(verdicts).filter_map(named) {
-        match pieces.last() {
-            // What both come to stands there once.
-            Some(first) if first.text == piece.text => {}
-            Some(_) => pieces.extend([Piece::new(AND, Style::Dim), piece]),
-            None => pieces.push(piece),
-        }
-    }
-    // Of one of two alone its unit tells which it is of.
-    let mut ranges = constants.iter().filter_map(|one| Some(beside?.range(one)?.get(view.lang)));
-    let usual = ranges.next().filter(|_| ranges.next().is_none()).unwrap_or_default();
-    ConstantRow { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
-}
-
-/// The rows of all constants, with two in a row where lines are so scarce and the width allows it.
-fn rows(
-    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
-    beside: Option<&NearestReference>,
-    scarcity: Scarcity,
-    (labels, width): (usize, usize),
-    view: &View,
-) -> Vec<ConstantRow> {
-    let fits = |row: &ConstantRow| row.before(labels) + BETWEEN + row.of_verdict() <= width;
-    let mut rows = Vec::new();
-    for (line, constants) in lines {
-        let pairs: &[Text] = if scarcity >= line.paired_from { line.pairs } else { &[] };
-        let pair_of = |value: &ConstantValue| {
-            let at = line.constants.iter().position(|constant| constant.row == value.row)? / 2;
-            Some((at, pairs.get(at)?))
-        };
-        let mut rest = constants.iter().peekable();
-        while let Some(one) = rest.next() {
-            let pair = pair_of(one);
-            let both = rest.peek().filter(|other| pair.is_some() && pair_of(other) == pair).zip(pair);
-            let written = |label: Text, constants: &[&ConstantValue]| {
-                // Two in a row lose nothing that each would have in its own, as long as lines allow that.
-                let most = if constants.len() > 1 && scarcity < Scarcity::Great { 2 } else { EXTRAS.len() };
-                let with_and_without_range = |with| {
-                    let row = row(label, constants, with, beside, view);
-                    let bare = (constants.len() > 1).then(|| ConstantRow { usual: String::new(), ..row.clone() });
-                    std::iter::once(row).chain(bare)
-                };
-                EXTRAS[..most].iter().copied().flat_map(with_and_without_range).find(&fits)
-            };
-            if let Some(row) = both.and_then(|(other, (_, label))| written(*label, &[one, other])) {
-                rest.next();
-                rows.push(row);
-            } else {
-                rows.push(written(one.row, &[one]).unwrap_or_else(|| row(one.row, &[one], EXTRAS[2], beside, view)));
-            }
-        }
-    }
-    rows
-}
-
-/// Writes the rows, each in one line; whether that was possible.
-pub(super) fn write(
-    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
-    beside: Option<&NearestReference>,
-    scarcity: Scarcity,
+    is_loose: bool,
     view: &View,
     page: &mut Page,
 ) -> bool {
-    let names = lines.iter().flat_map(|(line, _)| line.pairs.iter().chain(line.constants.iter().map(|one| &one.row)));
-    let labels = names.map(|name| name.get(view.lang).width()).max().unwrap_or(0) + BETWEEN;
-    let rows = rows(lines, beside, scarcity, (labels, page.width), view);
-    let most = |of: &dyn Fn(&ConstantRow) -> usize| rows.iter().map(of).max().unwrap_or(0);
-    let here = most(&|row: &ConstantRow| if row.usual.is_empty() { 0 } else { row.here.width() + BETWEEN });
-    let [usual, verdict] = [most(&|row: &ConstantRow| row.usual.width()), most(&ConstantRow::of_verdict)];
-    let end = |row: &ConstantRow| match (row.verdict.is_empty(), row.usual.is_empty()) {
-        (true, _) => 0,
-        (false, true) => row.before(labels),
-        (false, false) => labels + here + usual,
+    let is_usual = beside.is_some_and(NearestReference::is_usual);
+    let (mut judged, mut others): (Vec<Cells>, Vec<Cells>) = Default::default();
+    for figure in figures {
+        let mut row = cells(figure, view);
+        // Beside one machine those have a verdict that similar servers have.
+        match verdict(figure, beside, view).filter(|_| is_usual || figure.is_of_machine()) {
+            Some(verdict) => {
+                let range = beside.and_then(|beside| beside.range_beside(figure)).unwrap_or_else(|| NOT_KNOWN.into());
+                row.extend(is_usual.then(|| Piece::new(view.tell(&range), Style::Dim)));
+                row.push(verdict);
+                judged.push(row);
+            }
+            None => others.push(row),
+        }
+    }
+    let mut right = others.split_off(others.len().div_ceil(2)).into_iter();
+    others.iter_mut().for_each(|row| row.extend(right.next().into_iter().flatten()));
+    let mut head: Cells = vec![gap(0)];
+    head.extend([term!("here"), term!("a repeat")].map(|head| Piece::new(page.say(head), Style::Dim)));
+    let has_judged = !judged.is_empty();
+    if has_judged {
+        head.extend(beside.map(|beside| Piece::new(page.say(beside.column()), Style::Dim)));
+        judged.insert(0, head);
+    } else {
+        let is_double = others.first().is_some_and(|row| row.len() > FIRST);
+        others.insert(0, if is_double { [head.clone(), head].concat() } else { head });
+    }
+    // The first figure of each row stands under those of the others; a heading may reach over what has none.
+    let shared: Vec<usize> = (0..FIRST).map(|column| widest(&judged, column).max(widest(&others, column))).collect();
+    let starts = |rows: &[Cells], heads: usize, between: usize| {
+        let mut at = 0;
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let start = |column: usize| {
+            let start = at + if column >= FIRST { APART } else { 0 };
+            at += shared.get(column).copied().unwrap_or_else(|| widest(&rows[heads..], column)) + between;
+            start
+        };
+        (0..columns).map(start).collect::<Vec<usize>>()
     };
-    // One verdict that is long, as of two constants, does not push the others to the right.
-    let verdict_at = (most(&end) + BETWEEN).min(page.width.saturating_sub(verdict));
-    let usual_at = (labels + here).min(verdict_at.saturating_sub(BETWEEN + usual));
-    head(labels, if here > 0 { usual_at } else { verdict_at }, beside, page);
-    let mut all_fit = true;
-    for row in rows {
-        let mut pieces =
-            vec![Piece::new(&row.label, Style::Dim), gap(labels - row.label.width()), Piece::plain(&row.here)];
-        let mut used = labels + row.here.width();
-        if !row.usual.is_empty() {
-            let at = usual_at.max(used + BETWEEN);
-            pieces.extend([gap(at - used), Piece::new(&row.usual, Style::Dim)]);
-            used = at + row.usual.width();
+    let is_within = |rows: &[Cells], starts: &[usize]| {
+        rows.iter().flat_map(|row| row.iter().zip(starts)).all(|(cell, at)| at + cell.width() <= page.width)
+    };
+    let layouts = GAPS.map(|between| [starts(&judged, 1, between), starts(&others, 0, between)]);
+    let fits = |[first, second]: &[Vec<usize>; 2]| is_within(&judged, first) && is_within(&others, second);
+    let Some([first, second]) = layouts.into_iter().find(fits) else { return false };
+    let is_parted = is_loose && has_judged && !others.is_empty();
+    let count = judged.len();
+    let all = judged.into_iter().map(|row| (row, &first)).chain(others.into_iter().map(|row| (row, &second)));
+    for (index, (row, starts)) in all.enumerate() {
+        if is_parted && index == count {
+            page.blank();
         }
-        if !row.verdict.is_empty() {
-            let at = verdict_at.max(used + BETWEEN);
+        let (mut pieces, mut used) = (Vec::new(), 0);
+        for (cell, at) in row.into_iter().zip(starts) {
             pieces.push(gap(at - used));
-            used = at + row.of_verdict();
-            pieces.extend(row.verdict);
+            used = at + cell.width();
+            pieces.push(cell);
         }
-        all_fit &= used <= page.width;
         page.line(&pieces);
     }
-    all_fit
-}
-
-fn head(here_at: usize, at: usize, beside: Option<&NearestReference>, page: &mut Page) {
-    let here = page.say(HERE);
-    let mut pieces = vec![gap(here_at), Piece::new(here, Style::Dim)];
-    if let Some(beside) = beside {
-        let column = page.say(beside.column());
-        let at = at.min(page.width.saturating_sub(column.width()));
-        pieces.extend([gap(at.saturating_sub(here_at + here.width()).max(1)), Piece::new(column, Style::Dim)]);
-    }
-    page.line(&pieces);
+    true
 }

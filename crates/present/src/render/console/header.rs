@@ -31,7 +31,9 @@ pub(super) fn write(view: &View, page: &mut Page) {
     }
     warn(&run::contradictions(view.run), Style::Bad, page);
     if let Some(trust) = &view.run.trust {
-        grade(&trust::lines(trust)[0], trust, usize::MAX, page);
+        grade(&trust::lines(trust)[0], trust, page);
+        let style = style_of(trust);
+        trust.doubts.iter().for_each(|doubt| page.paragraph("  ", trust::doubted(doubt).get(view.lang), style));
     }
     warn(&run::ended(view.run, Reasons::Below), Style::Warning, page);
     let disturbances = run::disturbed(view.run);
@@ -50,8 +52,10 @@ pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     warn(&run::contradictions(view.run), Style::Bad, page);
     warn(run::traced(view.run).as_slice(), Style::Bad, page);
     if let Some(trust) = &view.run.trust {
-        let left = trust.doubts.len().saturating_sub(reasons);
-        grade(&trust::line(trust, left), trust, reasons, page);
+        grade(&trust::line(trust), trust, page);
+        if let Some(why) = trust::why(trust, reasons) {
+            page.paragraph("  ", &view.tell(&why), style_of(trust));
+        }
     }
     warn(&run::ended(view.run, Reasons::InFull), Style::Warning, page);
 }
@@ -68,14 +72,16 @@ fn noted(view: &View, page: &mut Page) {
     }
 }
 
-/// The grade, before what it stands on, and so many reasons why it is no better.
-fn grade(line: &Text<String>, trust: &Trust, reasons: usize, page: &mut Page) {
-    let lang = page.options.lang;
-    let style = if trust.grade == Grade::A { Style::Plain } else { Style::Warning };
-    let line = line.get(lang);
-    let (lead, text) = line.split_once("  ").map_or((String::new(), line), |(lead, text)| (format!("{lead}  "), text));
-    page.paragraph(&lead, text, style);
-    trust.doubts.iter().take(reasons).for_each(|doubt| page.paragraph("  ", trust::doubted(doubt).get(lang), style));
+fn style_of(trust: &Trust) -> Style {
+    if trust.grade == Grade::A { Style::Plain } else { Style::Warning }
+}
+
+/// The grade, before what it stands on.
+fn grade(line: &Text<String>, trust: &Trust, page: &mut Page) {
+    let line = line.get(page.options.lang);
+    let (lead, text) =
+        line.split_once("   ").map_or((String::new(), line), |(lead, text)| (format!("{lead}   "), text));
+    page.paragraph(&lead, text, style_of(trust));
 }
 
 fn machine(view: &View) -> Vec<Piece> {
@@ -111,11 +117,6 @@ fn settings(view: &View) -> Vec<Piece> {
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
     let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
     let started = &run.started;
-    let clock = match settings.clock.source.as_str() {
-        "tsc" => "TSC",
-        "cntvct" => "CNTVCT",
-        source => source,
-    };
     let mut facts = vec![
         match settings.limit_s == 0.0 {
             true => say!("{profile}, no time limit"),
@@ -131,8 +132,11 @@ fn settings(view: &View) -> Vec<Piece> {
         },
     ];
     facts.extend(run::place(run));
-    facts.push(say!("seed {seed:#x}", seed = settings.seed));
-    facts.push(say!("clock {clock} {rate}", rate = value(settings.clock.hz, Unit::Hertz, view.lang)));
+    if view.verbose {
+        facts.push(say!("seed {seed:#x}", seed = settings.seed));
+        let clock = settings.clock.source.to_uppercase();
+        facts.push(say!("clock {clock} {rate}", rate = value(settings.clock.hz, Unit::Hertz, view.lang)));
+    }
     facts.extend(settings.table.as_ref().map(|table| say!("only table {table}")));
     if !settings.filters.is_empty() {
         facts.push(say!("only {filters}", filters = settings.filters.join(" ")));

@@ -101,24 +101,20 @@ fn legend(view: &View, page: &mut Page) {
         let shown = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
         let runs = view.run.cases.iter().filter_map(shown).max();
         facts.push(view.tell(&match runs {
-            None => say!("± half of the 95 % interval, shown where over {target}"),
-            Some(0) => {
-                say!("± half of the interval for another run here (95 %, scatter assumed), shown where over {target}")
-            }
-            Some(_) => say!("± half of the interval for another run here (95 %), shown where over {target}"),
+            None => say!("±: 95 % interval of this run, left out under {target}"),
+            Some(0) => say!(
+                "±: a repeat should fall inside (95 %), left out under {target}; spread assumed until 3 runs are stored"
+            ),
+            Some(_) => say!("±: a repeat should fall inside (95 %), left out under {target}"),
         }));
         let quiet = view.run.cases.iter().filter_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz);
         if let Some(hz) = descriptive::median(&quiet.collect::<Vec<f64>>()) {
             let clock = value(hz, Unit::Hertz, view.lang);
-            let quiet = say!("core-bound values are for an undisturbed core at its median clock, about {clock}");
+            let quiet = say!("core-bound values: undisturbed, at {clock}");
             facts.push(view.tell(&quiet));
         }
     }
-    let marks = [
-        (Mark::About, words::ABOUT_LEGEND),
-        (Mark::Remark, words::REMARK_LEGEND),
-        (Mark::NotPlanned, words::NOT_PLANNED_LEGEND),
-    ];
+    let marks = [(Mark::About, words::ABOUT_LEGEND), (Mark::NotPlanned, words::NOT_PLANNED_LEGEND)];
     let used = marks.into_iter().filter(|(mark, _)| page.marks.contains(mark));
     facts.extend(used.map(|(_, text)| view.say(text).to_owned()));
     if !facts.is_empty() {

@@ -19,7 +19,6 @@ const PROBES: [(&str, Text, Unit); 2] = [
 
 const SIDES: Text = term!("down: node of the CPUs, across: node of the memory");
 const NODE: Text = term!("node");
-const DISTANCE: Text = term!("the kernel's distances");
 
 /// Writes a grid for each of the probes that has more than one pair; a single pair is listed with the rest.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
@@ -77,7 +76,7 @@ fn distances(view: &View, page: &mut Page, pairs: &BTreeSet<[usize; 2]>) {
     }
     let mut grid = Grid::new();
     to.iter().for_each(|node| grid.column(&node.to_string(), Align::Right));
-    grid.row(GridRow::Heading(Piece::new(view.say(DISTANCE), Style::Dim)));
+    grid.row(GridRow::Heading(Piece::new(view.say(term!("the kernel's distances")), Style::Dim)));
     for &cpus in &from {
         let cell =
             |&memory: &usize| Piece::plain(shown(cpus, memory).map_or("–".to_owned(), |shown| shown.to_string()));

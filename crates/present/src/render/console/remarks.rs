@@ -144,15 +144,15 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let text = match flag.kind {
         FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.typical > 0.0 => {
             let by = percent((1.0 - estimate.best_round / estimate.typical).abs());
-            Some(say!("best round typically {by} better"))
+            Some(say!("median of the best round {by} better"))
         }
         FlagKind::RoundsLost => {
             // At least one is missing, also of those that a case had beyond the plan.
             let done = estimate.rounds;
-            Some(say!("{done} of {rounds:round}", rounds = view.run.settings.rounds.max(done + 1)))
+            Some(say!("only {done} of {rounds:round}", rounds = view.run.settings.rounds.max(done + 1)))
         }
         FlagKind::Contended => {
-            measured.noise.others_share.map(percent).map(|share| say!("others used {share} of its CPU"))
+            measured.noise.others_share.map(percent).map(|share| say!("other programs used {share} of its CPU"))
         }
         FlagKind::MostlyDisturbed if 2 * measured.noise.disturbed > measured.taken() => {
             Some(say!("most samples disturbed"))

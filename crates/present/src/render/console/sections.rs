@@ -6,7 +6,7 @@ use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
 use hostmark_analysis::labels::{ProbeLabels, by_axis};
-use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
+use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Unit};
 use hostmark_say::say;
 
 use super::grid::{Align, Grid, GridRow};
@@ -19,7 +19,6 @@ use crate::words;
 
 /// The note of what lies below the filesystem of a case's files.
 const LIES_ON: &str = "lies_on";
-const ON: Text = term!("files on");
 /// Points of a numeric axis from which one line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
 /// Points of any axis where there are two lines or more: a grid.
@@ -57,7 +56,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
             cases.iter().filter_map(|case| Some(case.measured()?.notes.get(LIES_ON)?.as_str())).collect();
         for stack in stacks {
             let mut sheet = page.sheet();
-            sheet.paragraph("  ", &format!("{} {}", view.say(ON), visible(stack)), Style::Dim);
+            sheet.paragraph("  ", &format!("{} {}", view.say(term!("files on")), visible(stack)), Style::Dim);
             grid.row(GridRow::Lines(sheet.into_text()));
         }
         let mut seen: HashSet<&str> = HashSet::new();

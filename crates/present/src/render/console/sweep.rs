@@ -203,13 +203,11 @@ impl<'a> Sweep<'a> {
                 page.marks.insert(Mark::About);
                 text = format!("≈{text}");
             } else if !is_about && !text.ends_with('!') {
-                page.marks.insert(Mark::Remark);
                 text.push('!');
             }
         }
         if is_unsteady && !text.ends_with('!') {
             style = Style::Warning;
-            page.marks.insert(Mark::Remark);
             text.push('!');
         }
         Piece::new(text, style)

@@ -3,9 +3,10 @@
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
 };
+use hostmark_analysis::constants;
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
-use hostmark_analysis::typography::{COMMA, SEMICOLON};
-use hostmark_model::{Leading, Message, Text, Unit};
+use hostmark_analysis::typography::{COLON, COMMA, SEMICOLON};
+use hostmark_model::{Better, Leading, Message, Text, Unit};
 use hostmark_say::say;
 
 use crate::flags::is_of_the_value;
@@ -34,7 +35,7 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Message {
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
             let change = signed(test.ratio - 1.0);
-            let name = if name == "typical" { Message::from(term!("typical")) } else { Message::plain(name) };
+            let name = if name == "typical" { Message::from(term!("median")) } else { Message::plain(name) };
             say!("{name} {change} %")
         }
         (verdict, _) => verdict_word(verdict).into(),
@@ -90,14 +91,14 @@ pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Messa
     let mut remarks = Vec::new();
     if group.heterogeneity > NOTABLE_SPREAD {
         let spread = percent(group.heterogeneity);
-        remarks.push(say!("its probes differ by {spread}"));
+        remarks.push(say!("probes scatter by {spread}"));
     }
     let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
     let odd = group.odd.iter().filter_map(case);
     let odd: Vec<Message> =
         odd.map(|case| Message::joined([Message::from(&case.label), change(case).0.into()], " ")).collect();
     if !odd.is_empty() {
-        remarks.push(say!("unlike the rest: {odd}", odd = Message::joined(odd, SEMICOLON)));
+        remarks.push(say!("outlier in this group: {odd}", odd = Message::joined(odd, SEMICOLON)));
     }
     remarks
 }
@@ -294,6 +295,80 @@ pub(super) fn summary(against: &Against) -> Message {
     Message::joined(named.map(|(count, word, _)| say!("{count} {word}")), COMMA)
 }
 
+/// Verdict of a comparison in a sentence, with the greatest factors: `B: 1.32x slower in DRAM, same within 5 % in 31 others`.
+pub(super) fn verdict(against: &Against) -> Message {
+    let changed = |verdict: Verdict| {
+        let cases = against.cases.iter().filter(|case| case.verdict == verdict);
+        let change =
+            |case: &CaseComparison| Some((cost(case)?, figure(case).map_or_else(|| label(case), Message::from)));
+        cases.filter_map(change).collect::<Vec<_>>()
+    };
+    let counts = against.counts;
+    let (same, open) = (counts.same, counts.inconclusive);
+    let rest = [
+        (same > 0).then(|| say!("{what} in {same}", what = same_word(against.same_within))),
+        (open > 0).then(|| say!("not decided in {open}")),
+    ];
+    sentence(&against.side.name, [changed(Verdict::Slower), changed(Verdict::Faster)], rest)
+}
+
+/// Sentence of what is slower and faster about a side, by its factors, and of the rest.
+pub(crate) fn sentence(
+    side: &str,
+    changed: [Vec<(f64, Message)>; 2],
+    rest: impl IntoIterator<Item = Option<Message>>,
+) -> Message {
+    let part = |(mut all, verdict): (Vec<(f64, Message)>, Verdict)| {
+        all.sort_by(|(one, _), (other, _)| other.ln().abs().total_cmp(&one.ln().abs()));
+        let others = all.len().saturating_sub(1);
+        let (cost, what) = all.into_iter().next()?;
+        let (times, word) = (cost.max(cost.recip()), verdict_word(verdict));
+        Some(match others {
+            0 => say!("{times:.2}x {word} in {what}"),
+            more => say!("{times:.2}x {word} in {what} and less in {more} more"),
+        })
+    };
+    let changed = changed.into_iter().zip([Verdict::Slower, Verdict::Faster]).map(part);
+    let parts: Vec<Message> = changed.chain(rest).flatten().collect();
+    let says = if parts.is_empty() { say!("nothing to compare") } else { Message::joined(parts, COMMA) };
+    Message::joined([Message::plain(side), says], COLON)
+}
+
+/// Cost of a case over the base's, above 1 for a slower one.
+pub(super) fn cost(case: &CaseComparison) -> Option<f64> {
+    let ratio = case.effect.as_ref()?.ratio;
+    Some(if case.better == Some(Better::Higher) { ratio.recip() } else { ratio })
+}
+
+/// Name of the key figure that a case is.
+pub(super) fn figure(case: &CaseComparison) -> Option<Text> {
+    constants::of_case(&case.id).map(|constant| constant.row)
+}
+
+/// Verdict on a key figure, also on one that is computed from others, by the intervals of both sides.
+pub(super) fn figure_verdict(case: &CaseComparison) -> Message {
+    let ends = |side: &Option<SideValue>| side.as_ref().and_then(|side| side.low.zip(side.high));
+    match (case.verdict, cost(case), ends(&case.base), ends(&case.new)) {
+        (Verdict::NotComparable, Some(cost), Some((low, high)), Some((from, to))) if from > high || to < low => {
+            verdict_word(if cost > 1.0 { Verdict::Slower } else { Verdict::Faster }).into()
+        }
+        (Verdict::NotComparable, ..) => say!("within error"),
+        _ => verdict_text(case),
+    }
+}
+
+/// Limit of one run a side, and the command that decides; nothing where a side has more.
+pub(super) fn one_run(base: &Side, against: &Against) -> Vec<Message> {
+    if base.runs.len() > 1 || against.side.runs.len() > 1 {
+        return Vec::new();
+    }
+    let says = match against.counts.visible.filter(|visible| *visible <= MOST_VISIBLE).map(percent) {
+        Some(visible) => say!("one run a side shows changes from about {visible} on; three a side decide:"),
+        None => say!("one run a side shows large changes only; three a side decide:"),
+    };
+    vec![says, Message::plain("hostmark compare A1,A2,A3 B1,B2,B3")]
+}
+
 /// Method of the verdicts, in sentences: the source of the spread between runs, and the requirements of a verdict.
 pub(super) fn method(against: &Against) -> Vec<Message> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
@@ -301,7 +376,7 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
     let tests_of_runs: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut told = Vec::new();
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
-        told.push(say!("(quiet) values are of an undisturbed core, all others typical ones"));
+        told.push(say!("(undisturbed) values are of an undisturbed core, all others medians"));
     }
     if let Some(program) = &against.program {
         told.push(say!("one program measured both sides: SHA-256 {program}"));
@@ -310,19 +385,14 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
         let runs = tests_of_runs.iter().map(|test| test.runs);
         let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
         let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
-        told.push(say!(
-            "how much runs differ is told for {cases:case} by {runs:run}: of both sides, and earlier ones of their environments",
-            cases = tests_of_runs.len()
-        ));
+        told.push(say!("run-to-run spread measured for {cases:case}, by {runs:run}", cases = tests_of_runs.len()));
     }
     if assumed > 0 {
-        told.push(say!(
-            "how much runs differ is assumed for {assumed:case}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more"
-        ));
+        told.push(say!("run-to-run spread assumed for {assumed:case}; three runs a side, or --interleave, measure it"));
     }
     if !tests_of_runs.is_empty() || assumed > 0 {
         told.push(say!(
-            "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five",
+            "slower/faster: at most 5 % of these are false. same: a {within} change is ruled out. inconclusive: neither",
             within = limit(against.same_within)
         ));
     }
@@ -331,7 +401,7 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
         || aspects.any(|aspect| aspect.test.is_shown() && aspect.evidence != Evidence::Repeats)
     {
         told.push(say!(
-            "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark"
+            "changed shape: the value is as it was, and the median or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark"
         ));
     }
     told

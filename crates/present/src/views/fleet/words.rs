@@ -160,14 +160,12 @@ fn between(between: &BetweenHosts) -> Vec<Message> {
 /// Source of the scatter within a host, where that is not by its runs.
 pub(super) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
     let by_rounds = kind.cases.iter().any(|case| case.within_by == Some(WithinBy::Rounds));
-    by_rounds.then_some(term!(
-        "Each host has one run: \"within\" is what its rounds let the value be off; runs differ more."
-    ))
+    by_rounds.then_some(term!("One run per host: \"within\" covers that run only."))
 }
 
 pub(super) const TITLE: Text = term!("Fleet");
-pub(super) const ODD: Text = term!("Hosts that are not like the others");
-pub(super) const CAUSES: Text = term!("What odd hosts share and others lack");
+pub(super) const ODD: Text = term!("Outliers");
+pub(super) const CAUSES: Text = term!("What outliers share and others lack");
 pub(super) const DRIFTS: Text = term!("Hosts that change from run to run");
 pub(super) const BETWEEN_HOSTS: Text = term!("Pairs of hosts over the network");
 pub(super) const UNREAD: Text = term!("Files that were not read");
@@ -184,9 +182,7 @@ pub(super) const NO_FACTS: Text =
     term!("no recorded fact sets it apart; compare its run with another host's: hostmark compare");
 pub(super) const SAME_NAME: Text = term!("another host has the same name");
 
-pub(super) const METHOD: Text = term!(
-    "Hosts are held against others of their kind by robust distances; where no host is odd, at most 5 % of fleets name one (Benjamini-Hochberg over hosts, Benjamini-Bogomolov within them)."
-);
+pub(super) const METHOD: Text = term!("Of 20 healthy fleets at most one gets a false alarm.");
 
 pub(super) const USUAL: Text = term!("usual");
 pub(super) const AS_USUAL: Text = term!("as usual");

@@ -144,12 +144,7 @@ pub fn absent(key: &str, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Reaso
             say!("no plateau of the curve is memory for certain: {name} may be", name = level.name.key())
         }
         ("dram", None) => say!("no buffer was large enough to be sure of missing the last-level cache"),
-        _ => {
-            say!(
-                "the latency curve shows {plateaus} plateaus, and none of them is {key} for certain",
-                plateaus = found.len()
-            )
-        }
+        _ => say!("{level} could not be told apart from the levels beside it in this run", level = key.to_uppercase()),
     })
 }
 

@@ -371,7 +371,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         text += &spoken(&say!("{met} of {pairs} pairs are measured, both ways counted\n", pairs = pairs.len()), lang);
     }
     if measured > 0 {
-        text += &format!("{}hostmark fleet report {typed}\n", term!("which are odd: ").say(lang));
+        text += &format!("{}hostmark fleet report {typed}\n", term!("outliers: ").say(lang));
     }
     if let Some(resume) = resume {
         text += &format!("{}{}\n", term!("measure the others: ").say(lang), visible(resume));
