@@ -1,5 +1,6 @@
 //! Former ids of probes that are now values of another's axis, by the table `former.tsv`.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 
 use hostmark_engine::probe::find;
@@ -129,6 +130,9 @@ pub fn run_of_today(mut run: Run) -> Run {
             (case.probe, case.params) = (probe, params);
         }
     }
+    // A former probe may have measured again what another one did.
+    let mut seen = HashSet::new();
+    run.cases.retain(|case| seen.insert(case.id.clone()));
     run.cases.sort_by_key(|case| probes.iter().position(|probe| probe.id == case.probe));
     let lost = run.lost_rounds.iter_mut().map(|lost| &mut lost.case);
     run.findings.iter_mut().flat_map(|finding| &mut finding.cases).chain(lost).for_each(id_of_today);
@@ -138,6 +142,8 @@ pub fn run_of_today(mut run: Run) -> Run {
 
 #[cfg(test)]
 mod tests {
+    use hostmark_model::{CaseRecord, Outcome, ReasonCode};
+
     use super::*;
 
     #[test]
@@ -165,5 +171,22 @@ mod tests {
             id_of_today(&mut id);
             assert_eq!(id, wanted);
         }
+    }
+
+    #[test]
+    fn two_cases_of_a_run_that_are_one_today_are_kept_once() {
+        let case = |id: &str| {
+            let CaseId { probe, params } = id.parse().unwrap();
+            let outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+            CaseRecord { id: id.into(), probe, params, outcome }
+        };
+        let former =
+            ["cpu.atomic@op=fetch_add,method=best", "cpu.per_cpu_counter@way=rseq", "cpu.per_cpu_counter@way=atomic"];
+        let probe = |id: &str| ProbeInfo { id: id.into(), ..find(crate::CATALOGUE, "cpu.atomic").unwrap().info() };
+        let probes = ["cpu.atomic", "cpu.per_cpu_counter"].map(probe).into();
+        let run = run_of_today(Run { probes, cases: former.map(case).into(), ..Run::default() });
+        let ids: Vec<String> = run.cases.into_iter().map(|case| case.id).collect();
+        assert_eq!(ids, ["fetch_add", "rseq"].map(|op| format!("cpu.atomic@op={op},method=best")));
+        assert_eq!(run.probes.len(), 1);
     }
 }

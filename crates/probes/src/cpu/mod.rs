@@ -12,7 +12,6 @@ mod kernel_sieve;
 mod latency;
 mod misprediction;
 mod parallelism;
-mod per_cpu_counter;
 mod ramp;
 mod reorder_window;
 mod scaling;
@@ -20,7 +19,7 @@ mod sieve;
 mod store_forwarding;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency ramp latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic per_cpu_counter core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true: frequency ramp latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic core_to_core sieve kernel_sieve scaling);
 
 use crate::kernels::operation::{Op, Operation, Type};
 use hostmark_engine::prelude::*;

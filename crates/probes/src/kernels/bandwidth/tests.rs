@@ -58,18 +58,9 @@ fn varied(memory: &mut [u8], salt: usize) {
 
 #[test]
 fn names_are_unique_and_found() {
-    for (index, kernel) in reads().iter().enumerate() {
-        assert_eq!(reads().iter().position(|other| other.name == kernel.name), Some(index));
-        assert!(read(kernel.name).is_some());
-    }
-    for (index, kernel) in writes().iter().enumerate() {
-        assert_eq!(writes().iter().position(|other| other.name == kernel.name), Some(index));
-        assert!(write(kernel.name).is_some());
-    }
-    for (index, kernel) in copies().iter().enumerate() {
-        assert_eq!(copies().iter().position(|other| other.name == kernel.name), Some(index));
-        assert!(copy(kernel.name).is_some());
-    }
+    assert!(reads().iter().all(|kernel| read(kernel.name).is_some_and(|found| std::ptr::eq(found, kernel))));
+    assert!(writes().iter().all(|kernel| write(kernel.name).is_some_and(|found| std::ptr::eq(found, kernel))));
+    assert!(copies().iter().all(|kernel| copy(kernel.name).is_some_and(|found| std::ptr::eq(found, kernel))));
     assert!(read("libc").is_none() && write("").is_none() && copy("none").is_none());
     for reach in [Reach::FirstCache, Reach::Caches, Reach::Memory] {
         assert!((best_read(reach).is_available)() && best_read(reach).name != "scalar");

@@ -240,7 +240,6 @@ fn monotonic_by_syscall() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::machine::timer::ClockSource;
 
     #[test]
     fn no_way_wakes_before_its_time() {
