@@ -10,7 +10,7 @@ set -euo pipefail
 [ $# = 3 ] || { sed -n '3,7p' "$0" >&2; exit 2; }
 kernel=$1 module=$2 program=$3
 : "${IDLE:=1000}" "${BUSY:=1000}" "${MALFORMED:=1000000}" "${KILLED:=60}" "${SEED:=1}" "${HOSTMARK:=}"
-: "${FILTERS:=file.kernel_read file.kernel_write file.read_start file.overwrite cpu.kernel_sieve cpu.sieve memory.kernel_random_access memory.random_access syscall.kernel_null syscall.null}"
+: "${FILTERS:=file.kernel_block file.block cpu.kernel_sieve cpu.sieve memory.kernel_random_access memory.random_access syscall.kernel_null syscall.null}"
 for file in "$kernel" "$module" "$program" ${HOSTMARK:+"$HOSTMARK"}; do
     [ -r "$file" ] || { echo "cannot read $file" >&2; exit 2; }
 done

@@ -65,18 +65,18 @@ fn the_ratio_of_writing_and_the_deviation_are_reported_every_side() {
 fn another_base_may_be_named_and_one_that_is_not_there_is_an_error() {
     let runs = reference();
     let over = |base: &str| overhead_over(&runs, Some(base), &RenderOptions::default());
-    let user = over("file.read_start@bind=none,through=cache").unwrap();
+    let user = over("file.block@op=read,bind=none,through=cache").unwrap();
     assert_eq!(percentages(rows(&user, "Overhead: native, in user space")[1])[2], 0.0);
     let kernel = 100.0 * (7_010_696.0 / 21_326_624.6 - 1.0);
     assert!((percentages(rows(&user, "Overhead: native, inside the kernel")[0])[0] - kernel).abs() < 0.01);
-    let error = over("file.kernel_read@bind=7").unwrap_err();
-    assert!(error.starts_with("--base file.kernel_read@bind=7: native has no such case"), "{error}");
+    let error = over("file.kernel_block@op=read,bind=7").unwrap_err();
+    assert!(error.starts_with("--base file.kernel_block@op=read,bind=7: native has no such case"), "{error}");
 }
 
 #[test]
 fn a_side_that_was_not_measured_is_reported_and_not_guessed() {
     let [mut native, guest] = reference();
-    native.cases.retain(|case| !case.probe.starts_with("file.kernel_write"));
+    native.cases.retain(|case| !case.id.starts_with("file.kernel_block@op=write"));
     let view = view(&[native, guest]);
     assert!(rows(&view, "OS overhead: native")[1].contains("no base: not measured"));
     assert!(rows(&view, "Kernel overhead: native")[0].contains("+15.64 %"));
@@ -342,17 +342,15 @@ pub fn cycles(id: &str, cycles: f64) -> CaseRecord {
     case(id, Outcome::Measured(Box::new(measured)))
 }
 
-/// The four probes of a file access.
+/// The two probes of a file access.
 fn file_probes() -> Vec<ProbeInfo> {
-    let kernel: &[_] = &[("bind", AxisKind::Choice, "none"), ("irq", AxisKind::Choice, "on")];
-    let user: &[_] = &[("bind", AxisKind::Choice, "none"), ("through", AxisKind::Choice, "cache")];
-    let sides = [
-        ("file.overwrite", user),
-        ("file.read_start", user),
-        ("file.kernel_read", kernel),
-        ("file.kernel_write", kernel),
-    ];
-    sides.map(|(id, axes)| probe(id, (id, id), Unit::Nanoseconds, FILE, axes)).into()
+    let sides = [("file.block", ("through", "cache")), ("file.kernel_block", ("irq", "on"))];
+    let of_side = |(id, (axis, default))| {
+        let axes = [("op", "read"), ("bind", "none"), (axis, default)];
+        let axes = axes.map(|(axis, default)| (axis, AxisKind::Choice, default));
+        probe(id, (id, id), Unit::Nanoseconds, FILE, &axes)
+    };
+    sides.map(of_side).into()
 }
 
 pub fn named(name: &str, probes: Vec<ProbeInfo>, cases: Vec<CaseRecord>) -> Run {
@@ -362,12 +360,12 @@ pub fn named(name: &str, probes: Vec<ProbeInfo>, cases: Vec<CaseRecord>) -> Run 
 /// Inside the kernel: not bound, bound. From user space: bound to the last CPU, to CPU 0, not bound.
 fn file_run(name: &str, kernel: [[f64; 2]; 2], user: [[f64; 3]; 2]) -> Run {
     let mut cases = Vec::new();
-    for (probe, values) in ["file.kernel_read", "file.kernel_write"].iter().zip(kernel) {
-        let id = |at: &str| format!("{probe}@bind={at},irq=on");
+    for (op, values) in ["read", "write"].iter().zip(kernel) {
+        let id = |at: &str| format!("file.kernel_block@op={op},bind={at},irq=on");
         cases.extend(["none", "last"].iter().zip(values).map(|(at, value)| cycles(&id(at), value)));
     }
-    for (probe, values) in ["file.read_start", "file.overwrite"].iter().zip(user) {
-        let id = |at: &str| format!("{probe}@bind={at},through=cache");
+    for (op, values) in ["read", "write"].iter().zip(user) {
+        let id = |at: &str| format!("file.block@op={op},bind={at},through=cache");
         cases.extend(["last", "0", "none"].iter().zip(values).map(|(at, value)| cycles(&id(at), value)));
     }
     named(name, file_probes(), cases)
@@ -412,7 +410,7 @@ pub fn percentages(line: &str) -> Vec<f64> {
 fn disturbed() -> Vec<Run> {
     let kernel = |bind: &str| {
         let reason = ReasonCode::Kernel.because("needs the kernel module hostmark, which is not loaded");
-        case(&format!("file.kernel_read@bind={bind},irq=on"), Outcome::Skipped { reason })
+        case(&format!("file.kernel_block@op=read,bind={bind},irq=on"), Outcome::Skipped { reason })
     };
     let conclusion = |share: usize, pid: usize| Text {
         en: format!("others used {share} % of the time of CPU 0-1 (pid {pid})"),

@@ -122,10 +122,6 @@ impl Device {
     }
 }
 
-/// Axis through: whether the page cache answers or the device.
-pub const THROUGH: Axis = Axis::choice("through", "cache", Points::quick(&["cache"]).standard(&["direct"]));
-/// Every binding with the cache and without.
-pub const BOTH_BINDINGS: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "through"] }];
 /// Bytes that an access at a file's start moves: a page on most machines.
 const PAGE_BYTES: u64 = 4096;
 

@@ -11,10 +11,8 @@ pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
     shown: Demonstration::Run,
     probes: &[
-        "file.kernel_read",
-        "file.read_start",
-        "file.kernel_write",
-        "file.overwrite",
+        "file.kernel_block",
+        "file.block",
         "cpu.kernel_sieve",
         "cpu.sieve",
         "memory.kernel_random_access",

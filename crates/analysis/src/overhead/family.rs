@@ -85,13 +85,13 @@ pub(super) static FILE: OperationFamily = OperationFamily {
     operations: &[
         FamilyOperation {
             name: READ,
-            kernel: Some(OperationCases { probe: "file.kernel_read", at: &[] }),
-            user: OperationCases { probe: "file.read_start", at: &[("through", "cache")] },
+            kernel: Some(OperationCases { probe: "file.kernel_block", at: &[("op", "read")] }),
+            user: OperationCases { probe: "file.block", at: &[("op", "read"), ("through", "cache")] },
         },
         FamilyOperation {
             name: WRITE,
-            kernel: Some(OperationCases { probe: "file.kernel_write", at: &[] }),
-            user: OperationCases { probe: "file.overwrite", at: &[("through", "cache")] },
+            kernel: Some(OperationCases { probe: "file.kernel_block", at: &[("op", "write")] }),
+            user: OperationCases { probe: "file.block", at: &[("op", "write"), ("through", "cache")] },
         },
     ],
     alike: None,
@@ -106,12 +106,12 @@ static DIRECT: OperationFamily = OperationFamily {
         FamilyOperation {
             name: READ,
             kernel: None,
-            user: OperationCases { probe: "file.read_start", at: &[("through", "direct")] },
+            user: OperationCases { probe: "file.block", at: &[("op", "read"), ("through", "direct")] },
         },
         FamilyOperation {
             name: WRITE,
             kernel: None,
-            user: OperationCases { probe: "file.overwrite", at: &[("through", "direct")] },
+            user: OperationCases { probe: "file.block", at: &[("op", "write"), ("through", "direct")] },
         },
     ],
     alike: None,

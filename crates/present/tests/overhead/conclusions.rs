@@ -36,7 +36,7 @@ const REASON: &str = "file I/O waits for the disk's interrupts";
 fn refused() -> [Run; 2] {
     let [mut native, guest] = reference();
     native.cases.push(case(
-        "file.kernel_read@bind=none,irq=off",
+        "file.kernel_block@op=read,bind=none,irq=off",
         Outcome::Skipped { reason: ReasonCode::NotApplicable.because(REASON) },
     ));
     [native, guest]
@@ -108,23 +108,23 @@ fn the_reports_figures_give_its_conclusions() {
 #[test]
 fn one_figure_flips_what_it_must() {
     // A bound write of the guest that is faster than the free one.
-    flips(1, "file.overwrite@bind=0,through=cache", 44_800_000.0, &[BINDING[3]]);
+    flips(1, "file.block@op=write,bind=0,through=cache", 44_800_000.0, &[BINDING[3]]);
     // A free read from user space that is hardly slower than inside the kernel: it loses less than the bound kernel, and less
     // than the write.
-    flips(0, "file.read_start@bind=none,through=cache", 7_500_000.0, &[READS[1], LAYERS[0]]);
+    flips(0, "file.block@op=read,bind=none,through=cache", 7_500_000.0, &[READS[1], LAYERS[0]]);
     // A bound read inside the kernel that is faster than the free one.
-    flips(0, "file.kernel_read@bind=last,irq=on", 7_000_000.0, &[READS[0], BINDING[0]]);
+    flips(0, "file.kernel_block@op=read,bind=last,irq=on", 7_000_000.0, &[READS[0], BINDING[0]]);
     // The same of the guest, still slower than the free one of the first environment.
-    flips(1, "file.kernel_read@bind=last,irq=on", 7_960_000.0, &[READS[2], BINDING[2]]);
+    flips(1, "file.kernel_block@op=read,bind=last,irq=on", 7_960_000.0, &[READS[2], BINDING[2]]);
     // A base of writes so fast that all writes lose more than reads.
     let writes = [RATIO, READS[0], READS[1], READS[2], READS[3]];
-    flips(0, "file.kernel_write@bind=none,irq=on", 5_000_000.0, &writes);
+    flips(0, "file.kernel_block@op=write,bind=none,irq=on", 5_000_000.0, &writes);
     // A free write from user space that is slower than the bound ones.
-    flips(0, "file.overwrite@bind=none,through=cache", 42_000_000.0, &[BINDING[1]]);
+    flips(0, "file.block@op=write,bind=none,through=cache", 42_000_000.0, &[BINDING[1]]);
     // A bound write inside the guest's kernel that loses more than its user space.
-    flips(1, "file.kernel_write@bind=last,irq=on", 46_000_000.0, &[READS[2], LAYERS[1]]);
+    flips(1, "file.kernel_block@op=write,bind=last,irq=on", 46_000_000.0, &[READS[2], LAYERS[1]]);
     // A change that contradicts nothing.
-    flips(0, "file.read_start@bind=none,through=cache", 21_000_000.0, &[]);
+    flips(0, "file.block@op=read,bind=none,through=cache", 21_000_000.0, &[]);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn writes_that_are_faster_than_reads_flip_that_claim_alone() {
     let of_user = |write: f64| {
         let mut native = refused()[0].clone();
         native.cases.retain(|case| case.id.ends_with("bind=none,through=cache"));
-        let place = native.cases.iter_mut().find(|case| case.probe == "file.overwrite").unwrap();
-        *place = cycles("file.overwrite@bind=none,through=cache", write);
+        let place = native.cases.iter_mut().find(|case| case.id.starts_with("file.block@op=write")).unwrap();
+        *place = cycles("file.block@op=write,bind=none,through=cache", write);
         conclusions(&[native])
     };
     let (usual, fast) = (of_user(40_444_060.8), of_user(20_000_000.0));
@@ -157,7 +157,7 @@ fn a_refusal_is_reported_by_its_reason_alone() {
         all.into_iter().find(|(_, text)| text.starts_with(REFUSED)).map(|(verdict, _)| verdict)
     };
     assert_eq!(of(Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") }), None);
-    let measured = cycles("file.kernel_read@bind=none,irq=off", 7e6).outcome;
+    let measured = cycles("file.kernel_block@op=read,bind=none,irq=off", 7e6).outcome;
     assert_eq!(of(measured).as_deref(), Some("not so here"));
 }
 
@@ -187,8 +187,8 @@ fn what_is_one_side_of_a_coin_is_no_finding() {
     let found = |bound: [f64; 5]| {
         let [native, _] = reference();
         let cases = vec![
-            of_rounds("file.read_start@bind=none,through=cache", [389.6, 259.6, 379.1, 350.0, 367.7]),
-            of_rounds("file.read_start@bind=last,through=cache", bound),
+            of_rounds("file.block@op=read,bind=none,through=cache", [389.6, 259.6, 379.1, 350.0, 367.7]),
+            of_rounds("file.block@op=read,bind=last,through=cache", bound),
         ];
         let all = findings(&Run { cases, ..native });
         all.into_iter()
@@ -225,16 +225,16 @@ fn a_percentage_has_the_interval_of_the_table_in_its_conclusion() {
 #[test]
 fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
     // Binding costs this write 0.45 %.
-    let found = flipped(|runs| spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01));
+    let found = flipped(|runs| spread(&mut runs[1], "file.block@op=write,bind=0,through=cache", 0.99, 1.01));
     assert_eq!(found, BTreeSet::from([BINDING[3]]));
     let mut runs = refused();
-    spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01);
+    spread(&mut runs[1], "file.block@op=write,bind=0,through=cache", 0.99, 1.01);
     let all = conclusions(&runs);
     let (verdict, text) = conclusion(&all, BINDING[3]);
     assert!(verdict == "cannot be told" && text.contains("+0.45 % (−0.52 … +1.44)"), "{text}");
     // Both sides' intervals count: half of a percent each gives 0.7 %.
-    spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.995, 1.005);
-    spread(&mut runs[1], "file.overwrite@bind=none,through=cache", 0.995, 1.005);
+    spread(&mut runs[1], "file.block@op=write,bind=0,through=cache", 0.995, 1.005);
+    spread(&mut runs[1], "file.block@op=write,bind=none,through=cache", 0.995, 1.005);
     let text = conclusion(&conclusions(&runs), BINDING[3]).1;
     assert!(text.contains("+0.45 % (−0.24 … +1.15)"), "{text}");
     // Too few rounds for an interval.
@@ -266,7 +266,7 @@ fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_t
 fn no_conclusion_stands_on_what_others_disturbed() {
     let flag = |kind| vec![Flag::new(kind, "others used 60 % of its CPU")];
     let disturb = |runs: &mut [Run; 2], kind| {
-        let case = runs[1].cases.iter_mut().find(|case| case.id == "file.overwrite@bind=0,through=cache").unwrap();
+        let case = runs[1].cases.iter_mut().find(|case| case.id == "file.block@op=write,bind=0,through=cache").unwrap();
         let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
         measured.flags = flag(kind);
     };
@@ -303,12 +303,12 @@ fn a_run_has_what_it_proves_as_findings() {
     assert!(
         bound.text.en.starts_with("Binding to a CPU costs, inside the kernel") && (bound.cost - 0.135).abs() < 0.001
     );
-    assert!(bound.cases.iter().any(|id| id == "file.kernel_read@bind=last,irq=on"));
+    assert!(bound.cases.iter().any(|id| id == "file.kernel_block@op=read,bind=last,irq=on"));
     // What cannot be told is no finding; what is not so says so.
-    spread(&mut native, "file.kernel_read@bind=last,irq=on", 0.8, 1.2);
+    spread(&mut native, "file.kernel_block@op=read,bind=last,irq=on", 0.8, 1.2);
     assert!(!texts(&native).iter().any(|text| text.contains("inside the kernel (file): READ")));
     let mut runs = refused();
-    set(&mut runs, 0, "file.kernel_read@bind=last,irq=on", 6e6);
+    set(&mut runs, 0, "file.kernel_block@op=read,bind=last,irq=on", 6e6);
     let texts = texts(&runs[0]);
     let denied = texts.iter().find(|text| text.contains("Binding to a CPU costs, inside the kernel")).unwrap();
     assert!(denied.starts_with("Not so here: "), "{denied}");

@@ -111,8 +111,8 @@ fn what_is_no_part_of_the_decomposition_stands_among_all_other_cases() {
 fn disks_are_compared_past_the_page_cache_in_tables_of_their_own() {
     let [mut native, mut guest] = reference();
     for (run, factor) in [(&mut native, 1.0), (&mut guest, 1.5)] {
-        for (id, value) in [("file.read_start", 2e9), ("file.overwrite", 1e9)] {
-            run.cases.push(cycles(&format!("{id}@bind=none,through=direct"), value * factor));
+        for (op, value) in [("read", 2e9), ("write", 1e9)] {
+            run.cases.push(cycles(&format!("file.block@op={op},bind=none,through=direct"), value * factor));
         }
     }
     let view = view(&[native, guest]);
@@ -182,7 +182,7 @@ fn a_long_reason_stands_below_its_table() {
     let [mut native, _] = reference();
     let reason = "file I/O waits for interrupts of the disk, which are off";
     native.cases.push(case(
-        "file.kernel_read@bind=none,irq=off",
+        "file.kernel_block@op=read,bind=none,irq=off",
         Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) },
     ));
     let text = view(&[native]);

@@ -34,7 +34,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if u64::from(batch) * BLOCK_BYTES as u64 > FILE_BYTES {
         return Err(RoundError::not_applicable(say!("the file has 256 blocks: name a smaller batch")));
     }
-    let direction = if case.param::<String>("op")? == "write" { IoDirection::Write } else { IoDirection::Read };
+    let direction = if super::is_write(case)? { IoDirection::Write } else { IoDirection::Read };
     let asked = match case.param::<String>("by")?.as_str() {
         "call" => Asked::Call,
         "registered" => Asked::Registered,

@@ -1,19 +1,17 @@
 //! Group file: files that are made, removed, read again from the cache, and written.
 
+mod block;
 mod create_delete;
 mod io_uring;
-mod kernel_read;
-mod kernel_write;
+mod kernel_block;
 mod mmap_open_reread;
 mod mmap_reread;
 mod open_reread;
-mod overwrite;
 mod read_small;
-mod read_start;
 mod reread;
 mod write;
 
-crate::group!("file": create_delete read_small reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
+crate::group!("file": create_delete read_small reread open_reread mmap_reread mmap_open_reread write block io_uring kernel_block);
 
 use hostmark_engine::prelude::*;
 
@@ -31,6 +29,8 @@ const SMALL: Axis = Axis::size("size", "0", Points::quick(&["0", "10240"]).stand
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(1));
 /// Axis data: what becomes of what was read.
 const DATA: Axis = Axis::choice("data", "sum", Points::quick(&["sum"]).standard(&["unused"]));
+/// Axis op: whether the block at a file's start is read or overwritten.
+const OP: Axis = Axis::ways("op", "read", Points::quick(&["read", "write"]));
 /// Largest read or write, as many programs do.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Returns the sizes: from one sector to as much as the profile and the memory allow.
@@ -43,6 +43,11 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         .chain(if profile >= Profile::Thorough { THOROUGH.to_vec() } else { Vec::new() });
     let most = largest_buffer(profile).max(64 << 20).min(host.fillable_bytes() / 4);
     listed.filter(|&size| size <= most).collect()
+}
+
+/// Tells whether the case overwrites.
+fn is_write(case: &Case) -> Result<bool> {
+    Ok(case.param::<String>("op")? == "write")
 }
 
 /// Returns `count` names for files in a directory of the round, and the content of each, of the axis `size`.
