@@ -99,7 +99,7 @@ pub static LINES: &[ConstantGroup] = &[
             constant(
                 Text::name("fork + exec"),
                 Text::name("fork + exec"),
-                &[at("process.fork_exec", &[("child", "static")])],
+                &[at("process.exec", &[("way", "fork"), ("child", "static")])],
             ),
         ],
     },

@@ -172,7 +172,7 @@ fn a_scratch_directory_may_have_any_name() {
             command.env("TMPDIR", &scratch);
             command
         };
-        let arguments = ["run", "process.fork_exec@child=static", "disk.fsync@block=2300", "--format", "json"];
+        let arguments = ["run", "process.exec@way=fork,child=static", "disk.fsync@block=2300", "--format", "json"];
         for mut command in [by_option(&arguments), by_variable(&arguments)] {
             let json = succeeded(ended(&mut command));
             assert!(measured(&load_run(&json).unwrap()), "{name:?} {json}");
@@ -185,7 +185,7 @@ fn a_scratch_directory_may_have_any_name() {
 }
 
 fn measured(run: &Run) -> bool {
-    run.cases.iter().any(|case| case.probe == "process.fork_exec" && case.measured().is_some())
+    run.cases.iter().any(|case| case.probe == "process.exec" && case.measured().is_some())
 }
 
 /// Sends a signal to the janitor of a run under way, and gives how the run ended.

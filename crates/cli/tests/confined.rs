@@ -180,7 +180,7 @@ fn where_nothing_can_be_written_and_little_be_opened_what_needs_it_says_so() {
     let Some((run, errors)) = inside.run(&filters.chain(ways.clone()).collect::<Vec<_>>()) else { return };
     let [fifo, unix_stream, posix_queue, eventfd] = ways.each_ref().map(String::as_str);
     assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.lines().count() == 1, "{errors}");
-    for probe in ["disk.fsync", fifo, unix_stream, "process.fork_exec"] {
+    for probe in ["disk.fsync", fifo, unix_stream, "process.exec"] {
         assert!(reason(&run, probe).starts_with("no directory can be made in "), "{probe}: {}", reason(&run, probe));
     }
     assert!(

@@ -35,7 +35,7 @@ const USUAL: [&str; 10] = [
     "clock.loop",
     "cpu.flops@isa=best,type=f64,threads=2",
     "syscall.null@copies=2",
-    "process.fork_exec@child=static",
+    "process.exec@way=fork,child=static",
     "paging.fault@kind=anonymous",
     "sched.wakeup",
     "ipc.hand_over@by=file_lock,cpus=same_cpu",

@@ -95,8 +95,7 @@ fn within_namespaces_everything_is_measured_in_them_and_the_run_says_so() {
     }
     let before = mounted();
     let home = Home::new();
-    let filters =
-        ["syscall.null", "ipc.round_trip", "ipc.hand_over", "net.tcp", "file.create_delete", "process.fork_exec"];
+    let filters = ["syscall.null", "ipc.round_trip", "ipc.hand_over", "net.tcp", "file.create_delete", "process.exec"];
     let inside = run(&home, &[&filters[..], &["--isolate", "namespaces"]].concat());
     for probe in filters {
         assert!(of_probe(&inside, probe).measured().is_some(), "{:?}", of_probe(&inside, probe).outcome);
@@ -135,7 +134,7 @@ fn within_a_filter_what_is_refused_says_so_and_the_rest_is_measured() {
         "ipc.round_trip@by=pipe",
         "net.tcp",
         "file.create_delete@op=create",
-        "process.fork_exec",
+        "process.exec",
         "memory.latency@size=32K",
     ];
     let inside = run(&home, &[&filters[..], &["--isolate", "seccomp"]].concat());

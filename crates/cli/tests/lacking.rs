@@ -265,7 +265,7 @@ fn on_a_read_only_root_the_run_is_shown_and_what_needs_files_is_skipped() {
     let (code, report) = inside.host();
     let named = ids(&report);
     assert!(code == 1 && named.contains(&"host.no_room_for_runs") && named.contains(&"host.no_scratch"), "{named:?}");
-    let (run, errors) = inside.run(&["clock.loop", "process.shell"]);
+    let (run, errors) = inside.run(&["clock.loop", "process.exec"]);
     assert!(errors.starts_with("hostmark: the run cannot be kept (") && errors.ends_with("; name a file by --out\n"));
     assert!(is_measured(&run, "clock.loop"));
     let no_files = |case: &CaseRecord| {
@@ -298,9 +298,9 @@ fn an_unprivileged_user_is_named_and_measures() {
     let page = ended(&mut inside.start(&[PROGRAM, "host"])).1;
     assert!(page.contains("not root"), "{page}");
     let_in(home.data.path(), 0o777);
-    let (run, errors) = inside.run(&["clock.loop", "process.shell"]);
+    let (run, errors) = inside.run(&["clock.loop", "process.exec"]);
     assert_eq!(errors, "");
-    assert!(is_measured(&run, "clock.loop") && is_measured(&run, "process.shell"));
+    assert!(is_measured(&run, "clock.loop") && is_measured(&run, "process.exec"));
     assert!(!ids(&inside.host().1).contains(&"host.no_room_for_runs"));
 }
 

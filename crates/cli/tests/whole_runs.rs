@@ -33,7 +33,7 @@ fn explain_knows_every_name_that_the_first_screen_prints() {
         ("null call", "syscall.null"),
         ("context switch", "sched.context_switch"),
         ("上下文切换", "sched.context_switch"),
-        ("fork + exec", "process.fork_exec"),
+        ("fork + exec", "process.exec"),
         ("across CPUs", "ipc.round_trip"),
         ("append + fdatasync", "disk.fsync"),
         ("trust", "large differences only"),

@@ -33,7 +33,7 @@ fn of_design(vendor: &str, design: &str) -> Run {
         ("syscall.null", time, &[("", 185.0)]),
         ("sched.context_switch", time, &[("", 2850.0)]),
         ("paging.fault", time, &[("@kind=anonymous", 3310.0)]),
-        ("process.fork_exec", time, &[("@child=static", 316e3)]),
+        ("process.exec", time, &[("@way=fork,child=static", 316e3)]),
         ("ipc.round_trip", time, &[("@by=pipe,cpus=same_cpu", 7540.0), ("@by=pipe,cpus=same_cache", 15.4e3)]),
         ("net.tcp", time, &[("@cpus=same_cpu", 22.5e3)]),
         ("net.tcp_bandwidth", rate, &[("@cpus=same_cpu", 2.19e9)]),

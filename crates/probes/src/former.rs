@@ -166,6 +166,8 @@ mod tests {
             ("ipc.socketpair@type=dgram,cpus=free", "ipc.round_trip@by=socketpair_dgram,cpus=free"),
             ("cpu.scaling@source=ipc.pipe_bandwidth,copies=2", "cpu.scaling@source=ipc.bandwidth,copies=2"),
             ("syscall.null@copies=1", "syscall.null@copies=1"),
+            ("file.overwrite@bind=0,through=cache", "file.block@op=write,bind=0,through=cache"),
+            ("process.shell@child=static", "process.exec@way=shell,child=static"),
         ] {
             let mut id = former.to_owned();
             id_of_today(&mut id);

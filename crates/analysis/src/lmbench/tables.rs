@@ -85,13 +85,13 @@ pub static PROCESSES: &[SummaryColumn] = &[
     column(
         term!("exec\nproc"),
         US,
-        case("process.fork_exec", &[("child", "dynamic")]),
+        case("process.exec", &[("way", "fork"), ("child", "dynamic")]),
         case("lmbench.lat_proc", &[("op", "exec")]),
     ),
     column(
         term!("sh\nproc"),
         US,
-        case("process.shell", &[("child", "dynamic")]),
+        case("process.exec", &[("way", "shell"), ("child", "dynamic")]),
         case("lmbench.lat_proc", &[("op", "shell")]),
     ),
 ];

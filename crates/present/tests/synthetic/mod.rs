@@ -208,7 +208,7 @@ fn probes() -> Vec<ProbeInfo> {
             processes,
             &[("child", Choice, "static")],
         ),
-        probe("process.shell", ("sh -c", "sh -c"), Unit::Nanoseconds, processes, &[]),
+        probe("process.spawn", ("sh -c", "sh -c"), Unit::Nanoseconds, processes, &[]),
         probe(
             "ipc.round_trip",
             ("pipe round trip", "管道往返"),
@@ -340,7 +340,7 @@ fn cases() -> Vec<CaseRecord> {
         m.noise.disturbed = 9;
     }));
     cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
-    cases.push(case("process.shell", Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") }));
+    cases.push(case("process.spawn", Outcome::Skipped { reason: ReasonCode::TimeBudget.because("no time left") }));
     for (placement, ns) in [("same_cpu", 1830.0), ("same_cache", 5210.0)] {
         cases.push(with(value(&format!("ipc.round_trip@by=pipe,cpus={placement}"), ns), |m| {
             for (name, factor) in [("p50", 1.0), ("p99", 1.4), ("p999", 9.1)] {

@@ -1,13 +1,12 @@
 //! Group process: making processes and ending them.
 
-mod fork_exec;
+mod exec;
 mod fork_exit;
 mod fork_resident;
-mod shell;
 mod spawn;
 mod thread;
 
-crate::group!("process": fork_exit fork_exec fork_resident spawn shell thread);
+crate::group!("process": fork_exit exec fork_resident spawn thread);
 
 use std::path::PathBuf;
 
@@ -18,32 +17,11 @@ use hostmark_engine::prelude::*;
 /// Section of a report that shows the group.
 pub(crate) const SECTION: Text = term!("Processes and system calls");
 
-/// The dynamically linked program: every system has it, and it does nothing.
-const DYNAMIC: &str = "/bin/true";
-
-/// Axis child: what is executed.
-const CHILD: Axis = Axis::choice("child", "static", Points::quick(&["static", "dynamic"]));
-
-/// The program that the case's axis `child` names, noted.
-fn child(case: &mut Case) -> Result<PathBuf> {
-    let path = match case.param::<String>("child")?.as_str() {
-        "dynamic" => PathBuf::from(DYNAMIC),
-        _ => static_program(case)?,
-    };
-    case.note("program", path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
-    Ok(path)
-}
-
 /// The smallest program there is, in the scratch directory.
 fn static_program(case: &mut Case) -> Result<PathBuf> {
     let path = case.scratch_dir()?.join("exit");
     workloads::storage::files::write(&path, &workloads::processes::program::smallest_elf(), 0o755)?;
     Ok(path)
-}
-
-/// Times a program that must end well.
-fn run(case: &mut Case, program: &workloads::processes::program::PreparedProgram) -> Result<()> {
-    by_way(case, || program.run())
 }
 
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
