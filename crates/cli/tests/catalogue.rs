@@ -84,7 +84,7 @@ fn host(cpus: usize, smt: bool, memory_bytes: u64) -> HostFacts {
     host
 }
 
-fn guest() -> HostFacts {
+pub fn guest() -> HostFacts {
     host(2, false, 24 * GIB)
 }
 
@@ -97,7 +97,7 @@ fn hosts() -> [HostFacts; 3] {
     [guest(), host(256, true, 512 * GIB), small]
 }
 
-fn planned(host: &HostFacts, profile: Profile) -> Plan {
+pub fn planned(host: &HostFacts, profile: Profile) -> Plan {
     plan(
         CATALOGUE,
         host,
@@ -164,11 +164,6 @@ fn what_one_thread_does_without_waiting_is_core_bound_or_is_known_to_lie_beyond_
 }
 
 #[test]
-fn no_two_probes_have_one_id() {
-    assert_eq!(repeated(entries(CATALOGUE).map(|entry| entry.id())), Vec::<String>::new());
-}
-
-#[test]
 fn every_default_case_reads_back_as_a_case_id() {
     for entry in entries(CATALOGUE) {
         let id = CaseId { probe: entry.id(), params: entry.default_params() };
@@ -187,10 +182,13 @@ fn every_case_of_every_host_reads_back_as_a_case_id() {
 }
 
 #[test]
-fn axes_and_quantities_have_names_of_their_own() {
+fn probes_and_their_axes_and_quantities_have_names_of_their_own() {
+    assert_eq!(repeated(entries(CATALOGUE).map(|entry| entry.id())), Vec::<String>::new());
     for entry in entries(CATALOGUE) {
         let (id, probe) = (entry.id(), entry.probe);
-        assert_eq!(repeated(probe.axes.iter().map(|axis| axis.name)), Vec::<&str>::new(), "{id}");
+        // The word of the setting of CPUs is no axis.
+        let axes = probe.axes.iter().map(|axis| axis.name).chain(["cpu"]);
+        assert_eq!(repeated(axes), Vec::<&str>::new(), "{id}");
         assert_eq!(repeated(probe.also.iter().map(|quantity| quantity.name)), Vec::<&str>::new(), "{id}");
         assert!(probe.also.iter().all(|quantity| !quantity.name.is_empty()), "{id}");
         assert!(probe.revision >= 1, "{id}");
@@ -237,35 +235,18 @@ fn the_sizes_of_well_known_tables_are_points_of_the_thorough_profile() {
 }
 
 #[test]
-fn a_listed_point_is_listed_once() {
+fn an_axis_has_its_default_among_points_that_are_numbers_where_it_counts_each_listed_once() {
     for (entry, axis) in axes() {
-        if let Points::Listed { .. } = axis.points {
-            let all = points(axis, &HostFacts::default(), Profile::Thorough);
-            assert_eq!(repeated(all), Vec::<String>::new(), "{} {}", entry.id(), axis.name);
-        }
-    }
-}
-
-#[test]
-fn the_default_is_a_point_of_its_axis() {
-    for (entry, axis) in axes() {
+        let name = format!("{} {}", entry.id(), axis.name);
         let all = points(axis, &guest(), Profile::Thorough);
-        assert!(all.iter().any(|point| point == axis.default), "{} {}: {all:?}", entry.id(), axis.name);
-    }
-}
-
-#[test]
-fn numeric_axes_have_numbers_for_points() {
-    for (entry, axis) in axes() {
+        assert!(all.iter().any(|point| point == axis.default), "{name}: {all:?}");
+        if let Points::Listed { .. } = axis.points {
+            assert_eq!(repeated(all.clone()), Vec::<String>::new(), "{name}");
+        }
         if matches!(axis.kind, AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies) {
-            let all = points(axis, &guest(), Profile::Thorough);
             // A default may be a word, as `auto`.
-            let bad: Vec<_> = all
-                .iter()
-                .filter(|point| *point != axis.default)
-                .filter(|point| !point.parse::<u64>().is_ok_and(|value| value > 0))
-                .collect();
-            assert!(bad.is_empty(), "{} {}: {bad:?}", entry.id(), axis.name);
+            let is_fit = |point: &String| point == axis.default || point.parse::<u64>().is_ok_and(|value| value > 0);
+            assert!(all.iter().all(is_fit), "{name}: {all:?}");
         }
     }
 }
@@ -349,48 +330,24 @@ fn whatever_a_probe_names_exists() {
 }
 
 #[test]
-fn every_probe_that_a_finding_reads_exists() {
-    for rule in RULES {
-        for id in rule.probes {
-            assert!(find(CATALOGUE, id).is_some(), "{}: there is no {id}", rule.id);
-        }
+fn every_probe_that_a_finding_reads_or_a_chart_shows_exists() {
+    let of_rules = RULES.iter().map(|rule| (rule.id, rule.probes));
+    for (name, probes) in of_rules.chain(FIGURES.iter().map(|figure| (figure.id, figure.probes))) {
+        assert!(probes.iter().all(|id| find(CATALOGUE, id).is_some()), "{name}: one of {probes:?} does not exist");
     }
 }
 
 #[test]
-fn every_probe_that_a_chart_shows_exists() {
-    for figure in FIGURES {
-        for id in figure.probes {
-            assert!(find(CATALOGUE, id).is_some(), "{}: there is no {id}", figure.id);
-        }
-    }
-}
-
-#[test]
-fn every_program_that_a_probe_replaces_is_one_of_lmbench() {
+fn a_probe_is_related_to_others_and_says_how_it_differs_from_the_programs_of_lmbench_that_it_replaces() {
     for entry in entries(CATALOGUE) {
-        for name in entry.probe.replaces {
-            assert!(programs().any(|known| known == *name), "{}: lmbench has no {name}", entry.id());
-        }
-    }
-}
-
-#[test]
-fn every_probe_is_related_to_others_that_exist() {
-    for entry in entries(CATALOGUE) {
-        let (id, related) = (entry.id(), entry.probe.related);
+        let (id, related, replaces) = (entry.id(), entry.probe.related, entry.probe.replaces);
         assert!((1..=5).contains(&related.len()), "{id}: {related:?}");
         assert_eq!(repeated(related), Vec::<&&str>::new(), "{id}");
         for other in related {
             assert!(*other != id && find(CATALOGUE, other).is_some(), "{id}: there is no {other} to relate it to");
         }
-    }
-}
-
-#[test]
-fn a_probe_says_how_it_differs_from_lmbench_where_it_replaces_a_program_of_it() {
-    for entry in entries(CATALOGUE) {
-        assert_eq!(entry.probe.differs.is_some(), !entry.probe.replaces.is_empty(), "{}", entry.id());
+        assert!(replaces.iter().all(|name| programs().any(|known| known == *name)), "{id}: {replaces:?}");
+        assert_eq!(entry.probe.differs.is_some(), !replaces.is_empty(), "{id}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::processes::{SOON, processes, within};
@@ -392,50 +393,36 @@ fn what_a_place_cannot_measure_ends_a_trial_as_it_ends_a_run() {
     );
 }
 
+/// Asks a comparison to stop once it has begun: its errors. It prints nothing, and nobody is left.
+fn stopped_once(home: &Home, arguments: &[&str], has_begun: impl FnMut() -> bool) -> String {
+    // A background job of a script ignores interrupts, and its children inherit it.
+    let mut command = home.start("env");
+    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    assert!(within(SOON, has_begun), "it never began");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty());
+    assert!(within(SOON, || processes(home).is_empty()), "left: {:?}", processes(home));
+    String::from_utf8(output.stderr).unwrap()
+}
+
 #[test]
-fn a_request_to_stop_ends_a_turn_at_a_place_and_leaves_nothing() {
+fn a_request_to_stop_ends_a_turn_at_a_place_or_both_commands_and_leaves_nothing() {
     let home = Home::new();
     let kept = tempfile::tempdir().unwrap();
     let kept_as = kept.path().display().to_string();
     let arguments = ["compare", "--interleave", "env", "env", "memory", "syscall", "--keep", &kept_as];
-    // A background job of a script ignores interrupts, and its children inherit it.
-    let mut command = home.start("env");
-    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let measures = || processes(&home).iter().any(|(_, word)| word == "worker");
-    assert!(within(SOON, measures), "it never began");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.is_empty() && output.stderr.is_empty() && files(kept.path()).is_empty());
-    assert!(within(SOON, || processes(&home).is_empty()), "left: {:?}", processes(&home));
-    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
-}
-
-#[test]
-fn a_request_to_stop_ends_both_and_leaves_nothing() {
-    let home = Home::new();
-    let kept = tempfile::tempdir().unwrap();
-    let kept_as = kept.path().display().to_string();
+    let errors = stopped_once(&home, &arguments, || processes(&home).iter().any(|(_, word)| word == "worker"));
+    assert!(errors.is_empty() && files(home.scratch.path()).is_empty(), "{errors}");
     // It says that it began, and takes far longer than this test.
     let begun = home.scratch.path().join("begun");
     let command = format!("sh -c 'echo $$ > {}; exec sleep 300' hostmark", begun.display());
-    let arguments = ["compare", "--interleave", &command, &command, "--keep", &kept_as];
-    // A background job of a script ignores interrupts, and its children inherit it.
-    let mut command = home.start("env");
-    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = || std::fs::read_to_string(&begun).unwrap_or_default();
-    assert!(within(SOON, || said().ends_with('\n')), "it never began");
-    let process = said().trim().to_owned();
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.is_empty() && files(kept.path()).is_empty());
-    assert!(!Path::new("/proc").join(process).exists(), "the command goes on");
-    assert!(within(SOON, || processes(&home).is_empty()), "the janitor goes on");
+    let arguments = ["compare", "--interleave", &command, &command, "--keep", &kept_as];
+    stopped_once(&home, &arguments, || said().ends_with('\n'));
+    assert!(!Path::new("/proc").join(said().trim()).exists(), "the command goes on");
     std::fs::remove_file(&begun).unwrap();
-    assert!(files(home.scratch.path()).is_empty());
+    assert!([home.scratch.path(), home.data.path(), kept.path()].iter().all(|at| files(at).is_empty()));
 }

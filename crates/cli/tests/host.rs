@@ -1,7 +1,6 @@
 //! `hostmark host` and the program on this machine, whatever it is: relations, exit codes, a real CPU quota, what packages carry beside
 //! it, and where it cannot start itself.
 
-use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -84,8 +83,9 @@ fn printed(arguments: &[&str]) -> String {
 const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
 
 #[test]
-fn the_man_page_reports_every_command_and_option() {
-    let page = printed(&["man"]);
+fn the_man_page_reports_every_command_and_option_and_help_none_that_is_not_for_people() {
+    let (page, help) = (printed(&["man"]), printed(&["--help"]));
+    assert!(!help.contains("worker") && !help.contains("janitor"), "{help}");
     assert!(page.starts_with(".") && page.contains(".TH"));
     for command in COMMANDS {
         assert!(page.contains(command), "{command}");
@@ -113,27 +113,6 @@ fn each_command_has_its_manual_page_in_both_languages() {
     for command in ["hostmark", "hostmark-run", "hostmark-vm-run"] {
         let page = std::fs::read_to_string(directory.path().join(format!("{command}.1"))).expect("a page");
         assert!(page.contains("退出码") && page.contains("示例") && page.contains("选项"), "{command}");
-    }
-}
-
-#[test]
-fn the_bash_completion_is_a_script_that_bash_reads() {
-    let script = printed(&["completions", "bash"]);
-    let mut file = tempfile::tempfile().expect("a file");
-    file.write_all(script.as_bytes()).and_then(|()| file.rewind()).expect("a file that takes the script");
-    match Command::new("bash").arg("-n").stdin(file).output() {
-        Ok(output) => assert!(output.status.success()),
-        Err(_) => {
-            // A machine without bash completes nothing in it.
-        }
-    }
-}
-
-#[test]
-fn help_shows_no_command_that_is_not_for_people() {
-    let help = printed(&["--help"]);
-    for hidden in ["worker", "janitor"] {
-        assert!(!help.contains(hidden), "{hidden}");
     }
 }
 

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hostmark_engine::plan::keep_to_cpus;
-use hostmark_engine::probe::entries;
 use hostmark_model::load_run;
-use hostmark_probes::CATALOGUE;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
@@ -224,13 +222,6 @@ fn a_run_that_is_slower_than_expected_ends_with_one() {
     }
 }
 
-#[test]
-fn what_is_usual_for_an_unknown_processor_is_refused_before_anything_is_measured() {
-    let home = Home::new();
-    let errors = refusal(in_process(&home.hostmark(&["run", "clock.loop", "--expect", "usual"])));
-    assert!(errors.starts_with("hostmark: nothing is known of what is usual for "), "{errors}");
-}
-
 /// The same run with every value times a factor, on another kernel.
 fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
     let (name, text) = on_day(text, day);
@@ -314,11 +305,6 @@ fn what_is_set_is_measured_and_recorded() {
 }
 
 #[test]
-fn no_axis_is_called_as_the_setting_of_cpus_is() {
-    assert!(entries(CATALOGUE).all(|entry| entry.probe.axes.iter().all(|axis| axis.name != "cpu")));
-}
-
-#[test]
 fn what_cannot_be_set_is_refused() {
     let home = Home::new();
     let refused = |rest: &[&str], sentence: &str| assert_refused(&home, &[&["run"][..], rest].concat(), sentence);
@@ -328,14 +314,6 @@ fn what_cannot_be_set_is_refused() {
     refused(
         &["clock.loop", "--set", "colour=1"],
         "--set colour=1 is for no selected probe; select one that has this axis, or leave it out",
-    );
-    refused(
-        &["memory.read", "--set", "size=abc"],
-        "invalid size 'abc' for memory.read; use bytes, as 4096, 32K, 64M or 1G",
-    );
-    refused(
-        &["memory.read", "--set", "memory.read:colour=1"],
-        "memory.read has no axis 'colour'; use size, kernel, page, threads",
     );
     assert!(files(home.data.path()).is_empty());
 }
@@ -391,6 +369,7 @@ const CANNOT: &[(&[&str], i32, &str)] = &[
     (&["clock.loop", "--out", "/proc/x.json"], 2, "journal /proc/x.partial.jsonl cannot be written"),
     (&["clock.loop", "--out", "/no/such/x.json"], 2, "there is no directory /no/such"),
     (&["clock.loop", "--expect", "nosuch"], 2, "there is no run 'nosuch'"),
+    (&["clock.loop", "--expect", "usual"], 2, "nothing is known of what is usual for "),
     (&["clock.loop", "--expect", "./r4.json"], 2, "there is no file ./r4.json"),
     (&["--command", "/no/such"], 2, "--command /no/such cannot be started"),
     (&["clock.loop", "--cpu", "4095"], 2, "cannot bind to CPU 4095"),

@@ -14,7 +14,7 @@ use crate::alone::alone;
 use crate::control_group::ControlGroup;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said, succeeded};
+use crate::support::{Home, PROGRAM, ended, files, succeeded};
 
 // Runs are timed: one at a time.
 
@@ -184,20 +184,15 @@ fn one_cpu_is_enough() {
 fn a_place_for_runs_that_cannot_be_written_is_reported_and_the_run_is_shown() {
     let _alone = alone();
     let home = Home::new();
-    let as_nobody = |arguments: &[&str]| {
-        let mut command = home.start("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]).args(arguments);
-        command.output().map(|output| said(&output))
-    };
-    if !as_nobody(&["--version"]).is_ok_and(|(code, ..)| code == 0) {
+    let Some(as_nobody) = home.answers_nobody() else {
         return skipped("no other user is available here, or it cannot start the program");
-    }
+    };
     for directory in [home.data.path(), home.scratch.path()] {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let directory = home.data.path().join("hostmark/runs").display().to_string();
     let assert_reason = |why: &str| {
-        let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
+        let (code, table, errors) = as_nobody(&["run", "clock.loop"]);
         let sentence = format!("hostmark: the run cannot be kept ({why}); name a file by --out\n");
         assert_eq!((code, errors), (5, sentence));
         assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
@@ -206,7 +201,7 @@ fn a_place_for_runs_that_cannot_be_written_is_reported_and_the_run_is_shown() {
     assert_reason(&format!("{directory} cannot be made: mkdirat: Permission denied (os error 13)"));
     // It is there, and not to be written.
     fs::create_dir_all(&directory).unwrap();
-    let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
+    let (code, table, errors) = as_nobody(&["run", "clock.loop"]);
     assert_eq!(code, 5);
     assert!(table.contains("Empty loop") && files(home.data.path()).is_empty(), "{table}");
     let end = "Permission denied (os error 13)); name a file by --out\n";

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use hostmark_analysis::lmbench::{self, CasePoint, SummaryColumn, programs};
-use hostmark_engine::plan::{Plan, Request, pick, plan};
+use hostmark_engine::plan::{Plan, pick};
 use hostmark_engine::probe::{Entry, entries, find};
-use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
+use hostmark_model::Profile;
 use hostmark_present::tables::TABLES;
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
+use crate::catalogue::{guest, planned};
 use crate::support::{Home, ended, files, in_process, refusal, succeeded, with_code};
 use crate::whole_runs::stopped;
 
@@ -130,40 +131,9 @@ fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_fro
     assert_eq!(run["settings"]["table"], "pipe");
 }
 
-/// Two CPUs of one core each and room for every buffer.
-fn guest() -> HostFacts {
-    let cpu =
-        |id| CpuFact { id, online: true, allowed: true, core: Some(id), siblings: vec![id], ..CpuFact::default() };
-    let memory = 24 << 30;
-    let mut host = HostFacts {
-        cpus: (0..2).map(cpu).collect(),
-        nodes: vec![NodeFact { cpus: vec![0, 1], memory_bytes: memory, distances: vec![10], ..NodeFact::default() }],
-        memory: MemoryFacts {
-            total_bytes: memory,
-            available_bytes: memory,
-            page_bytes: 4096,
-            pmd_page_bytes: Some(2 << 20),
-            ..MemoryFacts::default()
-        },
-        ..HostFacts::default()
-    };
-    host.kernel.release = "6.12.0".into();
-    host
-}
-
-fn quick(filters: &[&str]) -> Plan {
-    let filters = filters.iter().map(|filter| (*filter).to_owned()).collect();
-    plan(
-        CATALOGUE,
-        &guest(),
-        Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), inputs: Default::default() },
-    )
-    .unwrap()
-}
-
-/// Why a quick run has no such case of a probe that there is; none when it has one, or when there is no such probe.
+/// Why a quick run has no such case of a probe; none when it has one.
 fn lack(plan: &Plan, point: CasePoint) -> Option<String> {
-    let entry = find(CATALOGUE, point.probe)?;
+    let Some(entry) = find(CATALOGUE, point.probe) else { return Some(format!("there is no {}", point.probe)) };
     if let Some((axis, _)) = point.at.iter().find(|(axis, _)| entry.probe.axes.iter().all(|known| known.name != *axis))
     {
         return Some(format!("{} has no axis {axis}", point.probe));
@@ -184,24 +154,16 @@ fn columns() -> impl Iterator<Item = (String, &'static SummaryColumn)> {
 }
 
 #[test]
-fn one_quick_run_has_the_cases_of_every_column() {
-    let plan = quick(&[]);
-    let local = columns().filter(|(name, _)| !name.starts_with("Remote"));
+fn one_quick_run_has_the_cases_of_every_column_and_every_probe_of_a_remote_one_exists() {
+    let plan = planned(&guest(), Profile::Quick);
     let lacking = |(name, column): (String, &SummaryColumn)| {
-        let lack = column.ours.points().into_iter().find_map(|point| lack(&plan, point))?;
+        let lack = column.ours.points().into_iter().find_map(|point| match name.starts_with("Remote") {
+            true => find(CATALOGUE, point.probe).is_none().then(|| format!("there is no {}", point.probe)),
+            false => lack(&plan, point),
+        })?;
         Some(format!("{name}: {lack}"))
     };
-    let found: Vec<String> = local.filter_map(lacking).collect();
-    assert!(found.is_empty(), "{found:#?}");
-}
-
-#[test]
-fn every_column_has_a_probe() {
-    let without = |(name, column): (String, &SummaryColumn)| {
-        let point = column.ours.points().into_iter().find(|point| find(CATALOGUE, point.probe).is_none())?;
-        Some(format!("{name}: there is no {}", point.probe))
-    };
-    let found: Vec<String> = columns().filter_map(without).collect();
+    let found: Vec<String> = columns().filter_map(lacking).collect();
     assert!(found.is_empty(), "{found:#?}");
 }
 

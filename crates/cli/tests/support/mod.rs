@@ -54,6 +54,17 @@ impl Home {
         command.args(arguments);
         command
     }
+
+    /// What hostmark answers another user; none where there is no other, or it cannot start the program.
+    pub fn answers_nobody(&self) -> Option<impl Fn(&[&str]) -> (i32, String, String)> {
+        let answer = |arguments: &[&str]| {
+            let mut command = self.start("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]).args(arguments);
+            command.output().map(|output| said(&output))
+        };
+        let can = answer(&["--version"]).is_ok_and(|(code, ..)| code == 0);
+        can.then_some(move |arguments: &[&str]| answer(arguments).unwrap())
+    }
 }
 
 /// A command's exit code, standard output and standard error. What hostmark answers without a process is answered in this one.
