@@ -9,12 +9,6 @@ use sys::memory::{shares, usable_nodes};
 use crate::fastest::refused;
 use crate::kernels::bandwidth::{self, Reach};
 
-/// All buffers together, as multiples of all last-level caches: so much that hardly any of it is found there.
-const CACHES: u64 = 4;
-/// The least and the largest buffer of a CPU, bytes.
-const LEAST_BYTES: u64 = 16 << 20;
-const MOST_BYTES: u64 = 256 << 20;
-
 pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
@@ -37,9 +31,7 @@ fn threads(host: &HostFacts, _: Profile) -> Vec<u64> {
 }
 
 fn size(host: &HostFacts) -> u64 {
-    let (cpus, count) = (host.usable_cpus(), (host.usable_cpus().len() as u64).max(1));
-    let caches = CACHES.saturating_mul(host.last_level_caches_bytes(&cpus));
-    caches.clamp(LEAST_BYTES * count, MOST_BYTES * count).next_multiple_of(2 << 20)
+    super::beyond_caches_of(host, &host.usable_cpus()).max(super::LEAST_OF_CPU_BYTES).next_multiple_of(2 << 20)
 }
 
 fn measure(case: &mut Case) -> Result<()> {

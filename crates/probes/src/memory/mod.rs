@@ -134,6 +134,17 @@ fn outside_caches(host: &HostFacts) -> u64 {
     (TIMES_CACHE * cache).clamp(USUAL_BYTES, most).next_multiple_of(2 << 20)
 }
 
+/// The least and the largest buffer of a CPU that reads memory beside others, bytes.
+const LEAST_OF_CPU_BYTES: u64 = 16 << 20;
+const MOST_OF_CPU_BYTES: u64 = 256 << 20;
+
+/// Returns the size of the buffers of these CPUs together: so much that hardly any of it is found in their last-level caches.
+fn beyond_caches_of(host: &HostFacts, cpus: &[usize]) -> u64 {
+    let count = cpus.len() as u64;
+    let caches = TIMES_CACHE.saturating_mul(host.last_level_caches_bytes(cpus));
+    caches.clamp(LEAST_OF_CPU_BYTES * count, MOST_OF_CPU_BYTES * count)
+}
+
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
 fn largest(host: &HostFacts, profile: Profile) -> u64 {
     let caches = host

@@ -5,12 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::{BEST, Candidates, refused};
 use crate::kernels::bandwidth::{self, Reach};
 
-/// All buffers together, as multiples of the last-level cache: so much that hardly any of it is found there.
-const CACHES: u64 = 4;
-/// The least and the largest buffer of a CPU, bytes.
-const LEAST_BYTES: u64 = 16 << 20;
-const MOST_BYTES: u64 = 256 << 20;
-
 pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
@@ -26,10 +20,9 @@ fn size(host: &HostFacts) -> u64 {
     let usable = host.usable_cpus();
     let of_node = |node: &NodeFact| -> u64 {
         let cpus: Vec<usize> = node.cpus.iter().copied().filter(|cpu| usable.contains(cpu)).collect();
-        let count = cpus.len() as u64;
-        (CACHES * host.last_level_caches_bytes(&cpus)).clamp(LEAST_BYTES * count, MOST_BYTES * count)
+        super::beyond_caches_of(host, &cpus)
     };
-    host.nodes.iter().map(of_node).max().unwrap_or(0).max(LEAST_BYTES).next_multiple_of(2 << 20)
+    host.nodes.iter().map(of_node).max().unwrap_or(0).max(super::LEAST_OF_CPU_BYTES).next_multiple_of(2 << 20)
 }
 
 fn measure(case: &mut Case) -> Result<()> {
