@@ -269,20 +269,15 @@ fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
 }
 
 #[test]
-fn what_a_stop_left_out_says_so() {
-    let seen = interrupted_at(3);
-    let outcomes: Vec<bool> = seen.outcomes.cases.iter().map(|case| is_measured(&case.outcome)).collect();
-    assert_eq!(outcomes.iter().filter(|&&measured| measured).count(), 1);
-    let other = seen.outcomes.cases.iter().find(|case| !is_measured(&case.outcome)).unwrap();
-    assert_eq!(other.outcome, Outcome::Skipped { reason: ReasonCode::Interrupted.because("interrupted") });
-}
-
-#[test]
-fn a_stop_in_the_warm_up_is_obeyed_too() {
-    let seen = interrupted_at(1);
-    assert!(seen.results.interrupted);
-    assert_eq!(seen.jobs.len(), 1);
-    assert!(seen.outcomes.cases.iter().all(|case| reason(&case.outcome) == "interrupted"));
+fn what_a_stop_left_out_says_so_also_in_the_warm_up() {
+    for (turn, measured) in [(1, 0), (3, 1)] {
+        let seen = interrupted_at(turn);
+        assert_eq!((seen.results.interrupted, seen.jobs.len()), (true, turn));
+        let (done, left): (Vec<_>, Vec<_>) = seen.outcomes.cases.iter().partition(|case| is_measured(&case.outcome));
+        assert_eq!((done.len(), left.len()), (measured, 2 - measured));
+        let interrupted = Outcome::Skipped { reason: ReasonCode::Interrupted.because("interrupted") };
+        assert!(left.iter().all(|case| case.outcome == interrupted));
+    }
 }
 
 #[test]

@@ -367,11 +367,6 @@ fn a_case_whose_input_was_not_given_is_skipped_by_the_worker_too() {
 }
 
 #[test]
-fn a_rate_reports_its_amount() {
-    assert!(matches!(events_of(job("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
-}
-
-#[test]
 fn what_goes_wrong_is_reported_and_leaves_nothing() {
     let base = tempfile::tempdir().unwrap();
     let run = crate::sys::scratch::Private::make(base.path()).unwrap();
