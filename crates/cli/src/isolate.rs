@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::ValueEnum;
 use hostmark_engine::Wall;
+use hostmark_engine::janitor::clean_up_after;
 use hostmark_engine::sys::child::ChildId;
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
@@ -24,7 +25,6 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
-use crate::command::processes::left::clean_up_after;
 use crate::language::{refused, said};
 use crate::signals::Requests;
 use crate::world::SinceStart;

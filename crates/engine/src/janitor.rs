@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hostmark_model::{PathBytes, Scratch};
 use hostmark_say::say;
@@ -17,7 +17,7 @@ use crate::sys::control_group::GroupPlace;
 use crate::sys::descendants::{Lineage, ProcessGroup};
 use crate::sys::place::Place;
 use crate::sys::process;
-use crate::sys::scratch::Private;
+use crate::sys::scratch::{Private, remove_left, remove_unanswered};
 use crate::sys::setting::{Setting, SettingChange};
 
 /// Message of a run to its janitor: a line of JSON each, as all streams between the processes of a run are. Names given by
@@ -120,6 +120,20 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     if let Some((record, _)) = record.filter(|_| are_all_back) {
         let _ = record.remove();
     }
+}
+
+/// Removes the directories of a run's lines whose makers are gone: a directory by its inode, and one that nobody knows to have been made
+/// if it is empty. Returns the paths of the first.
+pub fn clean_up_after(lines: &[u8]) -> Vec<PathBuf> {
+    let lines = || lines.split(|&byte| byte == b'\n');
+    let made = lines().filter_map(|line| serde_json::from_slice::<Scratch>(line).ok());
+    let removed = made.filter_map(|made| remove_left(&made).map(Path::to_owned)).collect();
+    for line in lines() {
+        if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
+            remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
+        }
+    }
+    removed
 }
 
 /// Opens a record, and locks it for as long as it is open: who finds it without a lock knows that nobody is in charge of it.

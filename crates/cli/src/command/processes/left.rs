@@ -1,20 +1,18 @@
 //! Records on disk of settings that are changed for a while and of directories that a run makes: what is left of a process that was
 //! killed with its janitor is told from them, or removed.
 
-use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::janitor::{CleanupEntry, clean_up_after};
 use hostmark_engine::sys::place::{Directory, Place};
 use hostmark_engine::sys::regular;
-use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
+use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_engine::sys::setting::{PutBack, SettingChange};
-use hostmark_model::{Exit, Scratch};
+use hostmark_model::Exit;
 use hostmark_say::say;
 use rustix::fs::{Mode, OFlags};
 
@@ -58,20 +56,6 @@ impl Record {
     pub fn add(&mut self, line: &str) -> io::Result<()> {
         self.file.write_all(line.as_bytes())
     }
-}
-
-/// Removes the directories of a run's lines whose makers are gone: a directory by its inode, and one that nobody knows to have been made
-/// if it is empty. Returns the paths of the first.
-pub fn clean_up_after(lines: &[u8]) -> Vec<PathBuf> {
-    let lines = || lines.split(|&byte| byte == b'\n');
-    let made = lines().filter_map(|line| serde_json::from_slice::<Scratch>(line).ok());
-    let removed = made.filter_map(|made| remove_left(&made).map(Path::to_owned)).collect();
-    for line in lines() {
-        if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
-            remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
-        }
-    }
-    removed
 }
 
 /// A record of which nobody is left, its changes that are still in force, and the directories that were removed by it.
