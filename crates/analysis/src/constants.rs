@@ -6,7 +6,7 @@ use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Measured, Message, Ou
 use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
-use crate::format::{Scale, amount, in_short, likely_ends, scale_for};
+use crate::format::{Scale, UNSTEADY, amount, in_short, likely_ends, scale_for};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
 
@@ -265,6 +265,7 @@ impl ConstantValue<'_> {
     /// Range in which a repeat should fall, in the scale of that value: `157 … 196`.
     pub fn repeat(&self) -> Message {
         match likely_ends(&self.shown().0) {
+            Some((low, high)) if high > MOST_APART * low => UNSTEADY.into(),
             Some(ends) => Message::plain(in_short(ends, self.scale())),
             None if self.estimate.rounds == 1 => ONE_ROUND.into(),
             None => NOT_KNOWN.into(),
@@ -278,6 +279,8 @@ impl ConstantValue<'_> {
     }
 }
 
+/// A range whose ends differ by more than this factor tells nothing but that the value is unsteady.
+const MOST_APART: f64 = 20.0;
 /// Range of a value of one round, which has none.
 const ONE_ROUND: Text = term!("one round");
 /// Cell of what nobody knows.

@@ -280,7 +280,7 @@ fn programs_read_what_people_read() {
     assert!(metrics.contains("hostmark_fleet_odd_hosts{kind=\"Example 0, 8 CPUs, 256 GiB, native\"} 2"), "{metrics}");
     assert_eq!(metrics.matches("hostmark_fleet_host_odd{").count(), 20);
     let markdown = text(&fleet, "markdown", Lang::Zh);
-    assert!(markdown.contains("## 与其他主机不同的主机") && markdown.contains("| node00000 |"), "{markdown}");
+    assert!(markdown.contains("## 异常主机") && markdown.contains("| node00000 |"), "{markdown}");
 }
 
 #[test]

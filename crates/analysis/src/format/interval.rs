@@ -75,14 +75,22 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
     format!("{from} … {to}")
 }
 
-/// Two ends in a scale, in two digits or all before the point; once where they are the same.
+/// Two ends in a scale, in two digits or all before the point, each rounded away from the value between them; once where they are the same.
 pub(crate) fn in_short((low, high): (f64, f64), scale: Scale) -> String {
-    let [from, to] = [low, high].map(|end| with_digits(end / scale.size, SHORT));
+    let step = |end: f64| 10_f64.powf((end.log10().floor() - 1.0).min(0.0));
+    let outward = |end: f64, round: fn(f64) -> f64, slack: f64| match end > 0.0 {
+        true => with_digits(round(end / step(end) + slack) * step(end), SHORT),
+        false => with_digits(end, SHORT),
+    };
+    let from = outward(low / scale.size, f64::floor, EXACT);
+    let to = outward(high / scale.size, f64::ceil, -EXACT);
     if from == to { from } else { format!("{from} … {to}") }
 }
 
 /// Digits of the end of a range beside its value.
 const SHORT: usize = 2;
+/// Part of its last digit within which an end is that digit, whatever the binary fraction says.
+const EXACT: f64 = 1e-6;
 
 /// Range in which a repeat should fall: the interval, and that of the rounds where they disagree or are too few.
 pub(crate) fn likely_ends(estimate: &Estimate) -> Option<(f64, f64)> {
@@ -168,6 +176,15 @@ mod tests {
             rounds: 3,
             ..Estimate::default()
         }
+    }
+
+    #[test]
+    fn the_ends_of_a_range_are_rounded_away_from_its_value() {
+        let scale = scale_for(10.0, Unit::CoreCycles);
+        let shown = |low, high| in_short((low, high), scale);
+        assert_eq!(shown(4.87, 5.06), "4.8 … 5.1");
+        assert_eq!(shown(157.2, 195.1), "157 … 196");
+        assert_eq!([shown(5.0, 5.0), shown(0.3, 2.9)], ["5.0", "0.30 … 2.9"]);
     }
 
     #[test]

@@ -251,7 +251,7 @@ mod tests {
         let base = place.path().join("base");
         fs::create_dir(&base).unwrap();
         let program = place.path().join("janitor");
-        let script = "#!/bin/sh\necho\nread -r line\nname=${line##*'name\":\"'}\nmkdir -m 700 \"${0%/*}/base/${name%%'\"'*}\"\nls \"${0%/*}/base\" > \"${0%/*}/made\"\nkill -9 $$\n";
+        let script = "#!/bin/sh\necho\nuntil [ \"${line#*name}\" != \"$line\" ]; do read -r line; done\nname=${line##*'name\":\"'}\nmkdir -m 700 \"${0%/*}/base/${name%%'\"'*}\"\nls \"${0%/*}/base\" > \"${0%/*}/made\"\nkill -9 $$\n";
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         let mut janitor = Janitor::start(&program).unwrap();
