@@ -380,7 +380,8 @@ const SHAPES: &[(&str, Shape)] = &[
     ("compare --against usual", of(&[0, 1, 2, 6], &["20", ""])),
     ("compare --against", of(FINE, &["20"])),
     ("hostmark run && hostmark compare", of(JUDGED, &[SCREEN])),
-    ("hostmark compare ", of(JUDGED, &["base "])),
+    // Its first line is the verdict, which begins with the name of the new side.
+    ("hostmark compare ", of(JUDGED, &[""])),
     ("hostmark compare", LACKS),
     ("hostmark fleet report ", of(JUDGED, &["5 hosts, 5 runs"])),
     ("hostmark fleet", LACKS),
