@@ -178,8 +178,8 @@ pub fn of_case(id: &str) -> Option<&'static Constant> {
         let has = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
         place.probe == id.probe && place.quantity.is_empty() && place.at.iter().all(has)
     };
-    let constants = LINES.iter().flat_map(|line| line.constants);
-    constants.filter(|constant| constant.places.iter().any(|place| is_there(&place))).next()
+    let mut constants = LINES.iter().flat_map(|line| line.constants);
+    constants.find(|constant| constant.places.iter().any(|place| is_there(&place)))
 }
 
 /// Name of that constant.
