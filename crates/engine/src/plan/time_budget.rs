@@ -150,7 +150,7 @@ const UNFORESEEN: f64 = 0.1;
 const LEAST_SAMPLES: Duration = Duration::from_millis(10);
 /// Time for samples of a round that a plan has room for: little more than the least, since rounds share what is left over. With more, a
 /// forecast of the first touch that differs by a second would change which cases a run has.
-const PLANNED_SAMPLES: Duration = Duration::from_millis(20);
+const PLANNED_SAMPLES: Duration = Duration::from_millis(12);
 /// Resident memory at most, so that a run is a small guest on any host.
 const MOST_MEMORY: u64 = 256 << 20;
 /// Divisor of the memory that may be filled in the longer profiles.

@@ -430,18 +430,24 @@ mod tests {
                 while clock::monotonic_ns() < until {}
             }
         };
-        let samples =
-            match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, false, |_| Ok::<_, RoundError>(wait_10_us)) {
+        let mut undisturbed = 0.0;
+        // What a hypervisor takes marks no sample: one of three tries is enough.
+        for _ in 0..3 {
+            let samples = match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, false, |_| {
+                Ok::<_, RoundError>(wait_10_us)
+            }) {
                 Err(RoundError::Skipped(disturbed)) => return skipped(&disturbed),
                 measured => measured.unwrap(),
             };
-        let best = |is_one: fn(&DisturbanceFlags) -> bool| {
-            let all = samples.ns.iter().zip(&samples.iterations).zip(&samples.disturbance_flags);
-            all.filter(|(_, flags)| is_one(flags)).map(|((ns, &n), _)| n as f64 / ns * 1e9).fold(0.0, f64::max)
-        };
-        // 100 000 a second each; busy neighbours can only take from it, and where they do it is marked.
-        let (most, undisturbed) = (best(|_| true), best(|flags| !flags.is_disturbed()));
-        assert!(most <= if one == two { 1e5 } else { 2e5 } * 1.05, "{most}");
+            let best = |is_one: fn(&DisturbanceFlags) -> bool| {
+                let all = samples.ns.iter().zip(&samples.iterations).zip(&samples.disturbance_flags);
+                all.filter(|(_, flags)| is_one(flags)).map(|((ns, &n), _)| n as f64 / ns * 1e9).fold(0.0, f64::max)
+            };
+            // 100 000 a second each; busy neighbours can only take from it, and where they do it is marked.
+            let most = best(|_| true);
+            assert!(most <= if one == two { 1e5 } else { 2e5 } * 1.05, "{most}");
+            undisturbed = f64::max(undisturbed, best(|flags| !flags.is_disturbed()));
+        }
         if one == two || undisturbed == 0.0 {
             return skipped("two threads had no two CPUs to themselves at any time");
         }
