@@ -182,7 +182,7 @@ pub fn of_case(id: &str) -> Option<&'static Constant> {
     constants.find(|constant| constant.places.iter().any(|place| is_there(&place)))
 }
 
-/// Name of that constant.
+/// Name of the constant whose value is this case's; none if the case is no constant.
 pub fn name_of(id: &str) -> Option<Text> {
     of_case(id).map(|constant| constant.name)
 }
@@ -249,7 +249,7 @@ impl ConstantValue<'_> {
         }
     }
 
-    /// Scale of that value.
+    /// Scale in which the value is shown.
     pub(crate) fn scale(&self) -> Scale {
         let (estimate, unit) = self.shown();
         scale_for(estimate.value(), unit)

@@ -421,7 +421,7 @@ fn shape_of(line: &str) -> Option<&'static Shape> {
 /// runs, no group may have a case that can be compared.
 const OF_SOME: [&str; 6] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS"];
 
-/// What lines begin with that are headings or have a name before their columns: `TRUST`, `NEXT`, `pipe, 1 CPU`.
+/// Beginnings of those lines that are headings or have a name before their columns: `TRUST`, `NEXT`, `pipe, 1 CPU`.
 pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let heading = |line: &'a str| {
         let (named, _) = line.split_once("  ")?;
@@ -433,7 +433,7 @@ pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines.filter_map(heading).collect()
 }
 
-/// Whether an output has a line that begins so, or whose right half does; for a row of the first screen, one of its kind: how much else a
+/// Tells whether a line of an output, or its right half, begins so; for a row of the first screen, one of its kind: how much else a
 /// screen has to hold decides whether key figures have rows, or follow each other behind the name of their kind.
 fn has_heading(output: &str, heading: &str) -> bool {
     let begins = |name: &str| {

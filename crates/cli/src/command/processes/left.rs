@@ -127,7 +127,7 @@ pub fn tell() {
     }
 }
 
-/// Puts all of them back.
+/// Puts back all settings that killed processes have left changed.
 pub fn undo() -> Result<Exit> {
     let (mut failed, mut count) = (None, 0);
     for Left { place, changes, .. } in find() {
