@@ -1,6 +1,6 @@
 # The steps of .ci/run by name; `just --list` shows them.
 
-# Everything that a change must pass
+# What a change must pass
 check:
     .ci/run
 
@@ -12,7 +12,7 @@ fmt:
 lint:
     .ci/run fmt lint
 
-# Every test
+# The first tier of tests
 test:
     .ci/run test
 
