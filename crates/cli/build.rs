@@ -6,12 +6,21 @@ use std::path::Path;
 use hostmark_texts::{Page, Pair, Part, fail, module, outline, pages, read, rows, slice, terms, translated, write};
 
 fn main() {
+    link_at_a_fixed_address();
     let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
         + &examples(Path::new("src/help/examples.md"))
         + &topics(Path::new("src/help/topics.md"));
     let settings: String = pages("src/command/tuning").iter().map(setting).collect();
     let out = [module("help", &help), module("tuning", &settings), terms("terms.md")].concat();
     write(&["src/help", "src/command/tuning", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
+}
+
+/// Links the programs at a fixed address where the C library is glibc: each round starts a process, and a program that may lie anywhere
+/// corrects 127,000 pointers first, which takes a third of its start (docs/decisions/0067).
+fn link_at_a_fixed_address() {
+    if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
 }
 
 /// A text's parts below its title.
@@ -86,7 +95,7 @@ fn topics(path: &Path) -> String {
         let (name, rows) = (en.to_uppercase().replace(' ', "_"), rows.collect::<Vec<_>>().join(", "));
         let _ = writeln!(
             out,
-            "pub const {name}: crate::help::topics::WholeTopic = crate::help::topics::WholeTopic {{ heading: {heading}, rows: &[{rows}] }};"
+            "pub const {name}: crate::help::WholeTopic = crate::help::WholeTopic {{ heading: {heading}, rows: &[{rows}] }};"
         );
     }
     out

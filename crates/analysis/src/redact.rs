@@ -4,7 +4,6 @@
 //! placeholders in all runs that are redacted together, so that two runs of one host still are of one.
 
 mod leaves;
-mod plain;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -13,8 +12,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use hostmark_model::{HERE, Run, Sampled, Settings, Text};
 use serde_json::Value;
 
+use self::leaves::{
+    CONTAINERS, FILESYSTEMS, LAYERS, SERIES, build, is_device, is_disk, is_interface, is_listed, release,
+};
 use leaves::{Leaf, Leaves};
-use plain::{CONTAINERS, FILESYSTEMS, LAYERS, SERIES, build, is_device, is_disk, is_interface, is_listed, release};
 
 /// Arguments of the kernel that explain figures; others, as the disk's identity, go.
 const REVEALING: &str = "\

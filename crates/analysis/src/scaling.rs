@@ -8,7 +8,7 @@ use hostmark_stats::scalability::{
 use hostmark_stats::{descriptive, trend};
 
 use crate::curve::{CurvePoint, curve};
-use crate::findings::copies;
+use crate::findings::cores;
 use crate::format::{number, percent_number};
 use crate::typography::SEMICOLON;
 
@@ -53,11 +53,17 @@ pub struct Scaling {
 /// Every work that was measured on several CPUs at once, as processes and as threads.
 pub fn of_run(run: &Run) -> Vec<Scaling> {
     let mut all = Vec::new();
-    for source in copies::sources(run) {
+    for source in cores::sources(run) {
         // These have copies of each operation.
         if source != PARALLEL[1] {
             let slows = slows(run, source, &curve(run, source, "copies", &[]));
-            all.push(Scaling::of(run, source.to_owned(), Parties::Processes, copies::curve(run, source), slows));
+            all.push(Scaling::of(
+                run,
+                source.to_owned(),
+                Parties::Processes,
+                cores::curve_of_source(run, source),
+                slows,
+            ));
         }
     }
     for &probe in PARALLEL {
@@ -111,12 +117,12 @@ fn slows(run: &Run, probe: &str, points: &[CurvePoint]) -> Option<f64> {
     let rounds = all.iter().map(Vec::len).min()?;
     let of_round = |round| descriptive::median(&all.iter().map(|speeds| speeds[round]).collect::<Vec<f64>>());
     let trend = trend::trend(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>())?;
-    (trend.p < CHANCE && trend.change < -copies::NOTABLE).then_some(-trend.change)
+    (trend.p < CHANCE && trend.change < -cores::NOTABLE).then_some(-trend.change)
 }
 
 impl Scaling {
     fn of(run: &Run, source: String, parties: Parties, points: Vec<Point>, slows: Option<f64>) -> Scaling {
-        let cores = copies::usable_cores(&run.host).filter(|_| parties != Parties::Requests).map(|cores| cores as f64);
+        let cores = cores::usable_cores(&run.host).filter(|_| parties != Parties::Requests).map(|cores| cores as f64);
         let growth = growth(&points, cores, run.settings.seed);
         Scaling { source, parties, points, growth, cores, slows }
     }
@@ -151,7 +157,7 @@ impl Scaling {
             Some(Growth::Smooth { linear, knee, law, falls_from }) => {
                 parts.extend(linear.map(|linear| self.linear(linear)));
                 // With time in the curve, and where nothing but cores is needed, no contention bends it.
-                match law.filter(|_| self.slows.is_none() && self.source != copies::PURE) {
+                match law.filter(|_| self.slows.is_none() && self.source != cores::PURE) {
                     Some(law) => parts.push(self.law(&law, *knee)),
                     None => parts.extend(self.bend(*linear, *knee)),
                 }

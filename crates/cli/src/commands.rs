@@ -8,9 +8,9 @@ use clap_complete::CompleteEnv;
 use hostmark_analysis::references;
 use hostmark_model::Exit;
 
-use crate::command::{self, Arguments, Command};
+use crate::command::{Arguments, Command};
 use crate::world::World;
-use crate::{help, language, output, signals, world};
+use crate::{command, help, language, output, signals, world};
 
 /// Settles what holds for the whole process, and serves where it is one that a command has started; none where it is a
 /// person's.
@@ -27,12 +27,12 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     let words = || rest.iter().cloned();
     Some(match first.to_str()? {
-        command::processes::service::WORKER => command::processes::service::serve_worker(),
+        command::processes::WORKER => command::processes::serve_worker(),
         command::far::agent::NAME => command::far::agent::serve(rest),
-        command::processes::service::SERVICE => command::processes::service::serve_far_end(),
-        command::far::serve::NAME => command::far::serve::dial(words()),
+        command::processes::SERVICE => command::processes::serve_far_end(),
+        command::far::DIAL => command::far::dial(words()),
         command::processes::janitor::NAME => command::processes::janitor::serve(),
-        command::processes::neighbour::NAME => command::processes::neighbour::serve(words()),
+        command::processes::NEIGHBOUR => command::processes::serve_neighbour(words()),
         command::self_check::limits::NAME => command::self_check::limits::serve(rest),
         command::guest::MACHINE => command::guest::machine(words()),
         command::guest::WITHIN => command::guest::within(words()),
@@ -61,12 +61,12 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Ok(false) => {}
         Ok(true) => return Exit::Fine,
         Err(error) => {
-            output::complain(&help::errors::of_completion(&error));
+            output::complain(&help::complete::of_completion(&error));
             return Exit::BadInput;
         }
     }
     if !words.iter().any(|word| word == "--undo") {
-        command::processes::left::tell();
+        command::processes::janitor::tell();
     }
     if words.is_empty() {
         output::print(&help::help(Arguments::command(), words, lang));
@@ -75,12 +75,12 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
     let parsed = help::tree(Arguments::command(), lang).try_get_matches_from(named());
     let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
-        Err(error) => return help::errors::answer(&error, Arguments::command(), words, lang),
+        Err(error) => return help::complete::answer(&error, Arguments::command(), words, lang),
     };
     output::settle(arguments.color, arguments.quiet);
     let done = match arguments.command {
         Command::Run(run) => command::run::run(&run, lang, world),
-        Command::List(list) => command::list::list(&list, lang),
+        Command::List(list) => command::explain::list(&list, lang),
         Command::Explain(explain) => command::explain::explain(&explain, lang),
         Command::Host(host) => command::host::host(&host, lang),
         Command::SelfCheck(check) => command::self_check::self_check(&check, lang),
@@ -91,9 +91,9 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::Fleet(fleet) => command::fleet::fleet(&fleet, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
-        Command::Reference(reference) => command::reference::reference(&reference, lang),
+        Command::Reference(reference) => command::report::reference(&reference, lang),
         Command::Vm(vm) => command::vm::vm(&vm, lang),
-        Command::Serve(serve) => command::far::serve::serve(&serve, lang),
+        Command::Serve(serve) => command::far::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
         Command::Man(man) => command::completions::man(&man, lang),
     };

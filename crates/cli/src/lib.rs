@@ -14,12 +14,9 @@ mod isolate;
 mod language;
 mod output;
 mod progress;
-mod shown;
 mod signals;
 mod store;
-mod words;
 pub mod world;
-mod writable;
 
 /// The plan of a run, which tests look at on other machines.
 pub use command::fitted;

@@ -6,10 +6,13 @@ use std::io;
 use std::path::Path;
 
 use clap::ValueEnum;
-use hostmark_analysis::escape::{self, visible};
-use hostmark_model::{Exit, Lang};
+use hostmark_analysis::escape;
+use hostmark_analysis::escape::visible;
+use hostmark_engine::probe;
+use hostmark_model::{Exit, Lang, typed_id};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::over_time::Shades;
+use hostmark_probes::CATALOGUE;
 
 use crate::language::{is_utf8, refuse, said};
 use crate::world::context;
@@ -214,6 +217,15 @@ fn may_color_as(color: Color, is_terminal: bool, variable: &dyn Fn(&str) -> Opti
     }
 }
 
+/// The id of a case of the catalogue; words before it, as those of whose turn it is, stay.
+pub fn case_id(text: &str) -> String {
+    let (before, id) = text.split_at(text.rfind(' ').map_or(0, |at| at + 1));
+    let name = id.split_once('@').map_or(id, |(name, _)| name);
+    let Some(entry) = probe::find(CATALOGUE, name) else { return text.to_owned() };
+    let axes = entry.axes();
+    before.to_owned() + &typed_id(id, |name| Some(axes.iter().find(|axis| axis.name == name)?.kind))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,5 +257,14 @@ mod tests {
         }
         assert!(colors(Color::Auto, true, &[("TERM", "dumb"), ("CLICOLOR_FORCE", "1")]));
         assert!(!colors(Color::Never, true, &[("CLICOLOR_FORCE", "1")]));
+    }
+
+    #[test]
+    fn sizes_are_as_typed_whoever_has_the_turn() {
+        assert_eq!(case_id("memory.read@size=67108864,threads=1"), "memory.read@size=64M,threads=1");
+        assert_eq!(case_id("a 2/5 memory.read@size=4096"), "a 2/5 memory.read@size=4K");
+        for other in ["", "a", "unknown.probe@size=4096", "two words"] {
+            assert_eq!(case_id(other), other);
+        }
     }
 }

@@ -10,7 +10,7 @@ use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::world::{SinceStart, context};
-use crate::{language, output, shown};
+use crate::{language, output};
 
 /// A line stays at least so long: nobody reads faster, and writing to a terminal takes time.
 const DRAWN_FOR: Duration = Duration::from_millis(250);
@@ -90,7 +90,8 @@ impl Observer for Bar {
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
         let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
-        let state = ProgressState { latest: self.latest.as_deref(), case: &shown::case_id(case), done, all, left };
+        let state =
+            ProgressState { latest: self.latest.as_deref(), case: &crate::output::case_id(case), done, all, left };
         draw(&state.line(columns, language::current(), self.is_colored));
         self.drawn = Some(SinceStart::now());
     }

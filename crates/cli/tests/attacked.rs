@@ -16,9 +16,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
 use crate::jobs::{Places, jobs};
-use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, Running, ended, files, said, succeeded};
+use crate::support::{Home, Running, SOON, ended, files, processes, said, succeeded, within};
 
 /// Makes everything that a run might use before the run does, and puts links and directories in the place of what it has
 /// made: in a loop, for as long as it lives. `$1` is a directory that everybody writes to, `$2` a file and `$3` a directory
@@ -136,15 +135,9 @@ fn remove_as_nobody_made(shared: &Path) {
 }
 
 #[test]
-fn another_user_leads_no_run_astray() {
+fn another_user_leads_no_run_astray_who_may_move_its_directory_or_not() {
     let _beside = beside();
-    attacked(true);
-}
-
-#[test]
-fn another_user_who_may_move_the_run_s_directory_leads_it_nowhere_either() {
-    let _beside = beside();
-    attacked(false);
+    [true, false].into_iter().for_each(attacked);
 }
 
 #[test]

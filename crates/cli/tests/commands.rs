@@ -12,7 +12,8 @@ use hostmark_probes::CATALOGUE;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::skip::skipped;
-use crate::support::{self, Home, PROGRAM, ended, files, in_process, refusal, succeeded};
+use crate::support;
+use crate::support::{Home, PROGRAM, ended, files, in_process, refusal, succeeded};
 
 /// The text of a whole run file.
 static RUN: LazyLock<String> = LazyLock::new(|| {
@@ -24,12 +25,7 @@ fn hostmark(arguments: &[&str]) -> (i32, String, String) {
     in_process(&Home::new().hostmark(arguments))
 }
 
-/// Exit code 2, nothing on standard output, and this one sentence on standard error.
-fn assert_refused(arguments: &[&str], sentence: &str) {
-    assert_ends(2, arguments, sentence);
-}
-
-/// Exit code 4 instead: the command is right, and nothing is selected.
+/// Exit code 4 instead of 2: the command is right, and nothing is selected.
 fn assert_selects_nothing(arguments: &[&str], sentence: &str) {
     assert_ends(4, arguments, sentence);
 }
@@ -164,8 +160,9 @@ fn a_filter_that_fits_nothing_is_answered_with_what_would() {
         &["run", "clock.loop", "memory.rea"],
         "no probe is called 'memory.rea'; did you mean memory.read? (hostmark list shows all)",
     );
-    assert_refused(&["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
+    assert_refused(&Home::new(), &["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
     assert_refused(
+        &Home::new(),
         &["run", "memory.read@size=4K,,"],
         "'' is not of the form axis=value, with a value of a-z 0-9 _ . + -; \
          write a filter as group, group.probe or group.probe@axis=value",
@@ -200,7 +197,8 @@ fn a_file_past_the_limit_of_sizes_is_an_error_and_nothing_of_it_is_left() {
 fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
     let home = Home::new();
     let directory = home.data.path().display().to_string();
-    let refused = |out: &str, sentence: &str| assert_refused(&["run", "clock.loop", "--out", out], sentence);
+    let refused =
+        |out: &str, sentence: &str| assert_refused(&Home::new(), &["run", "clock.loop", "--out", out], sentence);
     let missing = format!("{directory}/missing/run.json");
     refused(&missing, &format!("--out {missing}: there is no directory {directory}/missing; create it first"));
     refused(&directory, &format!("--out {directory} is a directory; name a file in it"));
@@ -216,17 +214,21 @@ fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
 
 #[test]
 fn a_run_that_is_not_there_is_said_to_be_missing() {
-    assert_refused(&["report"], "no run is kept on this machine; hostmark run makes one");
-    assert_refused(&["report", "last-3"], "no run is kept on this machine; hostmark run makes one");
+    assert_refused(&Home::new(), &["report"], "no run is kept on this machine; hostmark run makes one");
+    assert_refused(&Home::new(), &["report", "last-3"], "no run is kept on this machine; hostmark run makes one");
     for name in ["nosuch", "", "last-x"] {
-        assert_refused(&["report", name], &format!("there is no run '{name}'; give a file, a run's name, or last"));
+        assert_refused(
+            &Home::new(),
+            &["report", name],
+            &format!("there is no run '{name}'; give a file, a run's name, or last"),
+        );
     }
     // Who types a path means a file.
     for path in ["/nonexistent/run.json", "./r4.json", "r4.json", "r4.json.gz"] {
         let sentence = format!("there is no file {path}; give another, a run's name, or last");
-        assert_refused(&["report", path], &sentence);
-        assert_refused(&["compare", path, "last"], &sentence);
-        assert_refused(&["run", "clock.loop", "--expect", path], &sentence);
+        assert_refused(&Home::new(), &["report", path], &sentence);
+        assert_refused(&Home::new(), &["compare", path, "last"], &sentence);
+        assert_refused(&Home::new(), &["run", "clock.loop", "--expect", path], &sentence);
     }
     let home = Home::new();
     let (code, _, errors) = ended(home.hostmark(&["report"]).env_remove("XDG_DATA_HOME").env_remove("HOME"));
@@ -285,12 +287,14 @@ fn what_cannot_be_read_is_refused() {
     let home = Home::new();
     let directory = home.data.path().display().to_string();
     assert_refused(
+        &Home::new(),
         &["report", &directory],
         &format!("there is no run (*.json) in {directory}; give another directory"),
     );
     let large = home.data.path().join("large").display().to_string();
     std::fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();
     assert_refused(
+        &Home::new(),
         &["report", &large],
         &format!("{large} is too large for a run; give a file that `hostmark run` wrote"),
     );
@@ -348,9 +352,13 @@ fn an_error_that_nobody_can_receive_still_has_its_exit_code() {
 }
 
 #[test]
-fn a_worker_started_by_hand_says_who_starts_it() {
-    let errors = refusal(ended(Home::new().hostmark(&["worker"]).stdin(Stdio::null())));
-    assert!(errors.contains("a worker is started by a run") && errors.ends_with("; use hostmark run\n"), "{errors}");
+fn a_worker_or_a_service_started_by_hand_says_who_starts_it() {
+    for word in ["worker", "service"] {
+        let errors = refusal(ended(Home::new().hostmark(&[word]).stdin(Stdio::null())));
+        let says =
+            errors.contains(&format!("a {word} is started by a run")) && errors.ends_with("; use hostmark run\n");
+        assert!(says, "{errors}");
+    }
     assert_eq!(ended(Home::new().hostmark(&["janitor"]).stdin(Stdio::null())), (0, "\n".into(), String::new()));
 }
 
@@ -463,4 +471,26 @@ fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
     let (code, out, errors) = ended(&mut home.hostmark(&["compare", "last-1", "last"]));
     assert!(code == 2 && out.contains("only the base has it") && errors.contains("no case"), "{code} {out} {errors}");
     assert!(files(home.scratch.path()).is_empty());
+}
+
+/// Each round starts a process: one that may lie anywhere corrects over a hundred thousand pointers first.
+#[test]
+fn the_program_lies_at_a_fixed_address_where_glibc_links_it() {
+    const EXECUTABLE: [u8; 2] = 2_u16.to_le_bytes();
+    let head = std::fs::read(PROGRAM).unwrap();
+    assert_eq!(head[..4], *b"\x7fELF");
+    // The ELF header's e_type: ET_EXEC, not ET_DYN.
+    assert!(head[16..18] == EXECUTABLE || cfg!(not(target_env = "gnu")), "{:?}", &head[16..18]);
+}
+
+/// What a command prints that goes well.
+#[track_caller]
+pub fn printed(home: &Home, arguments: &[&str]) -> String {
+    succeeded(in_process(&home.hostmark(arguments)))
+}
+
+/// Exit code 2, nothing on standard output, and this one sentence on standard error.
+pub fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
+    let refused = in_process(&home.hostmark(arguments));
+    assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
 }

@@ -7,10 +7,8 @@ use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::processes::{SOON, processes, within};
-use crate::skip;
-use crate::support;
-use crate::support::{Home, PROGRAM, ended, files, in_process, succeeded};
+use crate::support::{Home, PROGRAM, SOON, ended, files, in_process, processes, succeeded, within};
+use crate::{skip, support};
 
 fn a_run(home: &Home) -> Run {
     let out = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"])));

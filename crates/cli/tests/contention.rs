@@ -1,17 +1,16 @@
 //! Others on the measured CPU: found with their share on every case that they disturbed, and avoided where there is a choice.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hostmark_host::{CpuTimes, Root, nurseries, read_here, single};
+use hostmark_host::{CpuTimes, Root, read_here, single};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, Run, load_run};
 
 use crate::alone::alone;
-use crate::neighbour::{Neighbour, one_cpu};
-use crate::processes::{SOON, within};
+use crate::control_group::groups;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, ended, files, with_code};
+use crate::support::{Home, SOON, ended, files, with_code, within};
+use crate::under_way::{Neighbour, one_cpu};
 
 // Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
 
@@ -56,6 +55,8 @@ fn assert_found(script: &str) {
     for (case, measured) in measured(&run) {
         assert!(is_marked(measured), "{}: {:?} {:?}", case.id, measured.rounds, measured.noise);
     }
+    let told = format!("% of the time of CPU {cpu} during this run");
+    assert!(run.disturbances.iter().any(|text| text.en.ends_with(&told)), "{:?}", run.disturbances);
     let finding = run.findings.iter().find(|finding| finding.id == "run.contention");
     assert!(finding.is_some_and(|finding| finding.cost >= LEAST_SHARE / 2.0), "{:?}", run.findings);
 }
@@ -125,14 +126,6 @@ fn a_run_that_may_choose_leaves_a_busy_cpu_alone_and_says_so() {
 
 /// How far a share may be off: two turns of the scheduler, of some ms each, in half a second.
 const OFF: f64 = 0.015;
-
-/// The control groups of this program's that are there.
-fn groups() -> BTreeSet<String> {
-    let bases = ["cpu", "memory"].into_iter().flat_map(|controller| nurseries(&Root::here(), controller));
-    let entries = bases.filter_map(|base| std::fs::read_dir(base).ok()).flatten();
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter(|name| name.starts_with("hostmark-")).collect()
-}
 
 #[test]
 fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {

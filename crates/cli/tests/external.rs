@@ -7,14 +7,20 @@ use std::process::{Command, Stdio};
 use hostmark_model::{Better, Measured, Outcome, ReasonCode, Run, Unit, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{SOON, processes, within};
 use crate::support;
-use crate::support::{Home, Running, ended, files, in_process};
+use crate::support::{Home, Running, SOON, ended, files, in_process, processes, within};
+
+/// The one case of a run of a command with further words.
+fn external_run(home: &Home, command: &str, words: &[&str]) -> (i32, Run) {
+    let all = ["run", "--command", command, "--format", "json"];
+    let (code, json, errors) = ended(&mut home.hostmark(&[&all[..], words].concat()));
+    let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}"));
+    assert_eq!(run.cases.len(), 1, "{:?}", run.cases);
+    (code, run)
+}
 
 fn run_of(home: &Home, command: &str) -> (i32, Run) {
-    let (code, json, errors) =
-        ended(&mut home.hostmark(&["run", "external", "--command", command, "--format", "json"]));
-    (code, load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}")))
+    external_run(home, command, &["external"])
 }
 
 fn measured(run: &Run) -> &Measured {
@@ -30,8 +36,8 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
         format!("echo x >> {scratch}/lines; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo out; echo err >&2");
     let (code, run) = run_of(&home, &format!("sh -c '{script}'"));
     assert_eq!(
-        (code, run.cases.len(), run.cases[0].id.as_str()),
-        (0, 1, format!("external.command@cpus={}", run.host.usable_cpus().len()).as_str())
+        (code, run.cases[0].id.as_str()),
+        (0, format!("external.command@cpus={}", run.host.usable_cpus().len()).as_str())
     );
     let measured = measured(&run);
     assert_eq!((measured.estimate.rounds, measured.estimate.n), (5, 5));
@@ -141,15 +147,6 @@ fn without_a_command_there_is_nothing_to_measure() {
     }
 }
 
-/// The one case of a run of a command with further options.
-fn external_run(home: &Home, command: &str, options: &[&str]) -> (i32, Run) {
-    let all = ["run", "--command", command, "--format", "json"];
-    let (code, json, errors) = ended(&mut home.hostmark(&[&all[..], options].concat()));
-    let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}"));
-    assert_eq!(run.cases.len(), 1, "{:?}", run.cases);
-    (code, run)
-}
-
 #[test]
 fn the_bytes_that_it_moves_make_its_time_a_rate() {
     let home = Home::new();
@@ -220,39 +217,6 @@ fn one_that_prints_for_ever_or_much_ends_all_the_same() {
     let (code, run) = external_run(&home, much, &["--value", "avg=([0-9]+)", "--unit", "s"]);
     assert_eq!((code, measured(&run).estimate.typical), (0, 7e9));
     assert!(files(home.scratch.path()).is_empty(), "{:?}", files(home.scratch.path()));
-}
-
-#[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn two_programs_are_distinguished_by_what_they_print() {
-    let home = Home::new();
-    let program = |name: &str, value: u32| {
-        let directory = home.scratch.path().join(name);
-        std::fs::create_dir(&directory).unwrap();
-        std::fs::write(directory.join("bench"), format!("#!/bin/sh\necho {value}$(( $$ % 10 )) requests\n")).unwrap();
-        let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(directory.join("bench"), runnable).unwrap();
-        format!("env -C {} {}", directory.display(), support::PROGRAM)
-    };
-    let (slow, fast) = (program("slow", 100), program("fast", 200));
-    let arguments = [
-        "compare",
-        "--interleave",
-        &slow,
-        &fast,
-        "--command",
-        "./bench",
-        "--value",
-        "([0-9]+) requests",
-        "--unit",
-        "ops/s",
-        "--pairs",
-        "3",
-        "--format",
-        "json",
-    ];
-    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
-    assert!(code == 0 && out.contains("external.operations") && out.contains("\"faster\""), "{code} {out} {errors}");
 }
 
 #[test]

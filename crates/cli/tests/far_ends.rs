@@ -1,20 +1,20 @@
 //! Runs at another place whose link, ends or carriers are killed, paused, cut or garbled: no finished round is lost, the run goes
 //! on, and nothing is left on either side.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{Run, load_run};
+use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::alone::beside;
-use crate::processes::{SOON, processes, within};
 use crate::relay::{Gate, Harm, Link, Relay, entries};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, ended, files, succeeded};
+use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, succeeded, within};
 
 /// Two leases as they are in a release, which does not shorten them, the time that is given to put things in order, and a loaded
 /// machine's.
@@ -132,7 +132,7 @@ impl UnderWay {
     fn is_whole(&self, run: &Run) {
         assert!(run.interrupted.is_none() && run.cases.len() > 3);
         assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() > 3);
-        let reason = run.cases.iter().find(|case| case.lacks_time());
+        let reason = run.cases.iter().find(|case| lacks_time(case));
         assert!(reason.is_none(), "{reason:?}");
         let kept = fs::read_to_string(self.kept(".json").unwrap()).unwrap();
         assert_eq!(load_run(&kept).unwrap(), *run);
@@ -144,20 +144,12 @@ impl UnderWay {
     }
 }
 
-trait LacksTime {
-    fn lacks_time(&self) -> bool;
-}
-
-impl LacksTime for hostmark_model::CaseRecord {
-    /// Whether it was left out for want of time, or went wrong.
-    fn lacks_time(&self) -> bool {
-        match &self.outcome {
-            hostmark_model::Outcome::Measured(_) => false,
-            hostmark_model::Outcome::Skipped { reason } => {
-                reason.contains("no time left") || reason.contains("interrupted")
-            }
-            hostmark_model::Outcome::Failed { .. } => true,
-        }
+/// Whether a case was left out for want of time, or went wrong.
+fn lacks_time(case: &CaseRecord) -> bool {
+    match &case.outcome {
+        Outcome::Measured(_) => false,
+        Outcome::Skipped { reason } => reason.contains("no time left") || reason.contains("interrupted"),
+        Outcome::Failed { .. } => true,
     }
 }
 

@@ -3,21 +3,12 @@
 #[expect(dead_code, reason = "no test here bears only some others")]
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
-#[path = "support/answers.rs"]
-mod answers;
-#[expect(dead_code, reason = "no test here counts kills, or changes a group while it is used")]
-#[path = "support/control_group.rs"]
-mod control_group;
-#[path = "support/far.rs"]
-mod far;
 #[path = "../../../tests/support/garbled_text.rs"]
 mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
-#[path = "support/processes.rs"]
-mod processes;
 #[path = "support/server.rs"]
 mod server;
 #[path = "../../../tests/support/skip.rs"]
@@ -33,7 +24,6 @@ mod texts {
     }
 }
 
-mod agent_input;
 mod catalogue;
 mod commands;
 mod compare;
@@ -44,7 +34,6 @@ mod help;
 mod host;
 mod kept_runs;
 mod mutated_inputs;
-mod reason_codes;
 mod references;
 mod run_file;
 mod serve;

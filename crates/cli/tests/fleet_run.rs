@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
-use crate::processes::{SOON, processes, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
-use crate::support::{self, Home, ended, files, said, succeeded, with_code};
+use crate::support;
+use crate::support::{Home, SOON, ended, files, processes, said, succeeded, with_code, within};
 
 // Runs are timed: one at a time.
 

@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
-use crate::fleets::Fleet;
-use crate::processes::{SOON, processes, within};
+use crate::fleets::{Fleet, Slurm, Wrapper};
 use crate::skip::skipped;
-use crate::slurm::{Slurm, Wrapper};
-use crate::support::{self, ended, files, said, succeeded, with_code};
+use crate::support;
+use crate::support::{SOON, ended, files, processes, said, succeeded, with_code, within};
 
 const NODES: usize = 8;
 /// The node that has half a CPU, and the one without huge pages.
@@ -26,13 +25,6 @@ const FORBID: &str =
     "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])";
 /// Long enough for nodes that are measured one after the other on a loaded machine.
 const SLURM_SOON: Duration = Duration::from_secs(120);
-
-/// A control group with half a CPU; none where this user or kernel makes none.
-fn half_a_cpu() -> Option<ControlGroup> {
-    let places: [(&str, &[_]); 2] =
-        [("/sys/fs/cgroup/cpu", &[("cpu.cfs_quota_us", "50000")]), ("/sys/fs/cgroup", &[("cpu.max", "50000 100000")])];
-    ControlGroup::of("test", &places)
-}
 
 /// What puts itself and what it becomes into a group.
 fn wrapper(group: &ControlGroup) -> Wrapper {
@@ -51,7 +43,9 @@ const MEASURED: [&str; 4] = [
 #[test]
 fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts() {
     let _alone = alone();
-    let Some(half) = half_a_cpu() else { return skipped("no control group with a CPU quota can be made here") };
+    let Some(half) = ControlGroup::with_quota("test", 50_000) else {
+        return skipped("no control group with a CPU quota can be made here");
+    };
     if !Command::new("python3").arg("-c").arg("import ctypes").stdin(Stdio::null()).status().is_ok_and(|s| s.success())
     {
         return skipped("there is no python3 to forbid huge pages by prctl");

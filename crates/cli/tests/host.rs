@@ -6,7 +6,6 @@ use std::process::Command;
 
 use hostmark_model::{HostReport, load_run};
 
-use crate::control_group::ControlGroup;
 use crate::skip::skipped;
 use crate::support::{self, Home, PROGRAM, ended, files, succeeded};
 
@@ -57,21 +56,6 @@ fn the_page_comes_in_both_languages_without_colour_into_a_file() {
         assert!(words.iter().all(|word| page.contains(word)) && !page.contains('\u{1b}'), "{page}");
     }
     assert_eq!(ended(&mut home.hostmark(&["host", "--format", "csv"])).0, 2);
-}
-
-#[test]
-fn a_real_quota_of_half_a_cpu_is_the_worst_that_is_reported() {
-    let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
-    let second: &[_] = &[("cpu.max", "50000 100000")];
-    let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-    let Some(group) = ControlGroup::of("host", &places) else {
-        return skipped("no CPU control group can be made here");
-    };
-    let home = Home::new();
-    let mut inside = group.start(&home, &[support::PROGRAM, "host", "--check", "--format", "json"]);
-    let (code, found) = report(&mut inside);
-    assert_eq!((code, found.host.limits.cpu_quota), (1, Some(0.5)));
-    assert_eq!(found.findings[0].id, "host.cpu_quota");
 }
 
 fn printed(arguments: &[&str]) -> String {

@@ -10,18 +10,16 @@ use std::time::Duration;
 
 use hostmark_engine::worker::far::LOOPBACK;
 use hostmark_model::{Event, Job, Outcome, load_run};
-use nix::libc::{self, c_long};
+use nix::libc;
+use nix::libc::c_long;
 
 use crate::alone::alone;
-use crate::calls::{Call, NEVER_FAIL, call};
-use crate::far::far_ends;
-use crate::faults::{Came, Excuse, Report};
+use crate::faults::{Call, Came, Excuse, NEVER_FAIL, Report, call};
 use crate::jobs::{Places, jobs};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, files, said};
+use crate::support::{Home, PROGRAM, Running, far_ends, files, said};
 use crate::tracer::{Fault, Part, Seen, WAITS, trace};
-use crate::traces;
-use crate::traces::{Queues, objects};
+use crate::under_way::{Queues, names, objects};
 
 /// Set for the process that the test starts in namespaces of its own.
 const INSIDE: &str = "HOSTMARK_INSIDE";
@@ -332,7 +330,7 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
     let mut command = home.start(WAITS[0]);
     command.args(&WAITS[1..]).args([&program(), "run", "--format", "json", "--seed", "1"]).args(filters);
     command.stdout(Stdio::from(output.reopen().unwrap())).stderr(Stdio::from(errors.reopen().unwrap()));
-    let before: BTreeSet<String> = traces::names("/dev/shm".as_ref()).into_iter().collect();
+    let before: BTreeSet<String> = names("/dev/shm".as_ref()).into_iter().collect();
     let seen = trace(command, "", fault.map(|(_, fault)| fault), false, RUN_PATIENCE);
     let Some((call, fault)) = fault.filter(|_| seen.is_injected) else { return seen };
     let at = format!("run {filters:?} {:?} {} {}", fault.part, call.name, fault.before);
@@ -365,9 +363,8 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
         report.harmed(&at, "went on and on");
     }
     let objects = world.look(&at, report);
-    let shm: Vec<String> =
-        traces::names("/dev/shm".as_ref()).into_iter().filter(|name| !before.contains(name)).collect();
-    let scratch = traces::names(home.scratch.path());
+    let shm: Vec<String> = names("/dev/shm".as_ref()).into_iter().filter(|name| !before.contains(name)).collect();
+    let scratch = names(home.scratch.path());
     if !shm.is_empty() || !scratch.is_empty() || !objects.is_empty() {
         report.harmed(&at, &format!("left: {objects:?} {shm:?} {scratch:?} {:?}", files(home.scratch.path())));
     }

@@ -1,7 +1,6 @@
 //! Runs that a person, the kernel or an accident stops, or whose machine changes: what is measured is kept, and nothing else is left.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,9 +10,8 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::alone::{alone, beside};
 use crate::control_group::{ControlGroup, set};
-use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said, succeeded, with_code};
+use crate::support::{Home, PROGRAM, SOON, ended, files, processes, said, succeeded, with_code, within};
 use crate::under_way::{BEGUN_WITHIN, UnderWay, assert_is_interrupted, journal_in};
 
 // Runs are timed: one at a time.
@@ -109,15 +107,6 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-#[test]
-fn after_a_kill_only_the_journal_is_left() {
-    let _alone = alone();
-    let mut run = UnderWay::start(LONG);
-    run.signal(Signal::KILL);
-    assert_eq!(run.ends(SOON).status.signal(), Some(9));
-    run.assert_only_the_journal_is_left();
-}
-
 /// What a process cost that was hit by a signal.
 #[derive(Debug, PartialEq)]
 enum Cost {
@@ -125,12 +114,8 @@ enum Cost {
     Round(String),
 }
 
-/// Sends a signal to a worker as soon as it is there, and says what that cost. A worker that had already done its work is none.
-fn run_with_a_worker_hit_by(signal: Signal) -> Option<Cost> {
-    run_with_one_hit_by("memory.read@size=64M", "worker", signal)
-}
-
-/// The same of whatever process has this first word, in a run that measures this among others.
+/// Sends a signal to a process with this first word as soon as it is there, in a run that measures this among others, and says what that
+/// cost. One that had already done its work is none.
 fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
     let mut run = UnderWay::start(&["run", case, "clock.read", "--format", "json"]);
     let workers = |run: &UnderWay| -> Vec<i32> {
@@ -177,13 +162,6 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
 }
 
 #[test]
-fn a_worker_that_is_killed_costs_its_case_and_no_other() {
-    let _alone = alone();
-    let cost = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::KILL)).expect("a worker was hit");
-    assert_eq!(cost, Cost::Case(format!("the worker {}", out_of_memory())));
-}
-
-#[test]
 fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
     let hit = || run_with_one_hit_by("net.tcp", "service", Signal::KILL);
@@ -204,7 +182,7 @@ fn a_far_end_that_hangs_costs_its_round_and_no_other() {
 #[test]
 fn a_worker_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
-    let hit = || run_with_a_worker_hit_by(Signal::STOP);
+    let hit = || run_with_one_hit_by("memory.read@size=64M", "worker", Signal::STOP);
     let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no worker was hit that had a CPU") };
     // It is waited for longer where it had waited for a CPU before.
     assert!(matches!(&cost, Cost::Round(reason) if reason.starts_with("no answer within ")), "{cost:?}");

@@ -10,13 +10,12 @@ use std::process::Command;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-// Runs are timed: one at a time.
 use crate::alone::{alone, beside};
-use crate::processes::{SOON, processes, within};
-use crate::quiet::undisturbed;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, refusal, said, succeeded};
-use crate::under_way::{UnderWay, assert_is_interrupted};
+use crate::support::{Home, PROGRAM, SOON, ended, processes, refusal, said, succeeded, within};
+use crate::under_way::{UnderWay, assert_is_interrupted, measured};
+
+// Runs are timed: one at a time.
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
 const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json", "--isolate", "namespaces"];
@@ -48,10 +47,7 @@ fn can_have_filters() -> bool {
 
 /// A whole run of these words.
 fn run(home: &Home, words: &[&str]) -> Run {
-    let mut command = home.hostmark(&["run", "--format", "json"]);
-    command.args(words);
-    let json = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
-    load_run(&json).unwrap()
+    measured(home.hostmark(&["run"]).args(words))
 }
 
 fn of_probe<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {
@@ -66,8 +62,8 @@ fn seen_within(home: &Home, layers: &str) -> (String, BTreeMap<String, String>, 
          ls /proc > {0}.proc",
         file.display()
     );
-    let measured = run(home, &["--isolate", layers, "--command", &format!("sh -c '{script}'")]);
-    assert!(of_probe(&measured, "external.command").measured().is_some(), "{:?}", measured.cases);
+    let inside = run(home, &["--isolate", layers, "--command", &format!("sh -c '{script}'")]);
+    assert!(of_probe(&inside, "external.command").measured().is_some(), "{:?}", inside.cases);
     let read = |what: &str| fs::read_to_string(file.with_extension(what)).unwrap();
     let namespaces = read("ns");
     let namespaces = namespaces.lines().filter_map(|line| line.split_once(' '));

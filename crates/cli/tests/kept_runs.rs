@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::alone::alone;
-use crate::answers::{assert_refused, printed};
+use crate::commands::{assert_refused, printed};
 use crate::support::{Home, ended, files, in_process, refusal, with_code};
 
 /// A measured run, and the directory it lies in.

@@ -12,10 +12,10 @@ use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, l
 // Runs are timed, and one of these tests keeps a CPU busy: one at a time.
 use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
-use crate::neighbour::{Neighbour, one_cpu};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, succeeded};
+use crate::under_way::{Neighbour, one_cpu};
 
 /// hostmark behind a shell that first makes the world smaller; none where that is not possible here.
 struct Smaller<'a> {
@@ -89,10 +89,7 @@ fn has_flag(case: &CaseRecord, kind: FlagKind) -> bool {
 #[test]
 fn a_quota_of_half_a_cpu_is_named_and_a_run_under_it_says_so() {
     let _alone = alone();
-    let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
-    let second: &[_] = &[("cpu.max", "50000 100000")];
-    let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-    let Some(group) = ControlGroup::of("lacking", &places) else {
+    let Some(group) = ControlGroup::with_quota("lacking", 50_000) else {
         return skipped("no CPU control group can be made here");
     };
     let home = Home::new();
@@ -109,10 +106,7 @@ fn a_quota_of_half_a_cpu_is_named_and_a_run_under_it_says_so() {
 fn what_a_quota_stops_is_seen_in_the_rounds() {
     let _alone = alone();
     // So little that it is used up beside busy neighbours too.
-    let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "10000")];
-    let second: &[_] = &[("cpu.max", "10000 100000")];
-    let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-    let Some(group) = ControlGroup::of("lacking", &places) else {
+    let Some(group) = ControlGroup::with_quota("lacking", 10_000) else {
         return skipped("no CPU control group can be made here");
     };
     let home = Home::new();
@@ -152,39 +146,10 @@ fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
 }
 
 #[test]
-fn short_lived_neighbours_in_a_row_are_reported_by_their_share() {
-    let _alone = alone();
-    let Some(one) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
-    let cpu = one.to_string();
-    let row = Neighbour::on(one, "while :; do /bin/true; done");
-    let Some(_neighbours) = row else { return skipped("there is no taskset here") };
-    let home = Home::new();
-    let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
-    let run = beside.run(&["clock.loop", "syscall.null", "--cpu", &cpu]).0;
-    let expected = format!("% of the time of CPU {cpu} during this run");
-    assert!(run.disturbances.iter().any(|text| text.en.ends_with(&expected)), "{:?}", run.disturbances);
-}
-
-#[test]
-fn without_proc_a_plan_is_shown() {
-    let _beside = beside();
-    let home = Home::new();
-    let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside: "umount -l /proc".into() };
-    if !inside.can_be_had() {
-        return skipped("/proc cannot be taken away here");
-    }
-    let plan = succeeded(ended(&mut inside.start(&[PROGRAM, "run", "clock.read", "--dry-run"])));
-    assert!(plan.contains("Nothing is measured"), "{plan}");
-}
-
-#[test]
 fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
     let _alone = alone();
     const LIMIT: u64 = 192 << 20;
-    let text = LIMIT.to_string();
-    let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
-    let places: [(&str, &[_]); 2] = [("/sys/fs/cgroup/memory", &first), ("/sys/fs/cgroup", &second)];
-    let Some(group) = ControlGroup::of("lacking", &places) else {
+    let Some(group) = ControlGroup::with_memory("lacking", LIMIT) else {
         return skipped("no memory control group can be made here");
     };
     let home = Home::new();
@@ -304,17 +269,10 @@ fn an_unprivileged_user_is_named_and_measures() {
     assert!(!ids(&inside.host().1).contains(&"host.no_room_for_runs"));
 }
 
-/// The two ways to a group with a CPU quota of 0.3.
-const QUOTAS: [(&str, &[(&str, &str)]); 3] = [
-    ("/sys/fs/cgroup/cpu", &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "30000")]),
-    ("/sys/fs/cgroup/cpu,cpuacct", &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "30000")]),
-    ("/sys/fs/cgroup", &[("cpu.max", "30000 100000")]),
-];
-
 #[test]
 fn limits_of_a_group_that_cannot_be_seen_are_unknown_everywhere() {
     let _alone = alone();
-    let Some(group) = ControlGroup::of("lacking", &QUOTAS) else {
+    let Some(group) = ControlGroup::with_quota("lacking", 30_000) else {
         return skipped("no CPU control group can be made here");
     };
     let home = Home::new();
@@ -350,6 +308,8 @@ fn without_proc_or_with_a_part_of_it_a_check_does_not_pass() {
         assert!(code == 1 && ids(&report).contains(&"host.no_proc"), "{inside}: {:?}", ids(&report));
         let page = ended(&mut smaller.start(&[PROGRAM, "host"])).1;
         assert!(page.contains("WHAT CANNOT BE SEEN"), "{page}");
+        let plan = succeeded(ended(&mut smaller.start(&[PROGRAM, "run", "clock.read", "--dry-run"])));
+        assert!(plan.contains("Nothing is measured"), "{plan}");
         if inside.contains("subset") {
             let run = smaller.run(&["memory.latency@size=65536"]).0;
             assert!(is_measured(&run, "memory.latency"), "{:?}", run.cases);

@@ -1,10 +1,8 @@
-//! Every group that makes something of the operating system's, ended in every way, and hosts that refuse further processes: nothing is
-//! left but what was measured.
+//! Every group that makes something of the operating system's, ended in every way: nothing is left but what was measured.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -15,11 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::alone::{alone, beside};
-use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, ended, files, with_code};
-use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
-use crate::under_way::journal_in;
+use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, with_code, within};
+use crate::under_way::{Queues, adopt_orphans, journal_in, names, objects, orphans};
 
 // Runs are timed, and what is left of one must not be taken for another's: one at a time.
 
@@ -389,103 +385,6 @@ fn a_killed_worker_costs_its_case_and_leaves_nothing() {
             }
         }
     }
-}
-
-// Limits of processes count a user's: one test at a time.
-
-/// A process namespace in which an ordinary user runs hostmark beside a process that it may signal. Whatever goes wrong
-/// goes wrong in there.
-struct Apart {
-    home: Home,
-    /// What makes the namespace, and the user in it.
-    words: Vec<String>,
-}
-
-/// Starts the bystander, runs hostmark under a limit, and tells how both fared. The shell is the same user's, and says
-/// nothing when it is killed.
-const INSIDE: &str = r#"
-    sleep 1000 & bystander=$!
-    prlimit --nproc="$1" -- "$0" run $2 2>"$TMPDIR/errors" >&2
-    echo "code $?"
-    kill -0 "$bystander" && echo "the bystander lives"
-    kill "$bystander"
-"#;
-
-impl Apart {
-    /// None where no namespace can be made.
-    fn new() -> Option<Apart> {
-        let home = Home::new();
-        let program = home.data.path().join("program");
-        // Where it is built another user may not look.
-        fs::copy(PROGRAM, &program).unwrap();
-        for path in [&*program, home.data.path(), home.scratch.path()] {
-            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
-        }
-        // Nobody else's processes count against this one's limit.
-        let user = 1_900_000_000 + std::process::id();
-        let (reuid, regid) = (format!("--reuid={user}"), format!("--regid={user}"));
-        let ways: [&[&str]; 2] = [
-            &["unshare", "-pf", "--mount-proc", "setpriv", &reuid, &regid, "--clear-groups"],
-            &["unshare", "-Urpf", "--mount-proc"],
-        ];
-        let words = ways.into_iter().find(|way| {
-            let tried = home.start(way[0]).args(&way[1..]).arg("true").output();
-            tried.is_ok_and(|output| output.status.success())
-        })?;
-        let words = words.iter().map(|&word| word.to_owned()).collect();
-        Some(Apart { home, words })
-    }
-
-    /// A run of `filters` with so many processes at most: why cases have no value, or why there is no run. Fails when the
-    /// bystander is dead, anything is left, or the exit code is not the documented one.
-    fn run(&self, processes: usize, filters: &[&str]) -> Vec<String> {
-        let mut command = self.home.start(&self.words[0]);
-        command.args(&self.words[1..]).args(["sh", "-c", INSIDE]).arg(self.home.data.path().join("program"));
-        command.args([&processes.to_string(), &filters.join(" ")]).current_dir("/");
-        let (_, output, complaints) = ended(&mut command);
-        let file = self.home.scratch.path().join("errors");
-        let errors = fs::read_to_string(&file).unwrap_or_default();
-        assert!(output.contains("the bystander lives"), "{processes} processes: {output}{complaints}{errors}");
-        assert_eq!(files(self.home.scratch.path()), [file]);
-        let code: u8 = output.lines().find_map(|line| line.strip_prefix("code ")?.parse().ok()).unwrap();
-        // A run without a value is not kept.
-        if [4, 5].contains(&code) {
-            return vec![errors];
-        }
-        let saved =
-            errors.lines().find_map(|line| line.strip_prefix("saved as ")).unwrap_or_else(|| panic!("{errors}"));
-        let run = load_run(&fs::read_to_string(saved).unwrap()).unwrap();
-        let has_failed = run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. }));
-        assert_eq!(code, if has_failed { 3 } else { 0 }, "{processes} processes: {errors}");
-        reasons(&run)
-    }
-}
-
-fn reasons(run: &Run) -> Vec<String> {
-    run.cases.iter().filter_map(|case| Some(case.outcome.reason()?.text.clone())).collect()
-}
-
-#[test]
-fn a_crowd_that_is_too_large_says_so_and_ends_nobody() {
-    let _alone = alone();
-    let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
-    // Its ten groups are 400 processes.
-    let reasons = apart.run(60, &["sched.messaging@groups=10"]);
-    assert!(!reasons.is_empty() && reasons.iter().all(|reason| reason.contains("clone: ")), "{reasons:?}");
-}
-
-#[test]
-fn a_user_with_few_processes_learns_which_call_was_refused_and_loses_none() {
-    let _alone = alone();
-    let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
-    // The shell, the bystander, the run, its janitor and a worker: where is the last one that the limit admits?
-    let filters = [
-        "ipc.round_trip@by=pipe,cpus=same_cpu",
-        "process.fork_exit@way=syscall",
-        "ipc.hand_over@by=sysv_semaphore,cpus=same_cpu",
-    ];
-    let refused: Vec<_> = (4..=7).flat_map(|processes| apart.run(processes, &filters)).collect();
-    assert!(refused.iter().any(|reason| reason.contains("clone: ")), "{refused:?}");
 }
 
 #[test]

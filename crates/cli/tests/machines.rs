@@ -27,13 +27,13 @@ fn planned(host: &HostFacts, profile: Profile, table: Option<&NamedTable>) -> Pl
     hostmark::fitted(host, request, table).unwrap()
 }
 
-fn fitted(host: &HostFacts, profile: Profile) -> Plan {
-    planned(host, profile, None)
+/// The machine of this name in the list.
+fn named(name: &str) -> &'static Machine {
+    MACHINES.iter().find(|machine| machine.name == name).unwrap()
 }
 
-/// The plan of a table that is asked for by name.
-fn of_table(table: &NamedTable, host: &HostFacts, profile: Profile) -> Plan {
-    planned(host, profile, Some(table))
+fn fitted(host: &HostFacts, profile: Profile) -> Plan {
+    planned(host, profile, None)
 }
 
 /// A machine where all is there that a table may need: the kernel module, and root.
@@ -74,7 +74,7 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
         let host = able(machine);
         for table in TABLES {
             for profile in [Profile::Quick, Profile::Standard] {
-                let plan = of_table(table, &host, profile);
+                let plan = planned(&host, profile, Some(table));
                 // The constants name every placement of a pipe's ends, of which a machine has one or two.
                 let is_placement = |cell: &String| table.name == "answer" && cell.starts_with("ipc.round_trip@");
                 let lost: Vec<String> =
@@ -102,7 +102,7 @@ fn a_table_keeps_the_quick_limit_on_every_machine_and_has_all_rounds_where_it_is
     for machine in MACHINES {
         let host = able(machine);
         for table in TABLES {
-            let plan = of_table(table, &host, Profile::Quick);
+            let plan = planned(&host, Profile::Quick, Some(table));
             for slower in [1.0, 4.0] {
                 let (elapsed, rounds) = simulated(&plan, &host, |_| slower);
                 assert!(elapsed < Duration::from_secs(60), "{} {} {slower}: {elapsed:?}", table.name, machine.name);
@@ -252,23 +252,23 @@ fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
         let of_pairs = plan.cases.iter().filter(|case| case.id.probe == "cpu.core_to_core" && case.skip.is_none());
         of_pairs.map(|case| case.id.params.get("cpus").unwrap().to_owned()).collect()
     };
-    let named = |name: &str| classes(MACHINES.iter().find(|machine| machine.name == name).unwrap());
+    let of = |name: &str| classes(named(name));
     let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
-    assert_eq!(named("guest of 2"), set(&["same_cache"]));
-    assert_eq!(named("64 CPUs"), set(&["smt_sibling", "same_cache", "other_node"]));
-    assert_eq!(named("160 cores without L3"), set(&["other_cache", "other_node"]));
+    assert_eq!(of("guest of 2"), set(&["same_cache"]));
+    assert_eq!(of("64 CPUs"), set(&["smt_sibling", "same_cache", "other_node"]));
+    assert_eq!(of("160 cores without L3"), set(&["other_cache", "other_node"]));
     assert_eq!(
-        named("16 caches, NPS4"),
+        of("16 caches, NPS4"),
         set(&["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"])
     );
     let clusters = ["smt_sibling", "same_cache", "same_package_other_node", "other_node"];
-    assert_eq!(named("three clusters a package"), set(&clusters));
+    assert_eq!(of("three clusters a package"), set(&clusters));
 }
 
 #[test]
 fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_by_chance() {
     let _beside = beside();
-    let machine = MACHINES.iter().find(|machine| machine.name == "768 CPUs, NPS4").unwrap();
+    let machine = named("768 CPUs, NPS4");
     let host = machine.facts();
     let plan = fitted(&host, Profile::Standard);
     let measured: Vec<_> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
@@ -291,7 +291,7 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
 #[test]
 fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_expensive() {
     let _beside = beside();
-    let machine = MACHINES.iter().find(|machine| machine.name == "three clusters a package").unwrap();
+    let machine = named("three clusters a package");
     let plan = fitted(&machine.facts(), Profile::Standard);
     for probe in ["memory.numa_latency", "memory.numa_bandwidth"] {
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == probe && case.skip.is_none());
@@ -329,7 +329,7 @@ fn largest_size(plan: &Plan, probe: &str) -> Option<u64> {
 fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
     let _beside = beside();
     for name in ["guest of 2", "guest of 2 told of 260 MiB", "guest of 2 told of 504 MiB", "desktop", "64 CPUs"] {
-        let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
+        let machine = named(name);
         let (host, cache) = (machine.facts(), machine.l3_kib << 10);
         for profile in PROFILES {
             let plan = fitted(&host, profile);
@@ -347,7 +347,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
         }
     }
     // Ids follow from the host alone: another profile and another time have the same.
-    let host = MACHINES.iter().find(|machine| machine.name == "guest of 2 told of 260 MiB").unwrap().facts();
+    let host = named("guest of 2 told of 260 MiB").facts();
     let sizes = PROFILES.map(|profile| {
         let plan = fitted(&host, profile);
         let default = plan.cases.iter().find(|case| case.id.probe == "memory.scaling" && case.is_default);
@@ -360,7 +360,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
 fn threads_of_a_large_machine_read_what_can_be_filled() {
     let _beside = beside();
     for name in ["768 CPUs, NPS4", "320 MiB caches"] {
-        let host = MACHINES.iter().find(|machine| machine.name == name).unwrap().facts();
+        let host = named(name).facts();
         let plan = fitted(&host, Profile::Quick);
         let sizes = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.is_default);
         assert!(
@@ -374,7 +374,7 @@ fn threads_of_a_large_machine_read_what_can_be_filled() {
 fn threads_are_scattered_and_laid_compactly_where_that_differs() {
     let _beside = beside();
     let cases = |name: &str| -> Vec<(usize, String, Vec<usize>)> {
-        let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
+        let machine = named(name);
         let plan = fitted(&machine.facts(), Profile::Standard);
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.skip.is_none());
         let param =
@@ -427,7 +427,7 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
 #[test]
 fn where_time_is_short_what_reports_more_has_it() {
     let _beside = beside();
-    let machine = MACHINES.iter().find(|machine| machine.name == "64 CPUs").unwrap();
+    let machine = named("64 CPUs");
     let host = machine.facts();
     let plan = fitted(&host, Profile::Quick);
     // Slow from the start, and slow when most cases have begun.

@@ -8,26 +8,17 @@ use hostmark_model::{Run, load_run};
 use rustix::process::Signal;
 use serde_json::Value;
 
-// Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::neighbour::one_cpu;
-use crate::processes::SOON;
-use crate::quiet::undisturbed;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, refusal, said, succeeded, with_code};
-use crate::under_way::{UnderWay, assert_is_interrupted};
+use crate::support::{Home, PROGRAM, SOON, ended, files, refusal, said, succeeded, with_code};
+use crate::under_way::{UnderWay, assert_is_interrupted, measured, one_cpu};
+
+// Runs are timed: one at a time.
 
 /// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
 const ENV: &str = "env 'A B=c d'";
 /// A run of some tens of seconds when nobody stops it.
 const LONG: &[&str] = &["memory.read", "clock", "syscall"];
-
-/// A run that ended well, as `--format json` printed it.
-fn measured(home: &Home, arguments: &[&str]) -> Run {
-    let mut command = home.hostmark(&[arguments, &["--format", "json"]].concat());
-    let out = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
-    load_run(&out).unwrap()
-}
 
 /// The one to measure on: which one is chosen otherwise depends on who is busy meanwhile.
 fn a_cpu() -> String {
@@ -42,7 +33,7 @@ fn case_ids(run: &Run) -> Vec<&str> {
 fn a_run_at_a_place_is_kept_here_and_says_where_it_was_measured() {
     let _alone = alone();
     let home = Home::new();
-    let run = measured(&home, &["run", "--on", ENV, "clock.loop"]);
+    let run = measured(&mut home.hostmark(&["run", "--on", ENV, "clock.loop"]));
     assert_eq!(run.place.as_deref(), Some(ENV), "as it was typed, quotes and all");
     assert_eq!(run.tool.digest, Some(digest_of(PROGRAM.as_ref()).unwrap()));
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
@@ -67,9 +58,9 @@ fn a_run_at_a_place_is_kept_here_and_says_where_it_was_measured() {
 fn a_run_here_has_its_programs_digest_and_no_place() {
     let _alone = alone();
     let home = Home::new();
-    let run = measured(&home, &["run", "clock.loop"]);
+    let run = measured(&mut home.hostmark(&["run", "clock.loop"]));
     assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
-    let run = measured(&home, &["run", "--on", "here", "clock.loop"]);
+    let run = measured(&mut home.hostmark(&["run", "--on", "here", "clock.loop"]));
     assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
 }
 
@@ -79,8 +70,8 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     let home = Home::new();
     let cpu = a_cpu();
     let arguments = ["clock", "syscall.null", "--seed", "0x7f3a", "--cpu", cpu.as_str()];
-    let here = measured(&home, &[&["run"], &arguments[..]].concat());
-    let there = measured(&home, &[&["run", "--on", ENV], &arguments[..]].concat());
+    let here = measured(&mut home.hostmark(&[&["run"], &arguments[..]].concat()));
+    let there = measured(&mut home.hostmark(&[&["run", "--on", ENV], &arguments[..]].concat()));
     assert_eq!(case_ids(&here), case_ids(&there));
     let planned = |run: &Run| (run.settings.seed, run.settings.rounds, run.settings.limit_s, run.settings.cpu);
     assert_eq!(planned(&here), planned(&there));
@@ -130,10 +121,10 @@ fn a_plan_and_facts_are_those_of_the_place() {
 fn runs_that_are_kept_at_a_place_are_shown_here() {
     let _alone = alone();
     let (here, there) = (Home::new(), Home::new());
-    let run = measured(&there, &["run", "clock.loop"]);
+    let run = measured(&mut there.hostmark(&["run", "clock.loop"]));
     let place = format!("env 'XDG_DATA_HOME={}'", there.data.path().display());
     for name in ["last", &run.name] {
-        let shown = measured(&here, &["report", name, "--on", &place]);
+        let shown = measured(&mut here.hostmark(&["report", name, "--on", &place]));
         assert_eq!(shown, run);
     }
     let errors = refusal(ended(&mut here.hostmark(&["report", "nothing", "--on", &place])));
@@ -155,11 +146,11 @@ fn what_a_run_is_given_is_given_to_the_place() {
     assert_eq!(load_run(&std::fs::read_to_string(&out).unwrap()).unwrap().name, "far");
     assert!(files(home.data.path()).is_empty());
 
-    let cpu = measured(&home, &["run", "--on", ENV, "clock.loop", "--cpu", "0"]);
+    let cpu = measured(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--cpu", "0"]));
     assert_eq!((cpu.settings.cpu, cpu.settings.set.get("cpu").map(String::as_str)), (0, Some("0")));
-    let command = measured(&home, &["run", "--on", ENV, "--command", "true"]);
+    let command = measured(&mut home.hostmark(&["run", "--on", ENV, "--command", "true"]));
     assert!(command.cases.iter().any(|case| case.probe.starts_with("external") && case.measured().is_some()));
-    let set = measured(&home, &["run", "--on", ENV, "memory.latency", "--set", "size=4K"]);
+    let set = measured(&mut home.hostmark(&["run", "--on", ENV, "memory.latency", "--set", "size=4K"]));
     assert!(case_ids(&set).iter().all(|id| id.contains("size=4096")), "{:?}", case_ids(&set));
     let (table, _) = with_code(0, ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"])));
     assert!(table.contains("Triad") || table.contains("triad"), "{table}");
@@ -180,7 +171,7 @@ fn a_scratch_directory_is_looked_for_at_the_place_alone() {
     }
     let place = format!("unshare -m sh -c '{script}' x");
     let probe = "file.create_delete@op=create";
-    let run = measured(&home, &["run", "--on", &place, probe, "--scratch", &scratch]);
+    let run = measured(&mut home.hostmark(&["run", "--on", &place, probe, "--scratch", &scratch]));
     assert!(run.cases.iter().any(|case| case.measured().is_some()), "{:?}", run.cases);
     assert!(run.host.storage.directories.iter().any(|directory| directory.filesystem.as_deref() == Some("tmpfs")));
     assert!(!there.exists());
@@ -197,7 +188,7 @@ fn a_place_may_be_measured_within_namespaces() {
     if code != 0 {
         return skipped(&format!("no namespaces can be entered ({})", errors.trim()));
     }
-    let run = measured(&home, &["run", "--on", ENV, "clock.loop", "--isolate", "namespaces"]);
+    let run = measured(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--isolate", "namespaces"]));
     assert_eq!(run.settings.inputs.isolate, ["namespaces"]);
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
 }
@@ -310,7 +301,7 @@ fn a_run_whose_parent_was_killed_goes_on_where_it_was() {
     let (run, journal) = killed(&["run", "--on", ENV, "clock", "syscall.null", "--seed", "7"]);
     let before = std::fs::read_to_string(&journal).unwrap().lines().count() - 1;
     assert!(before > 2);
-    let whole = measured(&run.home, &["run", "--resume", "--on", ENV]);
+    let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--on", ENV]));
     assert_eq!((whole.place.as_deref(), whole.settings.seed), (Some(ENV), 7));
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
     let expected = format!("cut short after {before} rounds");
@@ -357,6 +348,6 @@ fn another_build_does_not_go_on_with_a_far_run() {
     assert_eq!(std::fs::read_to_string(&journal).unwrap(), forged, "the journal is as it was");
     // With its own program it goes on.
     std::fs::write(&journal, &text).unwrap();
-    assert!(measured(&run.home, &["run", "--resume", "--on", ENV]).interrupted.is_none());
+    assert!(measured(&mut run.home.hostmark(&["run", "--resume", "--on", ENV])).interrupted.is_none());
     run.left(SOON);
 }

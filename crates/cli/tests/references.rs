@@ -10,7 +10,7 @@ use hostmark_engine::mock;
 use hostmark_launch::Received;
 use serde_json::{Value, json};
 
-use crate::answers::{assert_refused, printed};
+use crate::commands::{assert_refused, printed};
 use crate::support::in_process::{healthy_worker, scripted};
 use crate::support::{Home, files, in_process, refusal, succeeded, with_code};
 

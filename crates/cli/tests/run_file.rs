@@ -1,14 +1,20 @@
 //! What a run leaves behind: the file, its name, its order and its published schema, and what `report` finds again.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use hostmark::world::StandardStream;
-use hostmark_model::{CaseRecord, Outcome, ProbeInfo, Run, load_run};
+use hostmark_engine::mock::{hello, line};
+use hostmark_engine::plan::{Request, plan};
+use hostmark_model::{
+    Argument, CaseRecord, CpuFact, Event, HostFacts, Inputs, Outcome, ProbeInfo, Profile, ReasonCode, Run, load_run,
+};
+use hostmark_probes::CATALOGUE;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::support::in_process::{healthy_worker, in_process, printing_to};
+use crate::support::in_process::{healthy_worker, in_process, printing_to, scripted};
 use crate::support::{Home, ended, files, refusal, said, succeeded};
 
 fn runs(home: &Home) -> PathBuf {
@@ -115,12 +121,12 @@ fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
     assert!(files(home.scratch.path()).is_empty());
 }
 
-/// A stream that fails with this error of the system.
-struct Failing(i32);
+/// A stream that keeps nothing: it fails with this error of the system, or is a terminal.
+struct Nowhere(Option<i32>);
 
-impl Write for Failing {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(io::Error::from_raw_os_error(self.0))
+impl Write for Nowhere {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.map_or(Ok(bytes.len()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -128,11 +134,15 @@ impl Write for Failing {
     }
 }
 
-impl StandardStream for Failing {}
+impl StandardStream for Nowhere {
+    fn is_terminal(&self) -> bool {
+        self.0.is_none()
+    }
+}
 
 /// Exit code and standard error of a run whose standard output fails so.
 fn printed_in_vain(home: &Home, error: i32) -> (i32, String) {
-    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Failing(error)), |job, _| healthy_worker(job))
+    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Nowhere(Some(error))), |job, _| healthy_worker(job))
 }
 
 #[test]
@@ -168,25 +178,6 @@ fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
     assert!(everything.concat().is_empty());
 }
 
-/// A terminal that keeps nothing.
-struct Terminal;
-
-impl std::io::Write for Terminal {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl StandardStream for Terminal {
-    fn is_terminal(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
     let home = Home::new();
@@ -195,7 +186,7 @@ fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
     for format in ["html", "json", "jsonl", "card", "openbenchmarking"] {
         let said = |words: &[&str]| {
             let command = home.hostmark(&[words, &["--format", format]].concat());
-            printing_to(&command, Box::new(Terminal), |job, _| healthy_worker(job))
+            printing_to(&command, Box::new(Nowhere(None)), |job, _| healthy_worker(job))
         };
         let (code, errors) = said(&["report", "a"]);
         assert!(
@@ -206,7 +197,8 @@ fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
         // To a pipe it goes as ever.
         assert_eq!(in_process(&home.hostmark(&["report", "a", "--format", format])).0, 0);
     }
-    let said = |words: &[&str]| printing_to(&home.hostmark(words), Box::new(Terminal), |job, _| healthy_worker(job));
+    let said =
+        |words: &[&str]| printing_to(&home.hostmark(words), Box::new(Nowhere(None)), |job, _| healthy_worker(job));
     assert_eq!(said(&["compare", "a", "a", "--format", "html"]).0, 2);
     assert_eq!(said(&["fleet", "report", "a", "--format", "html"]).0, 2);
     assert_eq!(said(&["run", "clock.loop", "--dry-run", "--format", "json"]).0, 0);
@@ -288,4 +280,75 @@ fn a_run_is_valid_by_the_published_schema_and_one_that_is_wrong_is_not() {
         run.as_object_mut().unwrap().remove(field);
         assert!(!schema.is_valid(&run), "{field} may be absent");
     }
+}
+
+/// A host of so many CPUs that has whatever probes need.
+fn able(cpus: usize) -> HostFacts {
+    let cpu = |id| CpuFact { id, online: true, allowed: true, core: Some(id), package: Some(0), ..CpuFact::default() };
+    let mut host = HostFacts { cpus: (0..cpus).map(cpu).collect(), ..HostFacts::default() };
+    host.limits.is_root = Some(true);
+    host.kernel.release = "6.12.0".into();
+    host.kernel.module_version = Some("1".into());
+    host.memory.pmd_page_bytes = Some(2 << 20);
+    host.memory.available_bytes = 8 << 30;
+    host.virtualization.kvm_permitted = Some(true);
+    host.virtualization.hypervisor = Some("kvm".into());
+    host
+}
+
+#[test]
+fn what_a_host_lacks_has_its_code() {
+    type Change = fn(&mut HostFacts);
+    let lacks: [(&str, Change, Option<ReasonCode>); 14] = [
+        ("virt.port", |_| {}, None),
+        ("virt.port", |host| host.limits.is_root = Some(false), Some(ReasonCode::Permission)),
+        ("virt.port", |host| host.limits.is_root = None, Some(ReasonCode::Permission)),
+        ("virt.port", |host| host.virtualization.hypervisor = None, Some(ReasonCode::Hardware)),
+        ("cpu.kernel_sieve", |host| host.kernel.module_version = None, Some(ReasonCode::Kernel)),
+        ("cpu.kernel_sieve", |host| host.kernel.module_version = Some("0".into()), Some(ReasonCode::Kernel)),
+        ("virt.exit", |host| host.virtualization.kvm_permitted = None, Some(ReasonCode::MissingFile)),
+        ("virt.exit", |host| host.virtualization.kvm_permitted = Some(false), Some(ReasonCode::Permission)),
+        ("memory.effective_page", |host| host.memory.pmd_page_bytes = None, Some(ReasonCode::HugePages)),
+        ("ipc.round_trip@by=pipe,cpus=smt_sibling", |_| {}, Some(ReasonCode::Topology)),
+        ("sched.core_scheduling", |_| {}, Some(ReasonCode::Topology)),
+        ("cpu.core_to_core@cpus=0-7", |_| {}, Some(ReasonCode::CpuUnavailable)),
+        ("memory.read@threads=4", |_| {}, Some(ReasonCode::TooFewCpus)),
+        ("net.tcp@cpus=two_hosts", |_| {}, Some(ReasonCode::NoPeer)),
+    ];
+    for (filter, change, code) in lacks {
+        let mut host = able(2);
+        change(&mut host);
+        let filters = vec![filter.to_owned()];
+        let request = Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), inputs: Inputs::default() };
+        let plan = plan(CATALOGUE, &host, request).unwrap_or_else(|error| panic!("{filter}: {error}"));
+        let skip = plan.cases[0].skip.as_ref();
+        assert_eq!(skip.map(|reason| reason.code), code.map(Some), "{filter}: {skip:?}");
+        if let (Some(ReasonCode::TooFewCpus), Some(reason)) = (code, skip) {
+            let has = |name: &str| reason.arguments.get(name);
+            assert_eq!((has("needed"), has("available")), (Some(&Argument::Number(4)), Some(&Argument::Number(2))));
+        }
+    }
+}
+
+#[test]
+fn the_code_of_a_refused_call_is_in_the_file_of_the_run_and_in_every_format() {
+    let home = Home::new();
+    let reason = || ReasonCode::Permission.because("futex is not available").with("errno", "EPERM");
+    let name = home.data.path().join("run.json").display().to_string();
+    let (code, file, errors) =
+        scripted(&home.hostmark(&["run", "clock.loop", "--format", "json", "--out", &name]), move |_, _| {
+            vec![hello(), line(&Event::Skipped { reason: reason() })]
+        });
+    assert_eq!((code, errors.as_str()), (4, "hostmark: nothing can be measured: futex is not available\n"));
+    let file: Value = serde_json::from_str(&file).unwrap();
+    let wanted = json!({ "reason": "futex is not available", "code": "permission", "arguments": { "errno": "EPERM" } });
+    assert_eq!(file["cases"][0]["outcome"]["skipped"], wanted);
+    let shown = |format: &str| ended(&mut home.hostmark(&["report", &name, "--format", format])).1;
+    let text: Value = serde_json::from_str(&shown("jsonl")).unwrap();
+    for (key, value) in wanted.as_object().unwrap() {
+        assert_eq!(&text[key], value);
+    }
+    assert!(shown("csv").lines().nth(1).unwrap().trim_end_matches(',').ends_with(",permission"));
+    let counted = r#"hostmark_run_unmeasured_cases{outcome="skipped",code="permission","#;
+    assert!(shown("prometheus").lines().any(|line| line.starts_with(counted) && line.ends_with(" 1")));
 }

@@ -14,10 +14,9 @@ use hostmark_model::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
-use crate::processes::{SOON, processes, within};
 use crate::server::{Client, Server, greeting, is_shown_out, listening_elsewhere, loopback};
 use crate::support;
-use crate::support::{Home, ended};
+use crate::support::{Home, SOON, ended, processes, within};
 
 /// KiB that a server has ever had in memory at most, whatever was done to it: with nobody there it has some 6000.
 const MOST_KIB: usize = 32 << 10;

@@ -2,15 +2,8 @@
 
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
-#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-#[path = "support/calls.rs"]
-mod calls;
 #[path = "support/control_group.rs"]
 mod control_group;
-#[path = "support/control_groups.rs"]
-mod control_groups;
-#[path = "support/far.rs"]
-mod far;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[path = "support/faults.rs"]
 mod faults;
@@ -18,26 +11,18 @@ mod faults;
 mod fleets;
 #[path = "support/jobs.rs"]
 mod jobs;
-#[path = "support/neighbour.rs"]
-mod neighbour;
-#[path = "support/processes.rs"]
-mod processes;
 #[path = "../../../tests/support/quiet.rs"]
 mod quiet;
 #[path = "support/relay.rs"]
 mod relay;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
-#[path = "support/slurm.rs"]
-mod slurm;
 #[path = "../../../tests/support/sshd.rs"]
 mod sshd;
 mod support;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[path = "support/tracer.rs"]
 mod tracer;
-#[path = "support/traces.rs"]
-mod traces;
 #[path = "support/under_way.rs"]
 mod under_way;
 
@@ -56,13 +41,10 @@ mod lacking;
 mod left_behind;
 mod limits;
 mod machines;
-mod memory_pressure;
 mod places;
-mod short_of;
 mod tcp_link;
 mod truth;
 mod try_tuning;
 mod two_hosts;
 mod udp_link;
-mod vm_guest;
 mod vm_run;

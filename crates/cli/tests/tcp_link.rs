@@ -6,17 +6,16 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hostmark::self_check::limits;
+use hostmark::self_check::limits::{FAR, Networks, program_at};
 use hostmark_engine::worker::far::FarEnds;
 use hostmark_model::{Event, Job};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
-use crate::far::far_ends;
-use crate::processes::{SOON, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::PROGRAM;
-use hostmark::self_check::limits::{self, FAR, Networks, program_at};
+use crate::support::{PROGRAM, SOON, far_ends, within};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use hostmark_model::load_run;
 use serde_json::Value;
 
-use crate::answers::printed;
+use crate::commands::printed;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, in_process, succeeded};
 

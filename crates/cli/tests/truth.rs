@@ -5,18 +5,17 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use hostmark::self_check::bench::{Bench, BenchRound, least};
-use hostmark::self_check::checks::{self, PERCENT, PUT_DELAY_NS, SLOWER, competitor, copies, l1_cache};
-use hostmark::self_check::limits::{self, measure_in};
-use hostmark::self_check::{Known, Line, Outcome, Report, compete};
+use hostmark::self_check::checks::{PERCENT, PUT_DELAY_NS, SLOWER, competitor, copies, l1_cache};
+use hostmark::self_check::limits::measure_in;
+use hostmark::self_check::{Known, Line, Outcome, Report, checks, compete, limits};
 use hostmark_engine::worker;
 use hostmark_model::{Choice, Event, Measured, Run, load_run};
 use hostmark_probes::CATALOGUE;
 
 use crate::alone::alone;
-use crate::processes::{processes, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, succeeded};
+use crate::support::{Home, PROGRAM, ended, files, processes, succeeded, within};
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;

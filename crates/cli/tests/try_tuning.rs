@@ -13,9 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::alone::{alone, beside};
-use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::support::{Home, PROGRAM, SOON, ended, files, processes, said, within};
 
 /// The first turn begins after the machine has been looked at; a loaded machine takes its time.
 const BEGUN_WITHIN: Duration = Duration::from_secs(120);

@@ -10,12 +10,12 @@ use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::alone;
-use crate::processes::{SOON, processes, within};
-use crate::quiet::{Quiet, undisturbed};
+use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
-use crate::support::{self, Home, PROGRAM, ended, files, succeeded, with_code};
-use crate::under_way::{UnderWay, assert_is_interrupted};
+use crate::support;
+use crate::support::{Home, PROGRAM, SOON, ended, files, processes, succeeded, with_code, within};
+use crate::under_way::{UnderWay, assert_is_interrupted, measured};
 
 // Runs are timed: one at a time.
 
@@ -40,13 +40,6 @@ pub fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> 
     let mut command = home.start(&words[0]);
     command.args(&words[1..]).arg(PROGRAM).args(arguments);
     command
-}
-
-/// A run that ended well, as `--format json` printed it.
-pub fn measured(command: &mut Command) -> Run {
-    command.args(["--format", "json"]);
-    let out = succeeded(undisturbed(|| ended(command), |said| said.0 == 0));
-    load_run(&out).unwrap()
 }
 
 fn value(case: &CaseRecord) -> f64 {
@@ -221,11 +214,10 @@ fn measured_over(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run,
     let networks = Networks::of(3)?;
     let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, loses)?;
     let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
-    let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
-    let mut command = home.hostmark(&[&["run"], arguments, &places].concat());
-    let out = succeeded(undisturbed(|| ended(&mut command), |said| said.0 == 0));
+    let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE];
+    let run = measured(&mut home.hostmark(&[&["run"], arguments, &places].concat()));
     assert!(files(home.scratch.path()).is_empty(), "something was left");
-    Ok(load_run(&out).unwrap())
+    Ok(run)
 }
 
 fn case<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {

@@ -1,8 +1,7 @@
 //! UDP over what is no loopback: a wire with a rate, and ways on which datagrams are lost, delayed by none of them.
 
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,12 +9,12 @@ use std::time::Duration;
 use hostmark_model::{Event, FlagKind, Job};
 
 use crate::alone::alone;
-use crate::far::far_ends;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
-use crate::support::{Home, PROGRAM};
+use crate::support::{Home, PROGRAM, far_ends, worker_events};
 use crate::tcp_link::wire;
-use crate::two_hosts::{at, beside, measured};
+use crate::two_hosts::{at, beside};
+use crate::under_way::measured;
 use hostmark::self_check::limits;
 use hostmark::self_check::limits::Networks;
 
@@ -100,14 +99,9 @@ fn job(case: &str) -> Job {
 
 /// What a worker says that has the job.
 fn worked(command: &[&str], job: &Job) -> Round {
-    let (program, before) = command.split_first().expect("a program");
-    let mut worker = Command::new(program);
-    let mut worker = worker.args(before).arg("worker").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let line = serde_json::to_string(job).unwrap() + "\n";
-    worker.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
-    let output = worker.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    Round(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    let mut worker = Command::new(command[0]);
+    worker.args(&command[1..]).arg("worker");
+    Round(worker_events(worker, job))
 }
 
 /// A round of a case over a wire.

@@ -10,7 +10,7 @@ use hostmark_model::{ProbeInfo, Run, Unit, counted, load_run};
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
-use crate::answers::{assert_refused, printed};
+use crate::commands::{assert_refused, printed};
 use crate::skip::skipped;
 use crate::support::{Home, files, in_process};
 use crate::whole_runs::{killed_at, stopped};

@@ -13,7 +13,7 @@ use hostmark_launch::Received;
 use hostmark_model::{Job, Outcome, Run, load_run};
 use serde_json::Value;
 
-use crate::answers::{assert_refused, printed};
+use crate::commands::{assert_refused, printed};
 use crate::support::in_process::{healthy_worker, in_process, scripted};
 use crate::support::{Home, files, succeeded};
 

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_host::CpuTimes;
 use hostmark_launch::{Received, WorkerLink};
 use hostmark_model::{Environment, Event, HostFacts, Job, JsonLine, PROTOCOL, ReasonCode, RoundNoise};
 use hostmark_say::say;
@@ -127,15 +126,7 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
 /// A kernel that counts nothing.
 pub struct Unmetered;
 
-impl Meters for Unmetered {
-    fn cpus(&self) -> Option<CpuTimes> {
-        None
-    }
-
-    fn own_ns(&self) -> Option<u64> {
-        None
-    }
-}
+impl Meters for Unmetered {}
 
 /// Observations of a run.
 pub struct Seen {

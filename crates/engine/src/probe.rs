@@ -91,7 +91,7 @@ pub struct Axis {
 }
 
 /// The word for a number that the host's facts settle.
-pub(crate) const AUTO: &str = "auto";
+const AUTO: &str = "auto";
 /// The placement that leaves the choice to the scheduler.
 pub(crate) const FREE: &str = "free";
 /// The axis of how several threads lie over the CPUs.

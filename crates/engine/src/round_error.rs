@@ -195,7 +195,7 @@ const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
 
 /// Returns advice where the error can only mean that the host has, or lets this user have, no more of something. `None`
 /// where it may as well be a fault of the measured code, or of the program.
-pub(crate) fn remedy(error: &io::Error) -> Option<Message> {
+fn remedy(error: &io::Error) -> Option<Message> {
     let raw = call::errno(error)?;
     let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));
     let limit = |resource| getrlimit(resource).current;

@@ -12,10 +12,6 @@ use crate::record::journal::{Journal, Origin, PlanLine};
 mod budget;
 #[path = "run_filled_tests.rs"]
 mod filled;
-#[path = "run_resume_tests.rs"]
-mod resume;
-#[path = "run_taken_tests.rs"]
-mod taken;
 
 const ALL_OF_A: usize = 10;
 

@@ -6,11 +6,9 @@ use std::path::Path;
 use hostmark_model::HostFacts;
 use rustix::system::Uname;
 
-mod caches;
 mod cgroups;
 mod cpu_model;
 mod cpus;
-mod firmware;
 mod kernel;
 mod memory;
 mod network_path;
@@ -47,7 +45,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     let mut cpus = cpus::read_cpus(root, &cpuinfo);
     let nodes = cpus::read_nodes(root);
     cpus::assign_nodes(&nodes, &mut cpus);
-    let caches = caches::read(root, &cpuinfo, &cpus);
+    let caches = cpus::read_caches(root, &cpuinfo, &cpus);
     let mut host = HostFacts {
         hostname: kernel::name(root, "hostname", Uname::nodename),
         boot_id: root.text("/proc/sys/kernel/random/boot_id"),
@@ -61,7 +59,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         virtualization: virtualization::read(root, &cpuinfo),
         limits: cgroups::read_limits(root),
         process: kernel::read_process(root),
-        firmware: firmware::read(root),
+        firmware: cpu_model::read_firmware(root),
         storage: storage::read(root, scratch),
         network: network_path::read_interfaces(root),
         loopback: network_path::loopback(root),

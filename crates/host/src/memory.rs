@@ -61,7 +61,7 @@ pub(crate) fn huge_pages(root: &Root, dir: &str) -> Vec<HugePages> {
     pools
 }
 
-pub(crate) fn page_bytes(root: &Root) -> u64 {
+fn page_bytes(root: &Root) -> u64 {
     if root.is_this_machine() {
         return rustix::param::page_size() as u64;
     }

@@ -10,12 +10,11 @@ use rustix::net::sockopt;
 
 use crate::root::Root;
 
-mod driver;
 mod loopback;
 mod queue;
 
-pub(crate) use driver::interface;
 pub(crate) use loopback::loopback;
+pub(crate) use queue::interface;
 
 /// Limit beyond what kernels have; a name is at most 16 bytes.
 const MOST_CONGESTION_CONTROLS: usize = 32;
@@ -39,7 +38,7 @@ pub fn network_path(to: IpAddr) -> NetworkPath {
         path.queue = queue::all().and_then(|queues| queue::of(&queues, route.interface)).or(path.queue);
     }
     if let Some(name) = path.interface.clone() {
-        driver::read(&name, &mut path);
+        queue::read_driver(&name, &mut path);
     }
     limits(&Root::here(), &mut path);
     path

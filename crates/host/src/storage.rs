@@ -124,7 +124,7 @@ fn mount(line: &str) -> Option<Mount> {
 }
 
 /// The mount that holds a path without links; of several at one place the last one hides the others.
-pub(crate) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let holds = |mount: &&Mount| path.starts_with(Path::new(&mount.point));
     mounts.iter().filter(holds).max_by_key(|mount| Path::new(&mount.point).components().count())
 }

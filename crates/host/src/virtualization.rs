@@ -65,7 +65,7 @@ const UNNAMED: &str = "unknown";
 pub const EMULATED: &str = "qemu-tcg";
 
 /// Lower-case name, None on bare metal. `unknown` when the processor says "virtual" and nobody says by whom.
-pub(crate) fn hypervisor(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
+fn hypervisor(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
     if let Some(kind) = root.text("/sys/hypervisor/type") {
         return Some(kind.to_lowercase());
     }

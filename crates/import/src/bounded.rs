@@ -15,9 +15,9 @@ use serde::de::{self, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAcce
 use super::ImportError;
 
 /// Longest line, bytes: far longer than any that these tools write.
-pub(super) const LONGEST_LINE: usize = 64 << 10;
+const LONGEST_LINE: usize = 64 << 10;
 /// Most lines: a whole result file has some thousand.
-pub(super) const MOST_LINES: u64 = 200_000;
+const MOST_LINES: u64 = 200_000;
 
 /// Calls `each` with every line, from 1, without the space at its end, and then with the last number and no line; returns the number
 /// of lines. `what` is what the file should be, for errors.

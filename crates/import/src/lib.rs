@@ -7,24 +7,20 @@ mod texts {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 }
 
+mod benchmark_json;
 mod bounded;
 mod fio;
 mod foreign;
-mod google_benchmark;
-mod hyperfine;
 mod iperf3;
 mod lmbench;
-mod netperf;
 mod perf;
 mod perfkit;
 mod phoronix;
-mod sc_membench;
-mod sockperf;
+mod printed;
 mod stream;
 mod stress_ng;
 mod sysbench;
 mod table;
-mod unixbench;
 
 use std::io::BufRead;
 
@@ -55,12 +51,12 @@ pub static FORMATS: &[ImportFormat] = &[
     sysbench::FORMAT,
     stress_ng::FORMAT,
     perf::FORMAT,
-    netperf::FORMAT,
-    sockperf::FORMAT,
-    unixbench::FORMAT,
-    sc_membench::FORMAT,
-    hyperfine::FORMAT,
-    google_benchmark::FORMAT,
+    printed::NETPERF,
+    printed::SOCKPERF,
+    printed::UNIXBENCH,
+    printed::SC_MEMBENCH,
+    benchmark_json::HYPERFINE,
+    benchmark_json::GOOGLE_BENCHMARK,
     perfkit::FORMAT,
     phoronix::FORMAT,
 ];

@@ -141,7 +141,7 @@ impl Token {
 }
 
 /// Random bytes from the kernel.
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < N {

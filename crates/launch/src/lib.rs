@@ -20,6 +20,9 @@ mod transport_error;
 pub use local::{Received, ServiceLink, WorkerLink};
 
 #[cfg(test)]
+#[path = "../../../tests/support/garbled.rs"]
+mod garbled;
+#[cfg(test)]
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 #[cfg(test)]

@@ -1,20 +1,20 @@
 //! Facts of a machine: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
-mod condition;
 mod devices;
-mod network_path;
 mod processor;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure, ProcessFacts};
-pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
-pub use network_path::{
-    Channels, InterfaceLosses, InterruptModeration, LoopbackFacts, NetworkPath, Offloads, QueueingDiscipline, Rings,
+pub use devices::{
+    BlockDevice, Channels, DirectoryFact, FirmwareFacts, InterfaceLosses, InterruptModeration, LoopbackFacts,
+    MemoryModule, NetworkInterface, NetworkPath, Offloads, Purpose, QueueingDiscipline, Rings, StorageFacts,
 };
-pub use processor::{AroundCache, design_that_can};
+pub use processor::{
+    Activity, AroundCache, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure, ProcessFacts,
+    design_that_can,
+};
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -14,16 +14,13 @@ mod agent;
 mod case;
 mod estimate;
 mod event;
-mod far;
 mod fleet_run;
 mod guest;
 mod host;
 pub mod imported;
 mod inputs;
-mod job;
 mod message;
 mod outcome;
-mod probe;
 mod reason;
 mod run;
 #[cfg(test)]
@@ -32,16 +29,18 @@ mod text;
 pub mod timestamp;
 
 pub use agent::{
-    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine,
-    RunRequest,
+    AGENT_PROTOCOL, AgentAnswer, AgentRefusal, AgentRequest, BegunRun, CalibratedClock, Choice, Elsewhere, Environment,
+    Job, JobCase, JsonLine, LONGEST_AGENT_LINE, PROTOCOL, RoundLine, RunRequest,
 };
-pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
+pub use case::{
+    AxisInfo, AxisKind, Better, CaseId, CaseIdError, EACH_POINT, Explain, Params, ProbeInfo, QuantityInfo, Unit,
+    is_axis_value, size_text,
+};
 pub use estimate::{Doubt, Estimate, Grade, IntervalMethod, Leading, Quiet, Repetition, SelfChecked, Stated, Trust};
 pub use event::{
     DisturbanceFlags, Event, Histogram, LastCache, Neighbours, Noise, Others, RoundNoise, RoundTime, RunTime,
     Throttling, out_of_memory,
 };
-pub use far::{FarEnd, FarUsage, Nonce, PathBytes, PeerAnswer, PeerRequest, Scratch, ServeRequest, ServiceJob};
 pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 pub use guest::{Guest, GuestNet, GuestSetup, IN_SOFTWARE, SeriesTurn};
 pub use host::{
@@ -51,14 +50,15 @@ pub use host::{
     MemoryModule, NetworkInterface, NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose,
     QueueingDiscipline, Resource, Rings, Sight, StorageFacts, VirtualizationFacts, design_that_can,
 };
-pub use inputs::{ISOLATE, Inputs, PrintedUnit, Sampled};
-pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, JsonLine, PROTOCOL};
+pub use inputs::{
+    FarEnd, FarUsage, ISOLATE, Inputs, Nonce, PathBytes, PeerAnswer, PeerRequest, PrintedUnit, Sampled, Scratch,
+    ServeRequest, ServiceJob,
+};
 pub use message::{Given, Message, MessageArgument, Nested, Shown};
 pub use outcome::{
     Again, Also, Bounds, CaseRecord, Flag, FlagKind, Gap, HERE, LostRound, Measured, Outcome, PEER_AXIS, Raw,
     RoundRecord, is_of_disturbed, is_of_small_buffer,
 };
-pub use probe::{AxisInfo, AxisKind, Better, Explain, ProbeInfo, QuantityInfo, Unit};
 pub use reason::{Argument, Exit, Reason, ReasonCode, errno_name};
 pub use run::{
     ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, json_fault,

@@ -298,6 +298,14 @@ impl CaseRecord {
         }
     }
 
+    /// The measurement, to be changed.
+    pub fn measured_mut(&mut self) -> Option<&mut Measured> {
+        match &mut self.outcome {
+            Outcome::Measured(measured) => Some(measured),
+            _ => None,
+        }
+    }
+
     /// The peer at its other end, by its name in the run; none where both ends are on one machine.
     pub fn peer(&self) -> Option<&str> {
         self.params.get(PEER_AXIS).filter(|to| *to != HERE)

@@ -9,12 +9,8 @@ mod texts {
 
 mod chart;
 mod document;
-mod estimators;
 pub mod export;
-mod flags;
 pub mod html;
-mod markup;
-mod options;
 mod print;
 pub mod render;
 mod runs;
@@ -23,4 +19,22 @@ mod views;
 mod words;
 pub mod wrap;
 
-pub use options::RenderOptions;
+use hostmark_model::Lang;
+
+/// Options of a person for the display of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Columns of the terminal that may be used, from 60 to 200; what is under 40 is taken as 40.
+    pub width: usize,
+    /// True where colour may be used; nothing depends on it. The caller decides on NO_COLOR.
+    pub color: bool,
+    pub lang: Lang,
+    /// True to show every interval, remark and id.
+    pub verbose: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        RenderOptions { width: 100, color: false, lang: Lang::En, verbose: false }
+    }
+}

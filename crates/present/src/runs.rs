@@ -1,14 +1,16 @@
 //! Several runs as one: the probes and cases of all, in the first's order, each with what every run has of it.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hostmark_analysis::format::{agreement, both, low_high, plus_minus_of};
+use hostmark_analysis::format::{agreement, amount, both, estimator, low_high, other_value, plus_minus_of};
 use hostmark_analysis::labels::{ProbeLabels, run_letter};
 use hostmark_analysis::references::{NearestReference, beside};
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Message, Params, ProbeInfo, Run, Unit};
+use hostmark_model::{
+    AxisInfo, AxisKind, CaseRecord, Estimate, FlagKind, Leading, Measured, Message, Params, ProbeInfo, Run, Unit,
+};
 use hostmark_say::say;
 
-use crate::flags::Flags;
 use crate::words;
 
 pub(crate) struct Runs<'a> {
@@ -235,4 +237,95 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
 pub(crate) fn distinct<'b>(ids: impl Iterator<Item = &'b str>) -> Vec<&'b str> {
     let mut seen = HashSet::new();
     ids.filter(|id| seen.insert(*id)).collect()
+}
+
+/// A flag that at least this many cases carry is told once for the run and not beside each value …
+const COMMON_CASES: usize = 8;
+/// … when it is on at least one of this many.
+const COMMON_SHARE: usize = 5;
+
+pub(crate) struct Flags {
+    /// Number of measured cases by flag.
+    pub(crate) counts: BTreeMap<FlagKind, usize>,
+    /// Flags of so many cases that they say something about the run and nothing about a case.
+    pub(crate) common: HashSet<FlagKind>,
+    pub(crate) measured: usize,
+}
+
+impl Flags {
+    pub(crate) fn of(run: &Run) -> Flags {
+        let mut counts: BTreeMap<FlagKind, usize> = BTreeMap::new();
+        let mut measured = 0;
+        for values in run.cases.iter().filter_map(CaseRecord::measured) {
+            measured += 1;
+            let kinds: HashSet<FlagKind> = values.flags.iter().map(|flag| flag.kind).collect();
+            kinds.into_iter().for_each(|kind| *counts.entry(kind).or_insert(0) += 1);
+        }
+        let is_common = |(kind, count): (&FlagKind, &usize)| {
+            (!is_of_the_value(*kind) && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
+        };
+        let common = counts.iter().filter_map(is_common).collect();
+        Flags { counts, common, measured }
+    }
+}
+
+/// Tells whether a flag of this kind is about a value itself, however many have it.
+pub(crate) fn is_of_the_value(kind: FlagKind) -> bool {
+    needs_detail(kind) || matches!(kind, FlagKind::UnderResolution | FlagKind::FromCache)
+}
+
+/// Tells whether a remark of this kind says little without its detail.
+pub(crate) fn needs_detail(kind: FlagKind) -> bool {
+    matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer | FlagKind::PartlyUsed)
+}
+
+/// A case's value as a row of its own begins with it: in cycles where the core alone decides, since these repeat where its clock does
+/// not; the same in nanoseconds follows.
+pub(crate) fn in_first_unit(measured: &Measured, unit: Unit) -> (Cow<'_, Estimate>, Unit) {
+    let as_it_is = || (Cow::Borrowed(&measured.estimate), unit);
+    measured.in_cycles().map_or_else(as_it_is, |cycles| (cycles, Unit::CoreCycles))
+}
+
+/// Addition to a value: the other estimator's where the two differ, and always where the same on more or fewer CPUs, or the base of its
+/// scaling, leads with the other one. A single value is there called the value of its estimator, never by a name that a number would have
+/// to follow.
+pub(crate) fn other_estimator(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Option<Message> {
+    let (by, other) = (estimate.estimator(), estimate.estimator().other());
+    if !is_compared_with(run, case, other) {
+        return other_value(estimate, unit);
+    }
+    Some(match estimate.by(other) {
+        Some(stated) => Message::joined([estimator(other).into(), amount(stated.value, unit)], " "),
+        None => say!("the {estimator} value", estimator = estimator(by)),
+    })
+}
+
+/// The value, and what stands beside it: `1.36 k/s (typical 1.37 k/s)`.
+pub(crate) fn value_and_other(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Message {
+    let shown = amount(estimate.value(), unit);
+    match other_estimator(run, case, estimate, unit) {
+        Some(other) => say!("{shown} ({other})"),
+        None => shown,
+    }
+}
+
+/// Tells whether a case that is read beside this one leads with this estimator.
+fn is_compared_with(run: &Run, case: &CaseRecord, by: Leading) -> bool {
+    let info = run.probes.iter().find(|info| info.id == case.probe);
+    let of_cpus = |axis: &&AxisInfo| matches!(axis.kind, AxisKind::Threads | AxisKind::Copies);
+    let of_cpus: Vec<&str> = info.iter().flat_map(|info| &info.axes).filter(of_cpus).map(|axis| &*axis.name).collect();
+    let is_probe = |at: &&str| run.probes.iter().any(|info| info.id == *at);
+    let scales: Vec<&str> = case.params.0.iter().map(|(_, at)| at.as_str()).filter(is_probe).collect();
+    // Thousands of pairs of CPUs are read beside none of each other.
+    if of_cpus.is_empty() && scales.is_empty() {
+        return false;
+    }
+    let is_same = |other: &CaseRecord| {
+        let mut pairs = case.params.0.iter().zip(&other.params.0);
+        other.probe == case.probe && pairs.all(|(one, at)| one == at || one.0 == at.0 && of_cpus.contains(&&*one.0))
+    };
+    let is_scaled = |other: &CaseRecord| scales.contains(&&*other.probe);
+    // What is quickly told comes first: most runs of thousands of cases have one estimator.
+    let leads = |other: &&CaseRecord| other.measured().is_some_and(|of| of.estimate.estimator() == by);
+    run.cases.iter().filter(leads).any(|other| is_same(other) || is_scaled(other))
 }

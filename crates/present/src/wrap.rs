@@ -1,5 +1,9 @@
-//! Breaks a text into lines by what it looks like: at spaces, and beside Chinese characters, which have none.
+//! Texts as a medium takes them: broken into lines by what they look like, or as markup in both languages.
 
+use hostmark_analysis::Spoken;
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::typography::typeset;
+use hostmark_model::{Lang, Message};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Characters that may not begin a line, as they close what stands before them.
@@ -95,6 +99,26 @@ pub(crate) fn banks(widths: &[usize], lead: usize, gap: usize, width: usize) -> 
     banks
 }
 
+/// `text` where it fits in `room` columns, else its beginning with `…` behind it.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > room {
+            break;
+        }
+        kept.push(c);
+    }
+    if room > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
 /// The pieces between which a line may break, each with the spaces behind it.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -150,6 +174,51 @@ fn may_break(before: char, after: char) -> bool {
         || (is_wide(before) || is_wide(after)) && after != ' ' && !CLOSING.contains(after) && !OPENING.contains(before)
 }
 
+/// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
+/// its neighbours is written out.
+pub(crate) fn escaped(text: &str) -> String {
+    let text = visible(text);
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Markup that shows `text` in the page's language: as it is where both say the same, else an element for each, of which
+/// the style sheet hides one.
+pub(crate) fn markup(text: &Message) -> String {
+    let (en, zh) = (text.to_string(), text.get(Lang::Zh));
+    match en == zh {
+        true => coded(&en),
+        false => format!(
+            "<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>",
+            coded(&en),
+            coded(&typeset(&zh, Lang::Zh))
+        ),
+    }
+}
+
+/// A text in which what stands between two backticks is what a person types.
+fn coded(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escaped(text);
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        1 => format!("<code>{}</code>", escaped(part)),
+        _ => escaped(part),
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +252,27 @@ mod tests {
     fn chinese_breaks_anywhere_but_not_before_a_full_stop() {
         assert_eq!(wrap("内存带宽。", 8), ["内存带", "宽。"]);
         assert_eq!(wrap("内存THP=madvise带宽", 12), ["内存", "THP=madvise", "带宽"]);
+    }
+
+    #[test]
+    fn nothing_from_a_file_becomes_markup() {
+        assert_eq!(
+            escaped("<script>\"a\" & 'b'</script>"),
+            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
+        );
+        assert_eq!(escaped("\u{202e}evil\u{1b}[31m\0"), "\\u{202e}evil\\u{1b}[31m\\u{0}");
+    }
+
+    #[test]
+    fn what_a_person_types_is_code_where_it_ends() {
+        assert_eq!(markup(&"try `a < b` now".into()), "try <code>a &lt; b</code> now");
+        assert_eq!(markup(&"a ` alone".into()), "a ` alone");
+    }
+
+    #[test]
+    fn a_text_that_is_the_same_in_both_languages_stands_there_once() {
+        assert_eq!(markup(&"3 < 4".into()), "3 &lt; 4");
+        let both = hostmark_model::Text { en: "size".to_owned(), zh: "容量".to_owned() };
+        assert_eq!(markup(&both.into()), "<span lang=\"en\">size</span><span lang=\"zh-CN\">容量</span>");
     }
 }

@@ -1,14 +1,13 @@
 //! Comparisons: verdicts that are true, reasons where there is none, what differs, and what people read.
 
 mod gate;
-mod pages;
-pub mod simulated;
+pub mod pages;
 
 use hostmark_analysis::compare::{Comparison, History, LOOKS, Pool, ReasonKind, SAME, Verdict};
 use hostmark_model::*;
-use simulated::{rounds, run};
+use pages::{rounds, run};
 
-use crate::synthetic;
+use crate::synthetic::{self, with};
 
 fn pool<'a>(name: &'a str, runs: &'a [Run]) -> Pool<'a> {
     Pool { name, runs }
@@ -26,13 +25,6 @@ fn one_case(base: CaseRecord, new: CaseRecord) -> hostmark_analysis::compare::Ca
 /// Three rounds about a value, 0.1 % apart.
 fn about(id: &str, value: f64) -> CaseRecord {
     rounds(id, &[value * 0.999, value, value * 1.001])
-}
-
-fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecord {
-    if let Outcome::Measured(measured) = &mut record.outcome {
-        change(measured);
-    }
-    record
 }
 
 #[test]

@@ -1,22 +1,30 @@
-//! A run file that contradicts itself is named, each kind of it; a true one never is.
+//! What a file says of itself: contradictions, forms of older versions, and reasons.
 
+use std::collections::HashSet;
+use std::io;
+use std::sync::LazyLock;
+
+use hostmark_analysis::Spoken;
 use hostmark_analysis::compare::{Comparison, History, Pool, ReasonKind, SAME, Verdict};
 use hostmark_analysis::consistency::{contradictions, sentence};
+use hostmark_analysis::reasons::localized;
 use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
+use hostmark_present::export::{comparison, format_named};
+use hostmark_present::render::console::table;
+use hostmark_present::render::markdown::markdown;
+use hostmark_present::{RenderOptions, html};
+use serde_json::Value;
 
-use crate::compare::simulated;
-use crate::compare::simulated::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
-use crate::synthetic;
-use hostmark_analysis::Spoken;
+use crate::compare::pages::{self, Random, SAMPLES, Scatter, Shape, rounds, scattered};
+use crate::redact::marked;
+use crate::synthetic::{self, of};
 
 const TIME: &str = "ipc.x@n=0";
 
 /// Five rounds of a time, with a disturbed sample that is left out, and percentiles.
 fn case_of_a_time() -> CaseRecord {
     let mut case = rounds(TIME, &[99.0, 99.5, 100.0, 101.0, 102.0]);
-    let measured = measured(&mut case);
+    let measured = of(&mut case);
     measured.samples[1].push(900.0);
     measured.rounds[1].disturbance_flags.push(DisturbanceFlags::DELAYED);
     measured.noise.left_out = 1;
@@ -30,32 +38,25 @@ fn case_of_a_time() -> CaseRecord {
 
 fn a_run() -> Run {
     let mut vote = rounds("fact.x@n=0", &[64.0, 64.0, 64.0]);
-    let voted = measured(&mut vote);
+    let voted = of(&mut vote);
     voted.samples[0][0] = 128.0;
     voted.estimate = Estimate { ci_low: None, ci_high: None, agreement: Some(1.0), ..voted.estimate.clone() };
     let mut derived = rounds("ipc.x@n=1", &[7.0, 8.0, 9.0]);
-    measured(&mut derived).rounds.clear();
+    of(&mut derived).rounds.clear();
     let mut negative = rounds("ipc.x@n=2", &[-7.0, -8.0, -9.0]);
     let detail = "the value does not stand out from the noise";
-    measured(&mut negative).flags.push(Flag::new(FlagKind::UnderResolution, detail));
-    let mut run = simulated::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
+    of(&mut negative).flags.push(Flag::new(FlagKind::UnderResolution, detail));
+    let mut run = pages::run("a", vec![case_of_a_time(), vote, derived, negative, rounds("net.x@n=0", &[2e9; 3])]);
     run.started = "2026-11-22T05:00:00Z".into();
     run.finished = Some("2026-11-22T05:01:00Z".into());
     run
-}
-
-fn measured(case: &mut CaseRecord) -> &mut Measured {
-    match &mut case.outcome {
-        Outcome::Measured(measured) => measured,
-        _ => panic!("{} has no value", case.id),
-    }
 }
 
 /// What is said of a case of the run after a change, which is all that is said.
 #[track_caller]
 fn forged(case: &str, words: &str, change: impl FnOnce(&mut Measured)) {
     let mut run = a_run();
-    change(measured(run.cases.iter_mut().find(|one| one.id == case).unwrap()));
+    change(of(run.cases.iter_mut().find(|one| one.id == case).unwrap()));
     let found = contradictions(&run);
     let [one] = found.as_slice() else { panic!("{words}: {found:?}") };
     assert_eq!(one.case.as_deref(), Some(case), "{one:?}");
@@ -82,11 +83,11 @@ fn an_end_that_physics_holds_is_no_contradiction() {
         let mut run = a_run();
         run.cases.truncate(1);
         run.cases[0] = rounds(TIME, &values);
-        let one = measured(&mut run.cases[0]);
+        let one = of(&mut run.cases[0]);
         one.bounds = Some(Bounds { least: Some(if low < 100.0 { low } else { 100.0 }), most: None });
         (one.estimate.ci_low, one.estimate.ci_high) = (Some(low), Some(high));
         assert_eq!(contradictions(&run), []);
-        measured(&mut run.cases[0]).estimate.ci_low = Some(98.0);
+        of(&mut run.cases[0]).estimate.ci_low = Some(98.0);
         assert_eq!(contradictions(&run).len(), 1);
     }
 }
@@ -160,7 +161,7 @@ fn an_interval_that_its_rounds_do_not_give_is_named() {
     // The clock's step widens it to both sides; to one alone nothing does.
     forged(TIME, "and its rounds give", |measured| measured.estimate.ci_high = Some(200.0));
     let mut run = a_run();
-    let estimate = &mut measured(&mut run.cases[0]).estimate;
+    let estimate = &mut of(&mut run.cases[0]).estimate;
     (estimate.ci_low, estimate.ci_high) = (Some(80.0), Some(120.0));
     assert_eq!(contradictions(&run), []);
 }
@@ -202,7 +203,7 @@ fn a_sentence_names_the_first_and_counts_the_others() {
     let mut run = a_run();
     assert_eq!(sentence(&run), None);
     for index in [0, 2] {
-        measured(&mut run.cases[index]).estimate.typical = 1000.0;
+        of(&mut run.cases[index]).estimate.typical = 1000.0;
     }
     let said = sentence(&run).unwrap();
     let [en, zh] = [Lang::En, Lang::Zh].map(|lang| said.get(lang));
@@ -213,7 +214,7 @@ fn a_sentence_names_the_first_and_counts_the_others() {
 #[test]
 fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     let (base, mut new) = (a_run(), a_run());
-    measured(&mut new.cases[0]).estimate.typical = 1000.0;
+    of(&mut new.cases[0]).estimate.typical = 1000.0;
     let judged = |base: &Run, new: &Run| {
         let pool = |name, run| Pool { name, runs: std::slice::from_ref(run) };
         Comparison::of(pool("a", base), &[pool("b", new)], &History::default(), SAME).new.remove(0).cases
@@ -244,7 +245,7 @@ fn handed(run: &Run, format: &str, lang: Lang) -> String {
 #[test]
 fn whoever_is_handed_a_report_is_reported_in_it() {
     let mut forged = a_run();
-    measured(&mut forged.cases[0]).estimate.typical = 350.0;
+    of(&mut forged.cases[0]).estimate.typical = 350.0;
     for format in ["table", "markdown", "html"] {
         for (lang, said, cure) in [
             (Lang::En, "thefileofthisruncontradictsitself", "measureagain,orrestorethefile"),
@@ -262,4 +263,179 @@ fn whoever_is_handed_a_report_is_reported_in_it() {
 #[test]
 fn the_run_of_the_golden_tables_is_true() {
     assert_eq!(contradictions(&synthetic::plausible()), Vec::new());
+}
+
+/// Fields that every file has, by their types.
+const EVERY_FILE_HAS: &str = include_str!("../../model/src/every_file_has.txt");
+/// Keys that say which of several things stands there, and what is in one of these alone.
+const VARIANTS: [&str; 6] = ["measured", "skipped", "failed", "bytes", "printed", "reason"];
+
+/// Every key, with the object it stands in.
+fn keys(at: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(index, value)| keys(&format!("{at}/{index}"), value, found));
+        }
+        Value::Object(map) => {
+            for (key, value) in map {
+                found.push((at.to_owned(), key.clone()));
+                keys(&format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn a_file_without_what_later_versions_added_is_a_run() {
+    let whole = serde_json::to_value(marked()).unwrap();
+    let needed: HashSet<&str> = EVERY_FILE_HAS.split_whitespace().chain(VARIANTS).collect();
+    let mut found = Vec::new();
+    keys("", &whole, &mut found);
+    let mut tried = HashSet::new();
+    for (object, key) in found {
+        let is_of_list = |part: &&str| part.parse::<usize>().is_err();
+        let kind = object.split('/').filter(is_of_list).collect::<Vec<_>>().join("/");
+        if needed.contains(key.as_str()) || !tried.insert(format!("{kind}/{key}")) {
+            continue;
+        }
+        let mut without = whole.clone();
+        without.pointer_mut(&object).and_then(Value::as_object_mut).unwrap().remove(&key);
+        if let Err(error) = serde_json::from_value::<Run>(without) {
+            panic!("{object}/{key}: {error}");
+        }
+    }
+    assert!(tried.len() > 60, "{tried:?}");
+}
+
+#[test]
+fn a_file_that_lacks_what_every_one_has_is_said_to_be_of_another_version() {
+    let mut whole = serde_json::to_value(marked()).unwrap();
+    whole["host"]["kernel"].as_object_mut().unwrap().remove("release");
+    let error = load_run(&whole.to_string()).unwrap_err();
+    assert!(matches!(error, LoadError::Lacking(_)) && error.to_string().contains("another version"), "{error}");
+    whole["schema"] = "hostmark.run/2".into();
+    assert!(matches!(load_run(&whole.to_string()), Err(LoadError::Newer(_))));
+}
+
+/// Reasons of several kinds: of a plan, a host that lacks something, a probe, a worker, a system call.
+static REASONS: LazyLock<[Message; 7]> = LazyLock::new(|| {
+    let denied = io::Error::from_raw_os_error(13);
+    let socket = said("cannot open a socket at {at}", &[("at", "127.0.0.1:0".into())]);
+    let bind = said("{what}: {error}", &[("what", "bind".into()), ("error", Message::from(&denied))]);
+    let wrong = &[("wrong", "4".into()), ("elements", "16".into())];
+    let wrong = said("{wrong} of {elements} elements of a thread are wrong", wrong);
+    let lies = said("the scratch directory lies on a device", &[]);
+    [
+        said("needs {needed} CPUs, and may use {have} here", &[("needed", "64".into()), ("have", "4".into())]),
+        said("{what}: {error}", &[("what", socket), ("error", bind)]),
+        said("was ended by signal {signal}", &[("signal", "9".into())]),
+        said("a copy on CPU {cpu} failed: {reason}", &[("cpu", "3".into()), ("reason", wrong)]),
+        said("there is no tmpfs to write to: {reasons}", &[("reasons", lies)]),
+        said("{level} could not be told apart from the levels beside it in this run", &[("level", "L3".into())]),
+        said("no further process may be started here; raise ulimit -u, or pids.max of the control group", &[]),
+    ]
+});
+
+fn said(template: &'static str, arguments: &[(&'static str, Message)]) -> Message {
+    let nested = |(name, message): &(&'static str, Message)| match message.as_plain() {
+        Some(text) if !text.contains(" (os error ") => (*name, MessageArgument::Text(text.to_owned())),
+        _ => (*name, MessageArgument::Message(message.clone())),
+    };
+    Message::new(template, arguments.iter().map(nested).collect())
+}
+
+/// A run of which every other case has one of these reasons, or failed for it.
+fn run() -> Run {
+    let mut run = synthetic::plausible();
+    for (place, case) in run.cases.iter_mut().enumerate().filter(|(place, _)| place % 2 == 0) {
+        let reason = ReasonCode::Internal.because(&REASONS[place / 2 % REASONS.len()]);
+        case.outcome = if place % 4 == 0 { Outcome::Skipped { reason } } else { Outcome::Failed { reason } };
+    }
+    run
+}
+
+fn options() -> RenderOptions {
+    RenderOptions { width: 400, lang: Lang::Zh, ..RenderOptions::default() }
+}
+
+/// Three words of a reason in a row, wherever a page shows them.
+#[track_caller]
+fn has_no_english(page: &str) {
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for reason in REASONS.iter().map(Message::to_string) {
+        let words: Vec<&str> = reason.split(' ').collect();
+        let is_word = |word: &&str| word.trim_end_matches([',', ':', ';']).chars().all(|c| c.is_ascii_alphabetic());
+        for three in words.windows(3).filter(|three| three.iter().all(is_word)) {
+            assert!(!page.contains(&three.join(" ")), "'{}' stands in:\n{page}", three.join(" "));
+        }
+    }
+}
+
+#[track_caller]
+fn says_all(page: &str) {
+    has_no_english(page);
+    for reason in REASONS.iter() {
+        let zh = localized(reason, Lang::Zh);
+        assert!(page.contains(&*zh), "{zh}\nis not in:\n{page}");
+    }
+}
+
+#[test]
+fn no_reason_has_three_english_words_left() {
+    for reason in REASONS.iter() {
+        let zh = localized(reason, Lang::Zh);
+        let words: Vec<&str> = zh.split([' ', '，', '：', '；', '（', '）']).collect();
+        let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
+        assert!(!words.windows(3).any(|three| three.iter().all(is_word)), "{zh}");
+    }
+}
+
+#[test]
+fn console_and_markdown_report_every_reason_in_chinese() {
+    let run = run();
+    says_all(&table(&run, &options()));
+    says_all(&table(&run, &RenderOptions { verbose: true, ..options() }));
+    // Markdown marks up what is special to it.
+    has_no_english(&markdown(&run, &options()));
+}
+
+#[test]
+fn no_format_for_people_leaves_a_reason_in_english() {
+    for name in ["table", "markdown", "answer", "lmbench", "overhead"] {
+        let format = format_named(name).unwrap_or_else(|| panic!("there is no {name}"));
+        has_no_english(&format.render(&[run()], &options()).unwrap_or_default());
+    }
+}
+
+#[test]
+fn the_page_reports_every_reason_in_both_languages() {
+    let page = html::page(&[run()], &options());
+    let chinese: Vec<&str> = page
+        .split("<span lang=\"zh-CN\">")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("</span>").map(|(text, _)| text))
+        .collect();
+    says_all(&chinese.join("\n"));
+    for reason in REASONS.iter().map(Message::to_string) {
+        assert!(page.contains(&reason), "{reason}");
+    }
+}
+
+#[test]
+fn a_comparison_reports_every_reason_in_chinese() {
+    let (base, new) = ([run()], [synthetic::plausible()]);
+    let pool = |name, runs| Pool { name, runs };
+    let compared = Comparison::of(pool("a", &base), &[pool("b", &new)], &History::default(), SAME);
+    let page = (comparison::FORMATS[0].render)(&compared, &RenderOptions { verbose: true, ..options() });
+    says_all(&page);
+}
+
+#[test]
+fn machines_read_english() {
+    for name in ["csv", "json", "jsonl"] {
+        let page = format_named(name).unwrap().render(&[run()], &options()).unwrap();
+        assert!(page.contains(&REASONS[0].to_string()) && !page.contains(&*localized(&REASONS[0], Lang::Zh)), "{name}");
+    }
 }

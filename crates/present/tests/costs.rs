@@ -4,8 +4,7 @@
 use hostmark_analysis::findings::findings;
 use hostmark_model::*;
 
-use crate::synthetic::sound;
-use crate::synthetic::{self, case, estimate, measured};
+use crate::synthetic::{self, case, estimate, measured, of, sound};
 
 /// Spread of a value that proves something.
 const NARROW: f64 = 0.01;
@@ -16,13 +15,6 @@ fn value(id: &str, median: f64, spread: f64) -> CaseRecord {
     let mut measured = measured(median, spread);
     measured.estimate = estimate(median, spread);
     case(id, Outcome::Measured(Box::new(measured)))
-}
-
-fn of(record: &mut CaseRecord) -> &mut Measured {
-    match &mut record.outcome {
-        Outcome::Measured(measured) => measured,
-        _ => panic!("{} has no value", record.id),
-    }
 }
 
 fn also(mut record: CaseRecord, name: &str, median: f64, spread: f64) -> CaseRecord {

@@ -3,22 +3,17 @@
 use hostmark_analysis::findings::findings;
 use hostmark_analysis::references::named;
 use hostmark_model::{
-    Also, AxisKind, CacheFact, CacheKind, CaseRecord, CpuFact, Finding, Flag, FlagKind, Lang, Measured, Outcome, Run,
-    Unit,
+    Also, AxisKind, CacheFact, CacheKind, CaseRecord, CpuFact, Flag, FlagKind, Lang, Outcome, Run, Unit,
 };
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
 use hostmark_present::render::console::table;
 
-use crate::synthetic::{self, estimate, measured, value};
+use crate::synthetic::{self, estimate, found, measured, of, value};
 use crate::tables::{run_on, shown};
 
 const ALLOCATE: &str = "memory.write_allocate";
 const CAPACITY: &str = "ipc.pipe_capacity";
-
-fn found(run: &Run, id: &str) -> Vec<Finding> {
-    findings(run).into_iter().map(crate::synthetic::sound).filter(|finding| finding.id == id).collect()
-}
 
 /// The first conclusion of a rule, in English; empty where it draws none.
 fn text(run: &Run, id: &str) -> String {
@@ -31,7 +26,7 @@ fn text(run: &Run, id: &str) -> String {
 fn revalue(run: &mut Run, probe: &str, spread: f64, of: impl Fn(u64, f64) -> f64) {
     for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
         let size = case.params.get("size").and_then(|size| size.parse().ok()).unwrap_or(0);
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Some(measured) = case.measured_mut() else { continue };
         measured.estimate = estimate(of(size, measured.estimate.typical), spread);
     }
 }
@@ -72,8 +67,7 @@ fn nothing_is_said_of_write_allocate_where_writing_is_not_proven_slower_in_memor
 fn stores_that_do_not_read_their_line_first_say_nothing_of_write_allocate() {
     let noted = |probe: &str, kernel: &str| {
         let mut run = synthetic::plausible();
-        for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
-            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        for measured in run.cases.iter_mut().filter(|case| case.probe == probe).filter_map(CaseRecord::measured_mut) {
             measured.notes.insert("kernel".into(), kernel.into());
         }
         run
@@ -163,11 +157,6 @@ fn a_pipe_without_a_bend_or_without_proof_has_no_finding() {
     for run in [unsure, unknown, fits].into_iter().chain(others) {
         assert_eq!(found(&run, CAPACITY), []);
     }
-}
-
-fn of(record: &mut CaseRecord) -> &mut Measured {
-    let Outcome::Measured(measured) = &mut record.outcome else { panic!("{} has no value", record.id) };
-    measured
 }
 
 #[test]
@@ -349,8 +338,7 @@ fn a_curve_without_coherence_is_amdahls_and_one_on_second_threads_bends() {
 #[test]
 fn rates_that_fall_with_time_have_no_law() {
     let mut cases = threads("stat", |n| universal(0.1, 0.0, n));
-    for case in &mut cases {
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+    for measured in cases.iter_mut().filter_map(CaseRecord::measured_mut) {
         for (round, slower) in measured.rounds.iter_mut().zip([1.0, 1.1, 1.2, 1.4, 1.6]) {
             round.median *= slower;
         }
@@ -505,14 +493,13 @@ fn nothing_is_said_of_a_slope_a_flat_list_a_fall_and_of_a_cache_half_of_which_is
 fn a_value_in_doubt_proves_nothing() {
     let mut run = planted(X220, stairs(&[(32, 1.22), (ALL, 3.66)]));
     for case in &mut run.cases {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-        measured.flags.push(Flag::new(FlagKind::Contended, "others used 46 % of its CPU"));
+        case.measured_mut().unwrap().flags.push(Flag::new(FlagKind::Contended, "others used 46 % of its CPU"));
     }
     assert_eq!(said(&run, 64), Vec::<String>::new());
     // Intervals that overlap are no step either.
     let mut run = planted(X220, stairs(&[(32, 1.22), (ALL, 3.66)]));
     for case in &mut run.cases {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+        let measured = case.measured_mut().unwrap();
         let estimate = &mut measured.estimate;
         (estimate.ci_low, estimate.ci_high) = (Some(0.5 * estimate.typical), Some(2.0 * estimate.typical));
     }

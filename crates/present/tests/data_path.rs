@@ -1,15 +1,13 @@
 //! The data path of TCP: each number of the model by hand, the slowest process, what is missing, and the very text.
 
-pub mod made;
-mod named;
+pub mod named;
 
 use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, ReasonCode, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
-use made::{Busy, case_of, one_cpu, two_cpus, value};
+use named::{Busy, case_of, one_cpu, two_cpus, value};
 
-use crate::golden::holds;
-use crate::synthetic;
+use crate::synthetic::{self, golden};
 
 fn shown(run: &Run, lang: Lang) -> String {
     let options = RenderOptions { lang, width: 100, ..RenderOptions::default() };
@@ -62,17 +60,12 @@ fn remove(run: &mut Run, path: &str) {
 
 fn change(run: &mut Run, path: &str, change: impl FnOnce(&mut Measured)) {
     let case = run.cases.iter_mut().find(|case| case.params.get("path") == Some(path)).unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+    let measured = case.measured_mut().unwrap();
     change(measured);
 }
 
 fn set_also(run: &mut Run, path: &str, name: &str, value: f64) {
     change(run, path, |measured| measured.also.get_mut(name).unwrap().estimate.typical = value);
-}
-
-fn golden(name: &str, text: &str) {
-    let command = "cargo test -p hostmark-present --test all data_path::";
-    holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, command);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{comparison, format_named};
 
-use crate::compare::simulated;
+use crate::compare::pages;
 use crate::{synthetic, thorough};
 
 fn page(runs: &[Run]) -> String {
@@ -187,7 +187,7 @@ fn a_distribution_is_drawn_as_far_as_its_operations_report() {
     let mut run = synthetic::plausible();
     let named = |case: &&mut hostmark_model::CaseRecord| case.id.starts_with("ipc.round_trip@");
     let case = run.cases.iter_mut().find(named).unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+    let measured = case.measured_mut().unwrap();
     let values: Vec<u64> = (1000..3000).collect();
     measured.histogram = Some(hostmark_model::Histogram { counts: vec![1; values.len()], values });
     let page = page(&[run]);
@@ -320,10 +320,10 @@ fn what_all_hosts_report_of_their_caches_is_marked_in_the_latency_of_several_run
 #[test]
 fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
     let side = |name: &str, factor: f64| {
-        let near = |id: &str, value: f64| simulated::rounds(id, &[value * 0.999, value, value * 1.0012]);
+        let near = |id: &str, value: f64| pages::rounds(id, &[value * 0.999, value, value * 1.0012]);
         let cases =
             vec![near("ipc.x@n=0", 88.1 * factor), near("ipc.x@n=1", 1620.0), near("net.x@n=0", 12.4e9 * factor)];
-        simulated::run(name, cases)
+        pages::run(name, cases)
     };
     let (before, after) = (side("before", 1.0), side("<after>", 1.378));
     fn pool(run: &Run) -> Pool<'_> {

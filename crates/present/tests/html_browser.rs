@@ -295,10 +295,13 @@ fn a_column_sorts_by_its_numbers_and_not_by_their_letters() {
     // The times go from ns to µs, where 1.1 is more than 900.
     let mut run = synthetic::plausible();
     let mut next = [950.0, 1_100.0, 20.0, 3_000.0, 250.0].into_iter().cycle();
-    for case in run.cases.iter_mut().filter(|case| case.probe == "memory.latency") {
-        if let hostmark_model::Outcome::Measured(measured) = &mut case.outcome {
-            **measured = synthetic::measured(next.next().unwrap(), 0.01);
-        }
+    for measured in run
+        .cases
+        .iter_mut()
+        .filter(|case| case.probe == "memory.latency")
+        .filter_map(hostmark_model::CaseRecord::measured_mut)
+    {
+        *measured = synthetic::measured(next.next().unwrap(), 0.01);
     }
     let file = written(folder.path(), &[run]);
     let mut browser = Browser::start(&program, 1280, 900);

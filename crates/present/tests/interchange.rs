@@ -288,7 +288,7 @@ fn led() -> Run {
     }
     for (index, case) in run.cases.iter_mut().enumerate() {
         let probe = run.probes.iter().find(|probe| probe.id == case.probe).unwrap();
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Some(measured) = case.measured_mut() else { continue };
         let typical = measured.estimate.typical;
         let (name, cycles, better) = match is_rate(probe) {
             true => ("bytes_per_cycle", typical / GHZ / 1e9, 1.25),
@@ -535,4 +535,56 @@ pub fn prometheus(text: &str) -> Vec<Sample> {
         samples.push((name.to_owned(), labels, number));
     }
     samples
+}
+
+#[test]
+fn services_that_follow_benchmarks_get_every_value_that_counts_with_its_direction() {
+    let mut run = synthetic::plausible();
+    let rates: Vec<String> = run.probes.iter().filter(|p| p.better == Better::Higher).map(|p| p.id.clone()).collect();
+    let doubtful = run.cases.iter().position(|case| rates.contains(&case.probe) && case.measured().is_some()).unwrap();
+    let Outcome::Measured(measured) = &mut run.cases[doubtful].outcome else { panic!("it is measured") };
+    measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: String::new(), message: None });
+    let is_sure = |one: &&Measured| {
+        !one.flags.iter().any(|flag| matches!(flag.kind, FlagKind::Unconfirmed | FlagKind::Implausible))
+    };
+    let is_judged = |case: &&CaseRecord| run.probes.iter().any(|p| p.id == case.probe && p.better != Better::Neither);
+    let judged: HashMap<&str, (&Measured, bool)> = run
+        .cases
+        .iter()
+        .filter(is_judged)
+        .filter_map(|case| Some((case.id.as_str(), (case.measured().filter(is_sure)?, rates.contains(&case.probe)))))
+        .collect();
+    assert!(!judged.contains_key(run.cases[doubtful].id.as_str()));
+    assert!(judged.values().any(|(_, is_rate)| *is_rate) && judged.values().any(|(_, is_rate)| !is_rate));
+
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&render("github-action-benchmark", &run)).unwrap();
+    assert_eq!(entries.len(), judged.len());
+    for entry in &entries {
+        let (measured, is_rate) = judged[entry["name"].as_str().unwrap()];
+        let (value, own) = (entry["value"].as_f64().unwrap(), measured.estimate.value());
+        let cost = match entry["unit"].as_str().unwrap() {
+            unit if unit.starts_with("1/") => 1.0 / own,
+            unit if unit.starts_with("ns/") => 1e9 / own,
+            _ if !is_rate => own,
+            unit => panic!("{unit} of a rate"),
+        };
+        assert!((value / cost - 1.0).abs() < 1e-12, "{entry}");
+    }
+    let metrics: HashMap<String, HashMap<String, serde_json::Value>> =
+        serde_json::from_str(&render("bencher", &run)).unwrap();
+    assert_eq!(metrics.len(), judged.len());
+    for (name, measures) in &metrics {
+        let metric = measures.values().next().unwrap();
+        assert_eq!(metric["value"].as_f64(), Some(judged[name.as_str()].0.estimate.value()), "{name}");
+    }
+    let text = render("go-bench", &run);
+    let lines: Vec<Vec<&str>> =
+        text.lines().filter(|line| line.starts_with("Benchmark")).map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len(), judged.values().map(|(measured, _)| measured.rounds.len()).sum::<usize>());
+    for line in lines {
+        let [name, samples, value, unit] = line[..] else { panic!("{line:?}") };
+        assert!(name["Benchmark".len()..].starts_with(char::is_uppercase) && name.ends_with("-1"), "{name}");
+        assert!(samples.parse::<u64>().is_ok_and(|samples| samples > 0) && value.parse::<f64>().is_ok(), "{line:?}");
+        assert!(text.contains(&format!("Unit {unit} better=")), "{unit}");
+    }
 }

@@ -388,7 +388,7 @@ fn runs_of_one_host_are_distinguished() {
 fn a_value_that_is_only_a_lower_bound_says_so_under_its_table() {
     let mut run = full();
     let case = run.cases.iter_mut().find(|case| case.probe == "memory.parallelism").unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+    let measured = case.measured_mut().unwrap();
     let (point, axis, why) = (32, "chains", say!("it still rises there"));
     let detail = say!("at least this: {point} {axis} are the most that were measured, and {why}");
     measured.flags.push(hostmark_model::Flag::new(hostmark_model::FlagKind::Unconfirmed, detail));
@@ -478,8 +478,7 @@ fn a_line_that_prefetchers_hide_is_the_one_that_two_cpus_share() {
     let cases = run.cases.iter().enumerate().filter(|(_, case)| case.probe == "memory.line");
     let [own, shared] = cases.map(|(at, _)| at).collect::<Vec<_>>()[..] else { panic!("two ways to the line") };
     run.cases[own].outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because("no step") };
-    let Outcome::Measured(measured) = &mut run.cases[shared].outcome else { panic!("the line has no value") };
-    measured.estimate.typical = 64.0;
+    run.cases[shared].measured_mut().unwrap().estimate.typical = 64.0;
     let basic = |run: &Run| tables(std::slice::from_ref(run), Lang::En).split("\n\n").next().unwrap().to_owned();
     let text = basic(&run);
     assert!(

@@ -16,7 +16,6 @@ mod synthetic;
 #[path = "synthetic/thorough.rs"]
 mod thorough;
 
-mod answer;
 mod compare;
 mod consistency;
 mod costs;
@@ -29,18 +28,14 @@ mod html;
 #[cfg(feature = "system")]
 mod html_browser;
 mod import;
-mod import_hostile;
 mod import_printed;
 mod interchange;
 mod lmbench;
 mod network;
-mod older;
 mod overhead;
 mod planted;
-mod reasons;
 mod redact;
 mod references;
 mod table;
 mod tables;
 mod verdict;
-mod widths;

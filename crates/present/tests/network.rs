@@ -204,8 +204,7 @@ fn what_a_hostile_file_says_of_a_link_is_no_panic() {
     odd.queue = Some(QueueingDiscipline { bits_per_s: Some(u64::MAX), ..QueueingDiscipline::default() });
     let odd_case = |id: &str, value: f64, also: &[(&str, f64)]| {
         let mut odd = case(id, 1.0, also);
-        let Outcome::Measured(measured) = &mut odd.outcome else { panic!("it has a value") };
-        measured.estimate = estimate(value, 0.004);
+        odd.measured_mut().unwrap().estimate = estimate(value, 0.004);
         odd
     };
     let send = format!("{TCP}@direction=send,to=db-18");
@@ -372,7 +371,7 @@ fn tcp(cpus: &str, window: &str, congestion: &str, method: &str, rate: f64) -> C
         ),
         rate,
     );
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it has a value") };
+    let measured = case.measured_mut().unwrap();
     measured.estimate = estimate(rate, 0.01);
     let used = if congestion == "default" { "bbr" } else { congestion };
     measured.notes.insert("congestion_control".into(), used.into());
@@ -438,8 +437,7 @@ fn pacing_is_named_where_another_congestion_control_is_proven_faster() {
     assert!(text.contains("×2.50") && (cost - 0.6).abs() < 1e-9, "{text} {cost}");
     // Twice as fast, and no interval proves it.
     let mut unsure = tcp("same_cpu", "default", "reno", "write", 4e9);
-    let Outcome::Measured(measured) = &mut unsure.outcome else { panic!("it has a value") };
-    measured.estimate = estimate(4e9, 0.6);
+    unsure.measured_mut().unwrap().estimate = estimate(4e9, 0.6);
     assert_eq!(conclusion_of_streams(vec![base_stream(), unsure]), None);
 }
 

@@ -9,7 +9,6 @@ use crate::synthetic::{self, case, estimate, measured, probe};
 use guests::guest;
 
 mod conclusions;
-mod families;
 mod guests;
 
 const FILE: (&str, &str) = ("Files", "文件");
@@ -157,7 +156,7 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
     let mut runs = five("native", NATIVE, "4");
     runs.extend(five("guest", NATIVE, "4"));
     for case in runs[5..].iter_mut().flat_map(|run| &mut run.cases) {
-        let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+        let measured = case.measured_mut().unwrap();
         let fast = measured.samples[0][0] * 3.0;
         measured.samples[1].push(fast);
     }
@@ -242,8 +241,7 @@ fn environments_that_chose_different_loops_are_distinguished() {
     let choosing = |name: &str, loops: [&str; 2]| {
         let mut run = stream_run(name, NATIVE, "4");
         for (case, chosen) in run.cases.iter_mut().zip(loops) {
-            let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-            measured.notes.insert("kernel".into(), chosen.into());
+            case.measured_mut().unwrap().notes.insert("kernel".into(), chosen.into());
         }
         run
     };
@@ -309,8 +307,7 @@ fn arrays_that_the_caches_hold_in_part_are_named_wherever_stream_is_shown() {
     let shown = |is_short: bool| -> Vec<(&str, String)> {
         let mut runs = five("native", NATIVE, "4");
         runs.extend(five("guest", NATIVE, "4"));
-        for case in runs.iter_mut().flat_map(|run| &mut run.cases) {
-            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        for measured in runs.iter_mut().flat_map(|run| &mut run.cases).filter_map(CaseRecord::measured_mut) {
             measured.notes.extend(is_short.then(|| ("times_caches".to_owned(), "2.00".to_owned())));
         }
         let formats = ["table", "stream", "html"];

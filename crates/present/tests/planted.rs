@@ -187,8 +187,7 @@ fn so_is_every_number_of_the_tables_that_are_measured_by_name() {
         .map(|kernel| {
             let id = format!("memory.stream@kernel={kernel},store=plain,threads=1");
             let mut case = synthetic::value(&id, 1e10 + kernel.len() as f64 * 1e9);
-            let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
-            measured.notes.insert("elements".into(), "30000000".into());
+            case.measured_mut().unwrap().notes.insert("elements".into(), "30000000".into());
             case
         })
         .into();
@@ -201,8 +200,8 @@ fn so_is_every_number_of_the_tables_that_are_measured_by_name() {
 
 #[test]
 fn so_is_every_number_of_a_pipeline() {
-    let mut pipelines = data_path::made::one_cpu();
-    pipelines.cases.extend(data_path::made::two_cpus().cases);
+    let mut pipelines = data_path::named::one_cpu();
+    pipelines.cases.extend(data_path::named::two_cpus().cases);
     let (run, plain, others) = planted(pipelines);
     for (format, options) in in_both_languages(&["data-path"]) {
         let texts = [&run, &plain].map(|run| format_named(format).unwrap().render_one(run, &options));
@@ -279,7 +278,7 @@ fn so_is_every_value_of_a_fleet() {
     for case in &mut odd.cases {
         let worse = run.probes.iter().any(|probe| probe.id == case.probe && probe.better == Better::Higher);
         let by = |factor: f64| if worse { factor.recip() } else { factor };
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Some(measured) = case.measured_mut() else { continue };
         let Estimate { typical, quiet, leading, .. } = &mut measured.estimate;
         let factors = if *leading == Leading::Quiet { [1.2, 2.0] } else { [2.0, 1.2] };
         *typical *= by(factors[0]);
@@ -341,7 +340,7 @@ fn values_on_one_and_on_more_cpus_say_of_which_estimator_they_are_however_near()
         .zip([1830.0, 3697.0, 2.02])
         .map(|(id, typical)| synthetic::value(id, typical))
         .collect();
-    let Outcome::Measured(one) = &mut run.cases[0].outcome else { unreachable!() };
+    let one = run.cases[0].measured_mut().unwrap();
     one.estimate.quiet = Some(Quiet { value: 1850.0, low: None, high: None, range: None, at_hz: None });
     one.estimate.leading = Leading::Quiet;
     for (format, options) in in_both_languages(&["table", "markdown", "html"]) {
@@ -365,7 +364,7 @@ fn a_row_of_which_nothing_stands_in_a_bank_is_left_out_of_it() {
     for case in &mut run.cases {
         let is_small =
             case.params.get("size").and_then(|size| size.parse::<u64>().ok()).is_some_and(|size| size < 20_000);
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Some(measured) = case.measured_mut() else { continue };
         measured.estimate.quiet = measured.estimate.quiet.filter(|_| is_small);
     }
     for lang in [Lang::En, Lang::Zh] {

@@ -147,10 +147,10 @@ fn on_such_a_machine() -> Run {
 
 /// The same run with every value of a probe times a factor.
 fn times(mut run: Run, probe: &str, factor: f64) -> Run {
-    for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
-        if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.estimate = synthetic::estimate(measured.estimate.typical * factor, 0.001);
-        }
+    for measured in
+        run.cases.iter_mut().filter(|case| case.probe == probe).filter_map(hostmark_model::CaseRecord::measured_mut)
+    {
+        measured.estimate = synthetic::estimate(measured.estimate.typical * factor, 0.001);
     }
     run
 }
@@ -298,8 +298,12 @@ fn a_published_number_gets_a_ratio_and_no_verdict() {
     assert_eq!(null["standing"], "worse");
     // Of rounds that do not agree, one of them as good as the reference, nothing is said.
     let mut unstable = run;
-    for case in unstable.cases.iter_mut().filter(|case| case.probe == "syscall.null") {
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+    for measured in unstable
+        .cases
+        .iter_mut()
+        .filter(|case| case.probe == "syscall.null")
+        .filter_map(hostmark_model::CaseRecord::measured_mut)
+    {
         let value = measured.estimate.value();
         measured.estimate = synthetic::estimate(value, 0.5);
         measured.estimate.range = Some([value / 2000.0, value * 2.0]);

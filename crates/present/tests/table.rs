@@ -7,8 +7,7 @@ use hostmark_present::render::markdown::markdown;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
-use crate::golden::holds;
-use crate::synthetic;
+use crate::synthetic::{self, golden};
 
 fn options(width: usize, lang: Lang) -> RenderOptions {
     RenderOptions { width, lang, ..RenderOptions::default() }
@@ -25,12 +24,6 @@ fn all_options() -> Vec<RenderOptions> {
         }
     }
     all
-}
-
-#[track_caller]
-fn golden(name: &str, text: &str) {
-    let again = "cargo test -p hostmark-present --test all table::";
-    holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 
 fn fits(run: &Run) {
@@ -255,7 +248,7 @@ fn the_table_of_a_disturbed_run() {
 fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     let mut run = synthetic::plausible();
     let case = run.cases.iter_mut().find(|case| case.id.starts_with("syscall.")).unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it was measured") };
+    let measured = case.measured_mut().unwrap();
     measured.noise.others_share = Some(0.463);
     measured.flags.push(hostmark_model::Flag::new(FlagKind::Contended, "in 3 of 3 rounds"));
     assert!(table(&run, &options(100, Lang::En)).contains("! other programs used 46 % of its CPU"));
@@ -266,7 +259,7 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
 fn what_a_core_that_was_shared_in_some_rounds_came_to_stands_beside_what_it_did_alone() {
     let mut run = synthetic::plausible();
     let case = run.cases.iter_mut().find(|case| case.id.starts_with("syscall.")).unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it was measured") };
+    let measured = case.measured_mut().unwrap();
     let rounds = [(2700.0, 0.0), (2710.0, 0.05), (2690.0, 0.0), (4100.0, 1.0), (3300.0, 0.5)];
     for (round, (median, shared)) in measured.rounds.iter_mut().zip(rounds) {
         (round.median, round.shared) = (median, Some(shared));
@@ -288,7 +281,7 @@ fn disturbed() -> Run {
     run.probes.retain(|probe| !probe.id.starts_with("memory."));
     run.cases.retain(|case| !case.id.starts_with("memory.") && !case.id.starts_with("cpu."));
     for (index, case) in run.cases.iter_mut().enumerate() {
-        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Some(measured) = case.measured_mut() else { continue };
         // What is made up here is what the table shows: the rounds that would have to give it are not kept.
         measured.rounds.clear();
         measured.noise.disturbed = 3;
@@ -494,8 +487,7 @@ proptest! {
         let mut nth = keep.iter().cycle();
         run.cases.retain(|_| *nth.next().unwrap_or(&true));
         run.probes.retain(|_| *nth.next().unwrap_or(&true));
-        for case in &mut run.cases {
-            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        for measured in run.cases.iter_mut().filter_map(hostmark_model::CaseRecord::measured_mut) {
             if *nth.next().unwrap_or(&true) {
                 measured.estimate.typical = number;
                 measured.estimate.best_round = number / 3.0;

@@ -46,8 +46,10 @@ fn of_design(vendor: &str, design: &str) -> Run {
             if probe == "disk.fsync" {
                 let title = Text { en: "p90".to_owned(), zh: "p90".to_owned() };
                 info.also = vec![QuantityInfo { name: "p90".into(), unit, better: Better::Lower, title }];
-                let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
-                measured.also.insert("p90".to_owned(), Also { estimate: synthetic::estimate(296e3, 0.23) });
+                case.measured_mut()
+                    .unwrap()
+                    .also
+                    .insert("p90".to_owned(), Also { estimate: synthetic::estimate(296e3, 0.23) });
             }
             run.cases.push(case);
         }
@@ -75,7 +77,7 @@ fn runs() -> [Run; 3] {
 fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
     let id = format!("memory.hierarchy@level={level}");
     for case in run.cases.iter_mut().filter(|case| case.id == id) {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        let measured = case.measured_mut().unwrap();
         measured.estimate = synthetic::estimate(ns, half);
         measured.estimate.range = Some([ns * (1.0 - half), ns * (1.0 + half)]);
     }
@@ -85,8 +87,7 @@ fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
 fn measured_of<'a>(run: &'a mut Run, probe: &str, level: Option<&str>) -> &'a mut Measured {
     let is_it = |case: &&mut CaseRecord| case.probe == probe && case.params.get("level") == level;
     let case = run.cases.iter_mut().find(is_it).unwrap();
-    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
-    measured
+    case.measured_mut().unwrap()
 }
 
 /// The run with so many cycles of a level of the core, and rounds that lie so far to either side.
@@ -123,8 +124,7 @@ fn memory_that_the_last_cache_may_hold_in_part_is_no_more_than_about_as_slow() {
     let mut run = with_latency(run, "dram", high * 1.6, 0.02);
     assert_eq!(verdict_of(&run, "DRAM").unwrap().tone, Tone::Bad);
     for case in run.cases.iter_mut().filter(|case| case.id.ends_with("level=dram")) {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
-        measured.flags.push(Flag::new(FlagKind::SmallBuffer, "256 MiB"));
+        case.measured_mut().unwrap().flags.push(Flag::new(FlagKind::SmallBuffer, "256 MiB"));
     }
     let said = verdict_of(&run, "DRAM").unwrap();
     assert_eq!((said.words.en.starts_with("about "), said.tone), (true, Tone::Plain), "{said:?}");
@@ -161,7 +161,7 @@ fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
     // One round has nothing that would tell how far it can be off.
     let mut single = with_latency(run, "dram", high * 2.0, 0.02);
     for case in single.cases.iter_mut().filter(|case| case.id.ends_with("level=dram")) {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        let measured = case.measured_mut().unwrap();
         (measured.estimate.ci_low, measured.estimate.ci_high, measured.estimate.range) = (None, None, None);
     }
     let verdict = verdict_of(&single, "DRAM").unwrap();

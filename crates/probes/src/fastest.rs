@@ -117,7 +117,7 @@ impl<K: SelectableKernel> Candidates<K> {
         let llc_bytes = share_of_caches(case, cpus);
         let way = case.choose_in_lockstep(cpus, touched(bytes, all_bytes), &self.names(), |_| {
             let mut buffer = allotment.map_first(if K::COPIES { all.end } else { 0 })?;
-            run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
+            run(self.at(0), &mut buffer, all.clone(), 1)?;
             let (mut stretches, run) = (Stretches::of(bytes, all_bytes, llc_bytes), &run);
             Ok(move |way, times| {
                 let _ = run(self.at(way), &mut buffer, stretches.next(), times);
@@ -136,15 +136,6 @@ pub(crate) fn share_of_caches(case: &Case, cpus: &[Cpu]) -> u64 {
 /// Returns how many bytes of the memory its arrays of so many bytes take: the gaps between them are not touched.
 fn touched(bytes: u64, all_bytes: u64) -> u64 {
     bytes * (all_bytes / bytes.max(1)).max(1)
-}
-
-/// A case whose kernel refuses its memory cannot be measured.
-pub(crate) fn refused(refused: Refused) -> RoundError {
-    let code = match refused {
-        Refused::Unavailable { .. } => ReasonCode::Hardware,
-        _ => ReasonCode::NotApplicable,
-    };
-    RoundError::skipped(code, refused)
 }
 
 /// Parts of some memory, one after the other and from the start again.
@@ -199,7 +190,7 @@ pub(crate) fn passes<K: SelectableKernel>(
             taken = taken.and(run(kernel, &mut buffer, part, times));
         })?;
         case.steadied(buffer_bytes, || taken = taken.and_then(|()| run(kernel, &mut buffer, all.clone(), 1)));
-        taken.map_err(refused)?;
+        taken?;
         case.loops(|n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);
         })
@@ -212,7 +203,7 @@ pub(crate) fn passes<K: SelectableKernel>(
     case.workers(&cpus, |_| {
         let (mut buffer, mut taken) = (allotment.map_first(filled)?, Ok(()));
         steady.after(|| taken = taken.and_then(|()| run(kernel, &mut buffer, all.clone(), 1)));
-        taken.map_err(refused)?;
+        taken?;
         let (run, all) = (&run, all.clone());
         Ok(move |n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);

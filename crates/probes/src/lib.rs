@@ -1,4 +1,4 @@
-//! Probes: one folder a group, one file a probe; `kernels` holds the inner loops.
+//! Probes: one folder a group, one file a theme; `kernels` holds the inner loops.
 #![deny(unsafe_code)]
 
 /// The pages of the probes, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
@@ -13,7 +13,6 @@ pub mod kernels;
 pub mod workloads;
 
 mod authenticated;
-mod chained;
 mod clock;
 mod context_switches;
 mod cpu;
@@ -65,26 +64,25 @@ pub static CATALOGUE: Catalogue = &[
     &external::GROUP,
 ];
 
-/// A module's name as its file's: without the mark of a raw identifier.
-const fn file_name(module: &'static str) -> &'static str {
-    match module.as_bytes() {
-        [b'r', b'#', ..] => module.split_at(2).1,
-        _ => module,
-    }
-}
-
-/// A folder's group: its name, whether one worker measures several of its cases in a pass, and its probes by their files' names.
+/// A folder's group: its name, whether one worker measures several of its cases in a pass, and its probes by the second halves of their ids:
+/// `name` is `PROBE` in the file of that name, and `name = file::NAME` lies where that says.
 macro_rules! group {
-    ($name:literal: $($probe:ident)*) => {
-        crate::group!($name, shares_worker false: $($probe)*);
+    ($name:literal: $($probes:tt)*) => {
+        crate::group!($name, shares_worker false: $($probes)*);
     };
-    ($name:literal, shares_worker $shares_worker:literal: $($probe:ident)*) => {
+    ($name:literal, shares_worker $shares_worker:literal: $($probe:ident $(= $($at:ident)::+)?)*) => {
         /// The group of this folder.
         pub static GROUP: hostmark_engine::probe::Group = hostmark_engine::probe::Group {
             name: $name,
             shares_worker: $shares_worker,
-            probes: &[$((crate::file_name(stringify!($probe)), &$probe::PROBE)),*],
+            probes: &[$((stringify!($probe), crate::group!(@ $probe $($($at)::+)?))),*],
         };
+    };
+    (@ $probe:ident) => {
+        &$probe::PROBE
+    };
+    (@ $probe:ident $($at:ident)::+) => {
+        &$($at)::+
     };
 }
 pub(crate) use group;

@@ -2,7 +2,7 @@
 //!
 //! The interval lies between order statistics of the round medians, interpolated so that it holds the population's median in
 //! 95 % of all runs whatever the shape of the distribution (Hettmansperger & Sheather, "Confidence intervals based on
-//! interpolated order statistics", Statistics & Probability Letters 1986). `tests/coverage.rs` simulates how often it does.
+//! interpolated order statistics", Statistics & Probability Letters 1986). `tests/main.rs` simulates how often it does.
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 

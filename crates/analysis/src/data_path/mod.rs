@@ -2,23 +2,17 @@
 //! what single stages alone would make one expect.
 
 mod answer;
-mod changes;
-mod drawing;
-mod figures;
 mod model;
 mod pipeline;
-mod setting;
-mod slowest;
-mod summary;
 mod wording;
 
 use hostmark_model::{Message, Run};
 
 use crate::plain_table::Table;
 
+pub use answer::{DISK, IN_ORDER};
 pub(crate) use answer::{PathAnswer, answers};
-pub use setting::is_of_one_cpu;
-pub use summary::{DISK, IN_ORDER};
+pub use pipeline::is_of_one_cpu;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
@@ -58,11 +52,11 @@ pub const PATHS: [&str; 21] = [
 /// Probe and axes of the paths.
 pub const PROBE: &str = pipeline::PROBE;
 pub const PATH: &str = pipeline::PATH;
-pub const CPUS: &str = setting::CPUS;
+pub const CPUS: &str = pipeline::CPUS;
 
 /// The view of a run; nothing where it has no case of the probe. `all` adds the intervals of what each process took.
 pub fn data_path(run: &Run, all: bool) -> Vec<Item> {
-    let settings = setting::settings(run);
+    let settings = pipeline::settings(run);
     if settings.is_empty() {
         return Vec::new();
     }
@@ -72,7 +66,7 @@ pub fn data_path(run: &Run, all: bool) -> Vec<Item> {
         .collect();
     for setting in &settings {
         items.extend(wording::items(&settings, setting, all));
-        items.extend(summary::summary(run, &settings, setting));
+        items.extend(answer::summary(run, &settings, setting));
     }
     items.push(Item::Heading(wording::READING_TITLE.into()));
     items.extend(wording::READING.iter().map(|text| Item::Line(text.into())));

@@ -1,6 +1,6 @@
-//! A pipeline as a run has it: its processes, what each took of the time, and where it waited.
+//! Pipelines as they were measured, in the setting of their cases, and the process that limits each.
 
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Message, Text};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Message, Params, Run, Text};
 
 use crate::lmbench::remark;
 use crate::neighbours::of_rounds;
@@ -220,6 +220,154 @@ fn stages(note: &str) -> Option<Vec<(String, String, String)>> {
     };
     let all: Vec<(String, String, String)> = note.split(';').map(stage).collect::<Option<_>>()?;
     all.windows(2).all(|pair| pair[0].1 == pair[1].0).then_some(all)
+}
+
+/// The slowest process of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slowest {
+    /// Position in the pipeline, from 0.
+    pub(super) index: usize,
+    /// The share of the time in which it waits for its neighbours.
+    pub(super) waits: f64,
+    /// The next one and its share, where the two lie too close to be told apart.
+    pub(super) tied_with: Option<(usize, f64)>,
+    pub(super) because: Because,
+}
+
+/// Main use of the slowest process' time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Because {
+    /// Works in the kernel for this share of the time.
+    Kernel(f64),
+    User(f64),
+    NoCpu(f64),
+    /// Waits for its source, which is no process: a disk.
+    Source(f64),
+}
+
+/// Shares closer than this are not told apart.
+const TIE: f64 = 0.05;
+
+/// None where there is one process alone, or the run does not say where they waited.
+pub(super) fn slowest(pipeline: &Pipeline) -> Option<Slowest> {
+    let last = pipeline.processes.len().checked_sub(1).filter(|last| *last > 0)?;
+    let mut all: Vec<(usize, f64)> = Vec::new();
+    for (index, process) in pipeline.processes.iter().enumerate() {
+        let (read, write, delay) = (process.read_wait?.value, process.write_wait?.value, process.run_delay?.value);
+        // Before the first and behind the last stands no process that it could wait for.
+        let of_neighbours = if index > 0 { read } else { 0.0 } + if index < last { write } else { 0.0 };
+        // The time without a CPU is among the waits.
+        all.push((index, (of_neighbours - delay).clamp(0.0, 1.0)));
+    }
+    all.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let (&(index, waits), &next) = (all.first()?, all.get(1)?);
+    let process = &pipeline.processes[index];
+    let at_source = if index == 0 { process.read_wait?.value - process.run_delay?.value } else { 0.0 };
+    let candidates = [
+        Because::Kernel(process.kernel?.value),
+        Because::User(process.user?.value),
+        Because::NoCpu(process.run_delay?.value),
+        Because::Source(at_source),
+    ];
+    let because = candidates.into_iter().max_by(|one, other| one.share().total_cmp(&other.share()))?;
+    Some(Slowest { index, waits, tied_with: Some(next).filter(|(_, share)| share - waits < TIE), because })
+}
+
+impl Because {
+    pub(super) fn share(self) -> f64 {
+        match self {
+            Because::Kernel(share) | Because::User(share) | Because::NoCpu(share) | Because::Source(share) => share,
+        }
+    }
+}
+
+/// The axis of CPUs that the processes may use.
+pub(super) const CPUS: &str = "cpus";
+
+/// The paths of one place or of one process, of which forecasts are made.
+pub(super) const ZERO: &str = "zero_null";
+pub(super) const FILE: &str = "file_null";
+pub(super) const COLD_FILE: &str = "cold_file_null";
+pub(super) const PIPE: &str = "memory_pipe_memory";
+pub(super) const SOCKET: &str = "memory_socket_memory";
+/// The same where the receiver takes each block at once.
+pub(super) const SOCKET_CLOSE: &str = "memory_socket_memory_close";
+/// The same where several blocks lie between the two at any time.
+pub(super) const SOCKET_BEHIND: &str = "memory_socket_memory_behind";
+
+/// Paths of which forecasts are made: no pipeline that is forecast is among them.
+pub(super) const SINGLE_STAGES: [&str; 7] = [ZERO, FILE, COLD_FILE, PIPE, SOCKET, SOCKET_CLOSE, SOCKET_BEHIND];
+
+/// Tells whether the processes of a path share one CPU in turn, as several CPUs do not.
+pub fn is_of_one_cpu(path: &str) -> bool {
+    [SOCKET_CLOSE, SOCKET_BEHIND].contains(&path)
+}
+
+/// Cases that differ in their path alone.
+#[derive(Debug)]
+pub(super) struct Setting<'a> {
+    /// Position on all axes but the path.
+    pub(super) point: Params,
+    pub(super) cpus: f64,
+    pub(super) pipelines: Vec<Pipeline<'a>>,
+    pub(super) unmeasured: Vec<&'a CaseRecord>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) fn named(&self, path: &str) -> Option<&Pipeline<'a>> {
+        self.pipelines.iter().find(|pipeline| pipeline.path == path)
+    }
+
+    /// The single stages that were measured, in the order of the list.
+    pub(super) fn single_stages(&self) -> impl Iterator<Item = &Pipeline<'a>> {
+        SINGLE_STAGES.iter().filter_map(|path| self.named(path))
+    }
+
+    /// The pipelines that are forecast, or that forego a copy.
+    pub(super) fn composed(&self) -> impl Iterator<Item = &Pipeline<'a>> {
+        self.pipelines.iter().filter(|pipeline| !SINGLE_STAGES.contains(&pipeline.path))
+    }
+
+    /// Tells whether the other one differs on this axis alone.
+    pub(super) fn differs_in(&self, axis: &str, other: &Setting) -> bool {
+        without(&self.point, axis) == without(&other.point, axis) && self.point != other.point
+    }
+}
+
+/// All settings of a run, of the fewest CPUs first, then in the order of the run.
+pub(super) fn settings(run: &Run) -> Vec<Setting<'_>> {
+    let mut all: Vec<Setting> = Vec::new();
+    for case in run.cases.iter().filter(|case| case.probe == PROBE && case.params.get(PATH).is_some()) {
+        let point = without(&case.params, PATH);
+        let index = all.iter().position(|setting| setting.point == point).unwrap_or_else(|| {
+            let cpus = cpus(run, case);
+            all.push(Setting { point, cpus, pipelines: Vec::new(), unmeasured: Vec::new() });
+            all.len() - 1
+        });
+        let setting = &mut all[index];
+        match Pipeline::of(case) {
+            Some(pipeline) => setting.pipelines.push(pipeline),
+            None => setting.unmeasured.push(case),
+        }
+    }
+    all.sort_by(|one, other| one.cpus.total_cmp(&other.cpus));
+    all
+}
+
+fn without(params: &Params, axis: &str) -> Params {
+    Params(params.0.iter().filter(|(name, _)| name != axis).cloned().collect())
+}
+
+/// Number of CPUs on the axis; if it says "all" or nothing, of the host's usable ones.
+fn cpus(run: &Run, case: &CaseRecord) -> f64 {
+    let cpus_given = case.params.get(CPUS).and_then(|cpus| cpus.parse::<u32>().ok()).filter(|cpus| *cpus > 0);
+    let usable = run.host.cpus.iter().filter(|cpu| cpu.allowed && cpu.online).count().max(1);
+    cpus_given.map_or(usable as f64, f64::from)
+}
+
+pub(super) fn reason(case: &CaseRecord) -> Message {
+    let no_rate = || term!("its value is no rate").into();
+    reasons::of_outcome(&case.outcome).unwrap_or_else(no_rate)
 }
 
 #[cfg(test)]

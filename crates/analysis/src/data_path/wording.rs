@@ -1,25 +1,24 @@
-//! One pipeline after another: drawn, with what each process takes, the slowest named, and what to change.
+//! One pipeline after another: drawn, with what each process takes, the slowest named, and what to change, with the commands that do it.
 
-use hostmark_model::{Message, Text};
+use hostmark_model::{Lang, Message, Text, Unit};
 use hostmark_say::say;
 
+use super::Item;
+use super::model::{Forecast, PathPart, forecast};
+use super::model::{block, changes};
+use super::pipeline::{Because, Slowest, slowest};
+use super::pipeline::{Pipeline, PipelineProcess};
+use super::pipeline::{Setting, reason};
+use crate::Spoken;
+use crate::format::{self, in_scale, number, percent, scale_for};
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
+use crate::texts::data_path as texts;
 use crate::typography::{COMMA, SEMICOLON};
-
-use super::Item;
-use super::changes::{block, changes};
-use super::drawing::{command, drawing, in_words, process_name};
-use super::figures::{NOTHING, over, over_with_interval, plain, plain_rate, range, rate, share, times};
-use super::model::{Forecast, PathPart, forecast};
-use super::pipeline::{Pipeline, PipelineProcess};
-use super::setting::{Setting, reason};
-use super::slowest::{Because, Slowest, slowest};
-use crate::texts::data_path::wording as texts;
 
 pub(super) const READING_TITLE: Text = term!("How to read this");
 
-pub(super) const READING: &[Text] = &[texts::DRAWING, texts::STAGES, texts::MODEL];
+pub(super) const READING: &[Text] = &[texts::wording::DRAWING, texts::wording::STAGES, texts::wording::MODEL];
 
 /// All pipelines of a setting.
 pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
@@ -321,10 +320,214 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
 /// Other measured pipelines with one thing changed.
 fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
     let found = changes(all, setting, pipeline);
-    let one = |change: &super::changes::Change| {
+    let one = |change: &super::model::Change| {
         let (rate, times) = (plain_rate(change.rate.value), crate::format::number(change.times.value));
         say!("{what} {rate} (×{times})", what = change.what)
     };
     let each = Message::joined(found.iter().map(one), SEMICOLON);
     (!found.is_empty()).then(|| say!("Changed here, as measured: {each}."))
+}
+
+/// A path that a command line makes.
+struct PathCommand {
+    path: &'static str,
+    line: Text,
+    /// Programs of each process.
+    programs: &'static [&'static str],
+}
+
+const fn made_by(path: &'static str, line: &'static str, programs: &'static [&'static str]) -> PathCommand {
+    PathCommand { path, line: Text { en: line, zh: line }, programs }
+}
+
+const COMMANDS: &[PathCommand] = &[
+    made_by("zero_pipe_poll_socket_poll_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
+    made_by("file_poll_socket_poll_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
+    made_by("zero_pipe_socket_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
+    made_by("file_pipe_socket_null", "cat file | nc → nc -l > /dev/null", &["cat", "nc", "nc -l"]),
+    made_by("file_socket_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
+    PathCommand {
+        path: "cold_file_socket_null",
+        line: term!("nc < file, not cached → nc -l > /dev/null"),
+        programs: &["nc", "nc -l"],
+    },
+    made_by("zero_pipe_socket_pipe_null", "dd | nc → nc -l | dd > /dev/null", &["dd", "nc", "nc -l", "dd"]),
+    made_by(
+        "zero_pipe_socket_pipe_pipe_null",
+        "dd | nc → nc -l | dd | pv > /dev/null",
+        &["dd", "nc", "nc -l", "dd", "pv"],
+    ),
+];
+
+/// The command line that does what a path does, where people know one. A nc that does not poll moves blocks of another size.
+pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
+    let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
+    let block = block(setting);
+    Some(match (pipeline.polls(), block.is_empty()) {
+        (true, _) => line.into(),
+        (false, true) => say!("{line} (no poll)"),
+        (false, false) => say!("{line} ({block} blocks, no poll)"),
+    })
+}
+
+/// A command without its receiver, in few words.
+pub(super) fn short_command(setting: &Setting, pipeline: &Pipeline) -> Option<Message> {
+    let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
+    let short = |line: &str| line.replace(" → nc -l > /dev/null", "");
+    let line = Text { en: short(line.en), zh: short(line.zh) };
+    let block = block(setting);
+    Some(match (pipeline.polls(), block.is_empty()) {
+        (true, _) => line.into(),
+        (false, true) => say!("{line} (no poll)"),
+        (false, false) => say!("{line} ({block}, no poll)"),
+    })
+}
+
+/// A process by its number and its program, or by what it reads and writes.
+pub(super) fn process_name(pipeline: &Pipeline, index: usize) -> String {
+    let programs = COMMANDS.iter().find(|command| command.path == pipeline.path).map(|command| command.programs);
+    let named = programs.filter(|programs| programs.len() == pipeline.processes.len());
+    match (named.and_then(|programs| programs.get(index)), pipeline.processes.get(index)) {
+        (Some(program), _) => format!("{} {program}", index + 1),
+        (None, Some(process)) => format!("{} {}>{}", index + 1, process.from, process.to),
+        (None, None) => (index + 1).to_string(),
+    }
+}
+
+/// Arrow of a hop that copies each byte, and of one that does not.
+const COPIED: &str = " => ";
+const NOT_COPIED: &str = " -> ";
+
+/// Two lines: the processes in brackets with what stands between them, the slowest with a star; and the CPUs that each
+/// keeps busy below it.
+pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Message; 2] {
+    let draw = |lang| {
+        let (mut line, mut below) = (String::new(), String::new());
+        for (index, process) in pipeline.processes.iter().enumerate() {
+            if process.from != "memory" || index > 0 {
+                line += &place(&process.from).get(lang);
+                line += if reads_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
+            }
+            let asterisk = if slowest.is_some_and(|slowest| slowest.index == index) { "*" } else { "" };
+            let at = unicode_width::UnicodeWidthStr::width(line.as_str());
+            let busy = process.busy().map_or_else(|| "–".to_owned(), |busy| format!("{:.2}", busy.value));
+            below += &" ".repeat(at.saturating_sub(below.chars().count()));
+            below += &busy;
+            line += &format!("[{}]{asterisk}", index + 1);
+            if process.to != "memory" {
+                line += if writes_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
+            }
+            if index + 1 == pipeline.processes.len() && process.to != "memory" {
+                line += &place(&process.to).get(lang);
+            }
+        }
+        (line, below)
+    };
+    let (en, zh) = (draw(Lang::En), draw(Lang::Zh));
+    [Text { en: en.0, zh: zh.0 }, Text { en: en.1, zh: zh.1 }].map(Message::from)
+}
+
+fn reads_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
+    process.is_copying() || sends_a_copy(pipeline, process) && process.from != "memory"
+}
+
+/// Tells whether a process writes by copying; the null device ignores what is written.
+fn writes_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
+    process.to != "null" && (process.is_copying() || sends_a_copy(pipeline, process))
+}
+
+fn sends_a_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
+    process.method == "zero_copy" && pipeline.copied_all_the_same
+}
+
+/// A source, a place between processes, or a sink.
+fn place(name: &str) -> Message {
+    let known: Text = match name {
+        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
+        "null" => Text { en: "/dev/null", zh: "/dev/null" },
+        "pipe" => term!("pipe"),
+        "socket" => Text { en: "TCP", zh: "TCP" },
+        "file" => term!("file"),
+        "cold_file" => term!("disk"),
+        _ => return Message::plain(name),
+    };
+    known.into()
+}
+
+pub(super) fn in_words(name: &str) -> Message {
+    let known: Text = match name {
+        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
+        "pipe" => term!("the pipe"),
+        "socket" => Text { en: "TCP", zh: "TCP" },
+        "file" => term!("the cached file"),
+        "cold_file" => term!("the disk"),
+        _ => return Message::plain(name),
+    };
+    known.into()
+}
+
+/// Mark in place of a number that the run lacks.
+pub(super) const NOTHING: &str = "–";
+
+/// `2.24 GB/s (2.20 … 2.28)`.
+pub(super) fn rate(rate: Propagated) -> String {
+    let text = plain_rate(rate.value);
+    match rate.interval {
+        Some((low, high)) => {
+            let scale = scale_for(rate.value, Unit::BytesPerSecond);
+            format!("{text} ({} … {})", in_scale(low, scale), in_scale(high, scale))
+        }
+        None => text,
+    }
+}
+
+/// `0.704 … 4.00 GB/s`.
+pub(super) fn range(low: f64, high: f64) -> String {
+    format!("{} … {}", in_scale(low, scale_for(high, Unit::BytesPerSecond)), plain_rate(high))
+}
+
+/// `2.24 GB/s`.
+pub(super) fn plain_rate(rate: f64) -> String {
+    format::value(rate, Unit::BytesPerSecond, Lang::En)
+}
+
+/// `0.447`.
+pub(super) fn plain(value: Option<Propagated>, all: bool) -> String {
+    with_interval(value, all, number)
+}
+
+/// `25 %`.
+pub(super) fn share(value: Option<Propagated>, all: bool) -> String {
+    with_interval(value, all, percent)
+}
+
+/// Copies and crossings: `2`, or `1.98`.
+pub(super) fn times(value: Option<Propagated>) -> String {
+    let is_whole = |value: f64| (value - value.round()).abs() < 0.005;
+    match value {
+        Some(Propagated { value, .. }) if is_whole(value) => format!("{value:.0}").replace("-0", "0"),
+        other => plain(other, false),
+    }
+}
+
+fn with_interval(value: Option<Propagated>, all: bool, text: fn(f64) -> String) -> String {
+    let Some(Propagated { value, interval }) = value else { return NOTHING.to_owned() };
+    match interval.filter(|_| all) {
+        Some((low, high)) => format!("{} ({} … {})", text(value), text(low), text(high)),
+        None => text(value),
+    }
+}
+
+/// A fraction over something, in whole percent: `+8 %`, `−12 %`.
+pub(super) fn over(fraction: f64) -> String {
+    let text = format!("{:+.0} %", fraction * 100.0);
+    if text == "-0 %" || text == "+0 %" { "0 %".to_owned() } else { text.replacen('-', "−", 1) }
+}
+
+/// The same with its interval.
+pub(super) fn over_with_interval(fraction: Propagated) -> String {
+    match fraction.interval {
+        Some((low, high)) => format!("{} ({} … {})", over(fraction.value), over(low), over(high)),
+        None => over(fraction.value),
+    }
 }

@@ -1,54 +1,28 @@
-//! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
+//! Conclusions drawn from a run: each rule is data and one function, in the file of its theme, and is named in [`RULES`].
 
-mod across_cpus;
-mod cache_size;
-mod cache_structure;
-mod clock_read;
 mod conditions;
-mod contention;
-pub(crate) mod copies;
-mod data_path;
-mod disk_cache;
-mod doubt;
+pub(crate) mod cores;
+mod disk;
 mod evidence;
-mod first_touch;
-mod governor;
 pub mod host;
-mod huge_pages;
-mod interpreted_guest;
-mod layers;
-mod loopback_path;
-mod memory_modules;
-mod mitigations;
-mod neighbours;
+mod kernel;
+mod loopback;
+mod memory;
 mod network;
-mod noise;
-mod pipe_capacity;
-mod quota;
-mod scaling;
-mod shared_by_others;
-mod shared_cores;
-mod short;
-mod shown;
-mod slow_return;
-mod slower_than_usual;
-mod split_huge_pages;
 pub mod steal;
-mod swap;
-mod sync_latency;
-mod tcp_loopback;
-mod timers;
-mod udp_loss;
-mod write_allocate;
 
-use hostmark_model::{Finding, Run, Text};
+use hostmark_model::{CaseId, CaseRecord, Finding, Params, Run, Text};
+use unicode_width::UnicodeWidthStr;
 
-use self::doubt::{
+use self::evidence::{
     CLAMPED, CLOCK_LIMIT, DISTURBED, IO_LIMIT, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS,
 };
-pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
-pub use self::short::{MOST_COLUMNS, first_thing_to_do};
-pub use self::shown::Demonstration;
+pub use self::evidence::{Doubt, RIVALS, Rival, conclusions};
+
+/// The width of a finding's short text at most, in columns of a terminal, of which a wide East Asian character takes two.
+pub const MOST_COLUMNS: usize = 90;
+/// The width of a host's name in it at most: a longer one leaves no room for figures, and a part of one is no name.
+const NAME_COLUMNS: usize = 20;
 
 /// Conclusion of a rule, and the cases that it rests on.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +53,51 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
+/// Cases that a command names at most.
+const MOST_CASES: usize = 3;
+
+/// Command that demonstrates a rule's conclusion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demonstration {
+    /// `hostmark try` with this setting, which is also the cure.
+    Try(&'static str),
+    /// `hostmark explain` of this probe, which says what makes it so.
+    Explain(&'static str),
+    /// `hostmark run` of the conclusion's own cases.
+    Run,
+    /// `hostmark host`, which says what disturbs the machine now.
+    Host,
+}
+
+impl Demonstration {
+    fn command(self, run: &Run, cases: &[String]) -> String {
+        match self {
+            Demonstration::Try(setting) => format!("hostmark try {setting}"),
+            Demonstration::Explain(probe) => format!("hostmark explain {probe}"),
+            Demonstration::Host => "hostmark host".to_owned(),
+            Demonstration::Run => {
+                let known = |id: &String| run.cases.iter().find(|case| case.id == *id && case.peer().is_none());
+                let filters: Vec<String> =
+                    cases.iter().filter_map(known).map(|case| filter(run, case)).take(MOST_CASES).collect();
+                match filters.is_empty() {
+                    true => "hostmark host".to_owned(),
+                    false => format!("hostmark run {}", filters.join(" ")),
+                }
+            }
+        }
+    }
+}
+
+/// The filter that selects a case: its id without the axes at which it stands at the default.
+fn filter(run: &Run, case: &CaseRecord) -> String {
+    let info = run.probes.iter().find(|info| info.id == case.probe);
+    let is_default = |(axis, value): &(String, String)| {
+        info.is_some_and(|info| info.axes.iter().any(|known| known.name == *axis && known.default == *value))
+    };
+    let params = case.params.0.iter().filter(|point| !is_default(point)).cloned().collect();
+    CaseId { probe: case.probe.clone(), params: Params(params) }.to_string()
+}
+
 /// Every rule. Conditions that explain values stand first, then that the machine is slower than usual, the others by what they cost. Those that cost the same
 /// stand in this order: first what can be changed, then what explains the shape of the curves.
 pub static RULES: &[&Rule] = &[
@@ -87,63 +106,63 @@ pub static RULES: &[&Rule] = &[
     &conditions::CLOCK,
     &conditions::SLACK,
     &conditions::BYPASS,
-    &quota::RULE,
-    &steal::RULE,
-    &contention::RULE,
-    &huge_pages::RULE,
-    &slower_than_usual::RULE,
-    &split_huge_pages::RULE,
-    &neighbours::RULE,
-    &shared_by_others::RULE,
-    &governor::RULE,
-    &mitigations::RULE,
-    &slow_return::RULE,
-    &clock_read::RULE,
-    &timers::RULE,
-    &noise::RULE,
-    &across_cpus::RULE,
-    &shared_cores::RULE,
-    &scaling::RULE,
-    &memory_modules::RULE,
-    &sync_latency::RULE,
-    &swap::RULE,
-    &first_touch::RULE,
-    &disk_cache::RULE,
-    &cache_size::RULE,
-    &cache_structure::RULE,
-    &write_allocate::RULE,
-    &pipe_capacity::RULE,
-    &network::rate_limit::RULE,
-    &network::cpu::RULE,
-    &network::window::RULE,
-    &network::loss::RULE,
-    &network::bufferbloat::RULE,
-    &network::full::RULE,
-    &network::both_ways::RULE,
-    &network::path_mtu::RULE,
-    &loopback_path::RULE,
-    &tcp_loopback::RULE,
-    &udp_loss::RULE,
-    &data_path::RULE,
-    &layers::RULE,
-    &interpreted_guest::RULE,
+    &conditions::QUOTA_BELOW_CPUS,
+    &steal::STEAL,
+    &steal::CONTENTION,
+    &memory::HUGE_PAGES,
+    &conditions::SLOWER_THAN_USUAL,
+    &memory::SPLIT_HUGE_PAGES,
+    &steal::ROUNDS_DIFFER,
+    &steal::SHARED_BY_OTHERS,
+    &cores::GOVERNOR,
+    &kernel::MITIGATIONS,
+    &kernel::SLOW_RETURN,
+    &kernel::CLOCK_READ,
+    &kernel::TIMERS,
+    &steal::NOISE,
+    &kernel::ACROSS_CPUS,
+    &cores::SHARED_CORES,
+    &cores::SCALING_FALLS,
+    &memory::MEMORY_MODULES,
+    &disk::SYNC_LATENCY,
+    &conditions::SWAP,
+    &memory::FIRST_TOUCH,
+    &disk::DISK_CACHE,
+    &memory::CACHE_SIZE,
+    &memory::CACHE_STRUCTURE,
+    &memory::WRITE_ALLOCATE,
+    &kernel::PIPE_CAPACITY,
+    &network::RATE_LIMIT,
+    &network::CPU,
+    &network::WINDOW,
+    &network::LOSS,
+    &network::BUFFERBLOAT,
+    &network::FULL,
+    &network::BOTH_WAYS,
+    &network::PATH_MTU,
+    &loopback::LOOPBACK_PATH,
+    &loopback::TCP_LOOPBACK,
+    &loopback::UDP_LOSS,
+    &loopback::DATA_PATH,
+    &kernel::LAYERS,
+    &kernel::INTERPRETED_GUEST,
 ];
 
 /// Rules that say what the defaults of Linux and the way its calls work cost on every machine: worth knowing, and no property of this
 /// one.
 static EVERYWHERE: &[&Rule] = &[
-    &mitigations::RULE,
-    &slow_return::RULE,
-    &write_allocate::RULE,
-    &pipe_capacity::RULE,
-    &udp_loss::RULE,
-    &data_path::RULE,
-    &layers::RULE,
+    &kernel::MITIGATIONS,
+    &kernel::SLOW_RETURN,
+    &memory::WRITE_ALLOCATE,
+    &kernel::PIPE_CAPACITY,
+    &loopback::UDP_LOSS,
+    &loopback::DATA_PATH,
+    &kernel::LAYERS,
 ];
 
 /// Findings of a run: first those that are unusual for this kind of machine, then by cost, then those that hold everywhere.
 pub fn findings(run: &Run) -> Vec<Finding> {
-    let seen = &doubt::in_all_states(run);
+    let seen = &evidence::in_all_states(run);
     // What a tracer did explains everything.
     let is_traced = (TRACED.is_there)(run);
     let rules = RULES.iter().filter(|rule| !is_traced || rule.id == conditions::TRACED.id);
@@ -165,13 +184,13 @@ pub fn findings(run: &Run) -> Vec<Finding> {
 
 /// Tells whether the machine is unlike similar machines.
 pub fn is_unusual(finding: &Finding) -> bool {
-    finding.id == slower_than_usual::RULE.id
+    finding.id == conditions::SLOWER_THAN_USUAL.id
 }
 
 /// Tells whether it is a condition of the run that explains its values.
 fn is_condition(finding: &Finding) -> bool {
     // Of what stands on the loopback path small buffers alone explain so much.
-    let is_of_path = finding.id == loopback_path::RULE.id && finding.cost >= loopback_path::MOST_COST;
+    let is_of_path = finding.id == loopback::LOOPBACK_PATH.id && finding.cost >= loopback::MOST_COST;
     is_of_path || conditions::ALL.iter().any(|rule| rule.id == finding.id)
 }
 
@@ -206,4 +225,66 @@ pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);
     all.extend(run.findings.iter().filter(is_unknown).cloned());
     sorted(all)
+}
+
+/// A peer by its name where that leaves room, with the blanks beside it in Chinese.
+fn short_name(name: &str) -> Text<String> {
+    match name.width() <= NAME_COLUMNS {
+        true => Text { en: name.to_owned(), zh: format!(" {name} ") },
+        false => term!("the peer").to_owned_text(),
+    }
+}
+
+/// The first thing to do of a cure: its first sentence. A point within a name, a number or brackets ends none.
+pub fn first_thing_to_do(cure: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, c) in cure.char_indices() {
+        let rest = &cure[at + c.len_utf8()..];
+        match c {
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth -= 1,
+            '。' if depth <= 0 => return &cure[..at + c.len_utf8()],
+            '.' if depth <= 0 && rest.trim_start() != rest => return &cure[..at + 1],
+            _ => {}
+        }
+    }
+    cure
+}
+
+#[cfg(test)]
+mod tests {
+    use hostmark_model::Lang;
+
+    use super::*;
+
+    /// A line of 80 columns, less what stands before it.
+    const LINE: usize = 75;
+
+    #[test]
+    fn a_sentence_ends_at_a_point_before_a_space() {
+        assert_eq!(
+            first_thing_to_do("It takes 1.5 ns (p99. more) in net.ipv4. The rest."),
+            "It takes 1.5 ns (p99. more) in net.ipv4."
+        );
+        assert_eq!(first_thing_to_do("需要 1.5 ns（见 a。b）。其余。"), "需要 1.5 ns（见 a。b）。");
+        assert_eq!(first_thing_to_do("no end"), "no end");
+    }
+
+    #[test]
+    fn every_rule_begins_with_one_thing_to_do_that_fits_into_a_line() {
+        let mut known = std::collections::HashSet::new();
+        for rule in RULES {
+            // What the layers of a kernel cost explains others.
+            let Some(cure) = rule.cure else {
+                assert_eq!(rule.id, "kernel.layers");
+                continue;
+            };
+            for lang in [Lang::En, Lang::Zh] {
+                let first = first_thing_to_do(cure.get(lang));
+                assert!(known.insert(first.to_owned()), "{}: another finding has this advice: {first}", rule.id);
+                assert!(first.width() <= LINE, "{}: {} columns: {first}", rule.id, first.width());
+                assert!(first.ends_with(['.', '。']) && !first.contains(';'), "{}: {first}", rule.id);
+            }
+        }
+    }
 }

@@ -1,22 +1,22 @@
-//! Verdict from runs: hosts of each kind are scored, outliers chosen, and their deviations named.
+//! Verdict from runs: hosts of each kind are scored, outliers chosen, their deviations named, and drifts of a host told from its series.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use hostmark_model::Better;
 use hostmark_stats::compare::benjamini_hochberg;
-use hostmark_stats::descriptive::{median, quantile_sorted};
+use hostmark_stats::descriptive::{mean, median, quantile_sorted};
 use hostmark_stats::outlier::{between, within};
 use hostmark_stats::scale::qn;
 use hostmark_stats::selection::{discoveries, level_inside};
+use hostmark_stats::trend::{Trend, trend};
 
+use super::HostClass;
 use super::data::{
-    CaseSpread, Deviation, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, SCHEMA, WithinBy,
+    CaseSpread, Deviation, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, SCHEMA, WithinBy,
 };
-use super::drift::drifts;
-use super::gathering::{CaseInfo, Gathering, RunValue};
-use super::host::{Host, hosts};
+use super::gathering::of_kind;
+use super::gathering::{CaseInfo, Gathering, RunRow, RunValue};
 use super::score::{LEAST_HOSTS, ScoreColumn, Scores, scores};
-use super::usual::of_kind;
 use super::why::{Judged, causes, reasons};
 use crate::difference::FALSE_DISCOVERIES;
 use crate::format::are_apart;
@@ -332,4 +332,120 @@ impl<'a> Pending<'a> {
             quantiles,
         })
     }
+}
+
+/// A host with its runs, by their number, oldest first.
+#[derive(Debug, Clone)]
+pub(super) struct Host {
+    /// Name, made unique among hosts of the same name.
+    pub(super) name: String,
+    /// True where another host has the same name.
+    pub(super) shares_name: bool,
+    pub(super) runs: Vec<usize>,
+    pub(super) kind: HostClass,
+}
+
+/// Names that machines have before somebody gives them one: they say nothing.
+const NO_NAMES: [&str; 4] = ["", "localhost", "localhost.localdomain", "(none)"];
+
+/// The hosts of all runs, by name.
+pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
+    let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, run) in gathering.runs.iter().enumerate() {
+        named.entry(&run.hostname).or_default().push(index);
+    }
+    let mut hosts = Vec::new();
+    for (name, runs) in named {
+        let mut parts: BTreeMap<(&HostClass, &str), Vec<usize>> = BTreeMap::new();
+        let mut of_kind: BTreeMap<&HostClass, Vec<usize>> = BTreeMap::new();
+        for run in runs {
+            of_kind.entry(&gathering.runs[run].kind).or_default().push(run);
+        }
+        let kinds = of_kind.len();
+        for (kind, runs) in of_kind {
+            let by_boot = NO_NAMES.contains(&name) || are_at_once(&runs, &gathering.runs);
+            for run in runs {
+                let boot = gathering.runs[run].boot.as_deref().filter(|_| by_boot).unwrap_or_default();
+                parts.entry((kind, boot)).or_default().push(run);
+            }
+        }
+        let boots_of = |kind: &HostClass| parts.keys().filter(|(other, _)| *other == kind).count();
+        let counts: Vec<usize> = parts.keys().map(|(kind, _)| boots_of(kind)).collect();
+        let shares_name = parts.len() > 1;
+        for (((kind, boot), mut runs), boots) in parts.into_iter().zip(counts) {
+            runs.sort_by(|one, other| gathering.runs[*one].started.cmp(&gathering.runs[*other].started));
+            let mut details = Vec::new();
+            if kinds > 1 {
+                details.push(kind.words().en);
+            }
+            if boots > 1 {
+                details.push(format!("boot {}", boot.chars().take(8).collect::<String>()));
+            }
+            let shown = if name.is_empty() { "?" } else { name };
+            let name = if details.is_empty() { shown.to_owned() } else { format!("{shown} ({})", details.join(", ")) };
+            hosts.push(Host { name, shares_name, runs, kind: kind.clone() });
+        }
+    }
+    hosts
+}
+
+/// Tells whether two of the boots ran at the same time, or by turns: then they are two machines, not one that was rebooted.
+fn are_at_once(runs: &[usize], all: &[RunRow]) -> bool {
+    let mut boots: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    for run in runs.iter().map(|run| &all[*run]) {
+        let Some(boot) = run.boot.as_deref() else { continue };
+        let time = boots.entry(boot).or_insert((&run.started, &run.finished));
+        *time = (time.0.min(&run.started), time.1.max(&run.finished));
+    }
+    let mut times: Vec<(&str, &str)> = boots.into_values().collect();
+    times.sort_unstable();
+    times.windows(2).any(|two| two[1].0 <= two[0].1)
+}
+
+/// Least number of runs: of fewer no order is unlikely enough.
+const LEAST_RUNS: usize = 6;
+/// Less is no drift that anybody minds.
+const LEAST_CHANGE: f64 = 0.01;
+
+/// The hosts and groups that rise or fall, what changed most first.
+pub(super) fn drifts(gathering: &Gathering, hosts: &[Host]) -> Vec<Drift> {
+    let mut found: Vec<(Drift, f64)> = Vec::new();
+    for host in hosts.iter().filter(|host| host.runs.len() >= LEAST_RUNS) {
+        for (group, values) in series(gathering, host) {
+            let Some(Trend { p, change }) = trend(&values) else { continue };
+            let at = |index: Option<&usize>| index.map_or(String::new(), |run| gathering.runs[*run].started.clone());
+            let time = (at(host.runs.first()), at(host.runs.last()));
+            let drift = Drift { host: host.name.clone(), group, runs: values.len(), time, change: change.exp_m1(), p };
+            found.push((drift, change));
+        }
+    }
+    let p: Vec<f64> = found.iter().map(|(drift, _)| drift.p).collect();
+    let mut drifts: Vec<Drift> = discoveries(&p, FALSE_DISCOVERIES)
+        .into_iter()
+        .filter(|index| found[*index].1.abs() >= LEAST_CHANGE)
+        .map(|index| found[index].0.clone())
+        .collect();
+    drifts.sort_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
+    drifts
+}
+
+/// Logarithms of each group in each run beside the host's own median, in the order of time. Runs that lack the group are left out.
+fn series(gathering: &Gathering, host: &Host) -> BTreeMap<String, Vec<f64>> {
+    let mut of_case: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
+    for (order, run) in host.runs.iter().enumerate() {
+        for value in &gathering.runs[*run].values {
+            of_case.entry(value.case).or_default().push((order, value.logarithm));
+        }
+    }
+    let mut of_group: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+    // A case that some runs lack would move the group where it comes or goes.
+    for (case, values) in of_case.into_iter().filter(|(_, values)| values.len() == host.runs.len()) {
+        let info = &gathering.cases[case as usize];
+        let sign = if info.better == Better::Lower { -1.0 } else { 1.0 };
+        let Some(own) = median(&values.iter().map(|(_, value)| *value).collect::<Vec<f64>>()) else { continue };
+        let group = crate::repetition::group_of(&info.probe).to_owned();
+        let runs = of_group.entry(group).or_insert_with(|| vec![Vec::new(); host.runs.len()]);
+        values.iter().for_each(|(order, value)| runs[*order].push(sign * (value - own)));
+    }
+    of_group.into_iter().map(|(group, runs)| (group, runs.iter().filter_map(|run| mean(run)).collect())).collect()
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use hostmark_model::{Better, Leading, Text, Unit};
 use serde::Serialize;
 
+use super::HostClass;
 use super::between::BetweenHosts;
 use super::gathering::Unread;
-use super::kind::HostClass;
-use super::usual::{BesideUsual, CaseBesideUsual};
+use super::gathering::{BesideUsual, CaseBesideUsual};
 
 /// The schema of `--format json`.
 pub const SCHEMA: &str = "hostmark.fleet/1";

@@ -1,18 +1,23 @@
-//! Contents of run files, one file after the other, kept as numbers: names and facts are kept once, however many hosts share them.
+//! Contents of run files, one file after the other, kept as numbers: names and facts are kept once, however many hosts share them; a file is
+//! read without its samples, and its values are held against what is usual.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use hostmark_model::{Better, HostFacts, Leading, Message, Neighbours, Run, Text, Unit, size_text};
+use hostmark_model::{
+    Also, Better, CaseId, Estimate, Flag, HostFacts, Imported, Leading, LoadError, Measured, Message, Neighbours,
+    Noise, Run, Settings, Text, Tool, Unit, load_form, size_text,
+};
 use hostmark_say::say;
+use serde::{Deserialize, Serialize};
 
+use super::HostClass;
 use super::between::BetweenHosts;
-use super::kind::HostClass;
-use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
-use super::usual::{self, BesideUsual};
 use crate::compare::facts::facts;
 use crate::neighbours::SHARED;
+use crate::references::{Counterpart, Reference, ReferenceValue, Standing, usual};
 use crate::typography::cut;
-use crate::words;
+use crate::{constants, words};
 
 /// No fact is kept longer, in characters: a file may hold anything.
 const LONGEST: usize = 300;
@@ -172,7 +177,7 @@ impl Gathering {
             finished: short(run.finished.as_deref().unwrap_or(&run.started)),
             kind: HostClass::of(&run),
             values: Vec::with_capacity(cases.len()),
-            usual: usual::of_run(&run, &probes, &cases),
+            usual: beside_usual(&run, &probes, &cases),
             failed: 0,
             facts: Vec::new(),
         };
@@ -350,4 +355,224 @@ fn no_run(why: &Message) -> Text<String> {
 fn reason(error: &hostmark_model::LoadError) -> Text<String> {
     let text = words(error.message());
     Text { en: short(&text.en), zh: short(&text.zh) }
+}
+
+/// A run without what takes its room. Whatever is not named here is skipped.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimRun {
+    schema: Option<String>,
+    id: String,
+    name: String,
+    started: String,
+    finished: Option<String>,
+    interrupted: Option<String>,
+    imported: Option<Imported>,
+    tool: Tool,
+    guest: Option<Box<hostmark_model::Guest>>,
+    settings: Settings,
+    host: HostFacts,
+    disturbances: Vec<Text<String>>,
+    neighbours: Option<Neighbours>,
+    pub(super) probes: Vec<SlimProbe>,
+    pub(super) cases: Vec<SlimCase>,
+}
+
+/// Part of a probe that a fleet needs.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimProbe {
+    pub(super) id: String,
+    pub(super) title: Text<String>,
+    pub(super) unit: Unit,
+    pub(super) better: Better,
+    pub(super) revision: u32,
+}
+
+/// Part of a case that a fleet needs.
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimCase {
+    pub(super) id: String,
+    pub(super) probe: String,
+    pub(super) outcome: SlimOutcome,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SlimOutcome {
+    Measured(Box<SlimMeasured>),
+    /// Case that could not be measured there.
+    Skipped {},
+    Failed {},
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SlimMeasured {
+    pub(super) estimate: Estimate,
+    pub(super) noise: Noise,
+    #[serde(default)]
+    pub(super) flags: Vec<Flag>,
+    #[serde(default)]
+    also: SlimAlso,
+}
+
+/// Companion by which a core is judged.
+#[derive(Debug, Default, Deserialize)]
+struct SlimAlso {
+    cycles: Option<Also>,
+}
+
+impl SlimMeasured {
+    /// Value, or that in cycles of the core; none where these are not known.
+    pub(super) fn quantity(&self, name: &str) -> Option<Cow<'_, Estimate>> {
+        if name == Measured::CYCLES {
+            let cycles = &self.also.cycles.as_ref()?.estimate;
+            return Some(Measured::companion_of(&self.estimate, name, cycles));
+        }
+        Some(Cow::Borrowed(&self.estimate)).filter(|_| name.is_empty())
+    }
+}
+
+impl SlimRun {
+    /// Reads a run file's text.
+    pub(super) fn read(text: &str) -> Result<SlimRun, LoadError> {
+        load_form(text, |run: &SlimRun| run.schema.clone())
+    }
+
+    /// The run without probes and cases, and these.
+    pub(super) fn parts(self) -> (Run, Vec<SlimProbe>, Vec<SlimCase>) {
+        let run = Run {
+            schema: self.schema.unwrap_or_default(),
+            id: self.id,
+            name: self.name,
+            started: self.started,
+            finished: self.finished,
+            interrupted: self.interrupted,
+            imported: self.imported,
+            tool: self.tool,
+            guest: self.guest,
+            settings: self.settings,
+            host: self.host,
+            disturbances: self.disturbances,
+            neighbours: self.neighbours,
+            ..Run::default()
+        };
+        (run, self.probes, self.cases)
+    }
+}
+
+/// Position of a host's value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BesideUsual {
+    pub id: String,
+    pub standing: Standing,
+    /// Delivered rate over the near end of the usual range: below 1 is worse; 1 within it, and where it is not known.
+    pub over: f64,
+    #[serde(skip)]
+    known: UsualRange,
+    #[serde(skip)]
+    words: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct UsualRange {
+    name: Message,
+    range: Message,
+    machine: Message,
+}
+
+/// A case of a kind of hosts beside what is usual.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseBesideUsual {
+    pub name: Message,
+    /// `87.7 … 119 ns`.
+    pub range: Message,
+    pub machine: Message,
+    pub better: usize,
+    pub within: usize,
+    /// Hosts that deliver less, and by which factor, the worst first.
+    pub worse: Vec<(String, f64)>,
+    /// Hosts without a verdict, and the reason.
+    pub unknown: Vec<(String, Message)>,
+}
+
+impl CaseBesideUsual {
+    /// Hosts of which it is known.
+    pub fn judged(&self) -> usize {
+        self.better + self.within + self.worse.len()
+    }
+
+    /// Tells whether most of the hosts with a verdict deliver less than is usual.
+    pub fn is_slow_as_a_whole(&self) -> bool {
+        2 * self.worse.len() > self.judged()
+    }
+}
+
+/// Positions of a run's values.
+pub(super) fn beside_usual(run: &Run, probes: &[SlimProbe], cases: &[SlimCase]) -> Vec<BesideUsual> {
+    // What another tool measured has cases of its own.
+    let Some(reference) = usual(&run.host).filter(|_| run.imported.is_none()) else { return Vec::new() };
+    let of_value = |value: &ReferenceValue| of_value(reference, run, value, probes, cases);
+    reference.values_for(&run.host).iter().filter_map(of_value).collect()
+}
+
+fn of_value(
+    reference: &Reference,
+    run: &Run,
+    value: &ReferenceValue,
+    probes: &[SlimProbe],
+    cases: &[SlimCase],
+) -> Option<BesideUsual> {
+    let id: CaseId = value.id.parse().ok()?;
+    // Without its probe nobody asked for it.
+    let probe = probes.iter().find(|probe| probe.id == id.probe)?;
+    let measured = cases.iter().find(|case| case.id == value.id).and_then(|case| match &case.outcome {
+        SlimOutcome::Measured(measured) => Some(measured),
+        _ => None,
+    });
+    let unit = value.unit_beside(probe.unit);
+    let better = if unit == probe.unit { probe.better } else { Better::Lower };
+    let found = measured.and_then(|measured| {
+        Some(Counterpart { estimate: measured.quantity(&value.quantity)?, flags: &measured.flags, unit, better })
+    });
+    let (standing, over, words) = match (found, measured) {
+        (Some(found), _) => {
+            let verdict = value.verdict(&found, true);
+            let why = verdict.standing.why_none().map(Message::from);
+            (verdict.standing, if why.is_some() { 1.0 } else { verdict.better }, why.unwrap_or(verdict.words.into()))
+        }
+        (None, measured) => {
+            let standing = if measured.is_some() { Standing::NoCycles } else { Standing::NotMeasured };
+            (standing, 1.0, standing.why_none().unwrap_or_default().into())
+        }
+    };
+    let name = constants::name_of(&value.id).map_or_else(|| Message::plain(&value.id), Message::from);
+    let range = value.range(unit).unwrap_or_default();
+    let machine = reference.machine_and_source(reference.machine_for(&run.host));
+    let known = UsualRange { name, range, machine };
+    Some(BesideUsual { id: value.id.clone(), standing, over, known, words })
+}
+
+/// The same of all hosts of a kind, case by case.
+pub(super) fn of_kind<'a>(hosts: impl Iterator<Item = (&'a str, &'a [BesideUsual])>) -> Vec<CaseBesideUsual> {
+    let mut cases: Vec<CaseBesideUsual> = Vec::new();
+    for (host, usual) in hosts {
+        for beside in usual {
+            let known = &beside.known;
+            let is_it = |case: &CaseBesideUsual| (&case.name, &case.range) == (&known.name, &known.range);
+            let place = cases.iter().position(is_it).unwrap_or_else(|| {
+                let UsualRange { name, range, machine } = known.clone();
+                let (worse, unknown) = (Vec::new(), Vec::new());
+                cases.push(CaseBesideUsual { name, range, machine, better: 0, within: 0, worse, unknown });
+                cases.len() - 1
+            });
+            let case = &mut cases[place];
+            match beside.standing {
+                Standing::Better => case.better += 1,
+                Standing::Worse => case.worse.push((host.to_owned(), beside.over.recip())),
+                Standing::Within | Standing::PerhapsBetter => case.within += 1,
+                _ => case.unknown.push((host.to_owned(), beside.words.clone())),
+            }
+        }
+    }
+    cases.iter_mut().for_each(|case| case.worse.sort_by(|one, other| other.1.total_cmp(&one.1)));
+    cases
 }

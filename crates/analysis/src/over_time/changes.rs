@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hostmark_stats::descriptive::mean;
 use serde::Serialize;
 
-use super::together::{Together, together};
+use super::turn::{Together, together};
 use super::{LEAST_STEP, Line, Subject, Turn, changed_facts};
 use crate::fleet::Changed;
 

@@ -1,20 +1,16 @@
 //! Steadiness of a machine: its series of runs over time.
 
-mod bursts;
 mod changes;
 mod compared;
 mod episodes;
-mod gaps;
 #[cfg(test)]
 mod made_up;
 mod subjects;
 #[cfg(test)]
 mod tests;
-mod together;
 mod turn;
 
 use hostmark_model::Text;
-
 use hostmark_model::timestamp::Timestamp;
 use hostmark_stats::descriptive::{median, quantile};
 use hostmark_stats::phases::{Phase, phases};
@@ -22,14 +18,11 @@ use serde::Serialize;
 
 use crate::fleet::Changed;
 
-pub use bursts::Burst;
 pub use changes::LastingChange;
 pub use compared::{ComparedSubject, SeriesComparison, SeriesVerdict, compared};
-pub use episodes::{Episode, Nightly, SlowSubject};
-pub use gaps::{Gap, THINNED};
+pub use episodes::{Burst, Episode, Nightly, SlowSubject};
 pub use subjects::{Course, Hour, SubjectOverTime};
-pub use together::{Cause, Together};
-pub use turn::{Company, Subject, Turn, slower};
+pub use turn::{Cause, Company, Gap, Subject, THINNED, Together, Turn, slower};
 
 /// The schema of `--format json`.
 pub const SCHEMA: &str = "hostmark.over-time/1";
@@ -175,9 +168,9 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     let lines = lines(&turns);
     let changes = changes::changes(&turns, &lines);
     let ends: Vec<usize> = changes.iter().map(|change| change.turn).collect();
-    let bursts = bursts::bursts(&turns, &lines, &ends, every_s);
+    let bursts = episodes::bursts(&turns, &lines, &ends, every_s);
     let episodes = episodes::episodes(&turns, &lines, &ends, &bursts, every_s);
-    let (nightly, gaps) = (episodes::nightly(&episodes), gaps::gaps(&turns, every_s));
+    let (nightly, gaps) = (episodes::nightly(&episodes), turn::gaps(&turns, every_s));
     let facts = other_facts(&turns, &changes, &episodes);
     let course = Course::of(&turns, every_s);
     let subjects: Vec<SubjectOverTime> =
@@ -207,7 +200,7 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
         changes,
         bursts,
         episodes,
-        recorded: together::recorded(&turns),
+        recorded: turn::recorded(&turns),
         nightly,
         facts,
         gaps,
@@ -273,7 +266,7 @@ fn began(turns: &[Turn], turn: usize, every_s: f64) -> Timestamp {
 
 /// End of the turns before this one: its start, unless there is a gap.
 fn ended(turns: &[Turn], end: usize, every_s: f64) -> Timestamp {
-    match gaps::is_before(turns, end, every_s) {
+    match turn::is_before(turns, end, every_s) {
         true => began(&turns[..end], end, every_s),
         false => began(turns, end, every_s),
     }

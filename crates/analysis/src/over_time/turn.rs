@@ -1,18 +1,17 @@
-//! Kept data of a turn of a series: a thousand whole runs would take gigabytes.
+//! Turns of a watch: their values and company, what came together, and gaps between turns.
 
 use std::collections::BTreeMap;
 
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Better, Run, SeriesTurn, Text, Unit};
-use hostmark_stats::descriptive::median;
+use hostmark_stats::descriptive::{median, quantile};
 use serde::Serialize;
 
 use crate::compare::facts::facts;
-use crate::constants;
 use crate::duration::duration_s;
 use crate::findings::steal::stolen_ns;
 use crate::neighbours::of_rounds;
-use crate::words;
+use crate::{constants, words};
 
 /// Facts that change from turn to turn, and explain nothing.
 const FLEETING: [&str; 1] = ["settings."];
@@ -154,4 +153,121 @@ fn company(run: &Run) -> Company {
         waited: share(measured().map(|one| one.noise.run_delay_ns).sum()),
         celsius: run.hottest_celsius,
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The hypervisor gave the CPU to other guests.
+    Steal,
+    Throttling,
+    /// Other programs of this system used the CPUs.
+    Others,
+    /// Another thread ran on its core.
+    CoreShared,
+    /// The last cache took longer, as others use it.
+    LastCache,
+    /// The processors were hotter.
+    Temperature,
+    /// Waits for a CPU that no other cause explains: a quota that cannot be seen from inside.
+    Waited,
+}
+
+/// Cause that was higher than at other times.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Together {
+    pub cause: Cause,
+    /// Median then and at other times: shares of the time, ns of the last cache, or degrees Celsius.
+    pub then: f64,
+    pub otherwise: f64,
+}
+
+/// Reader of a cause, and the least increase that counts: a difference of shares or degrees, or a share of the last cache's time.
+type Read = (Cause, fn(&Company) -> Option<f64>, f64);
+
+/// All causes, those first that explain the most.
+const CAUSES: [Read; 7] = [
+    (Cause::Throttling, |company| company.throttled, 0.02),
+    (Cause::Steal, |company| company.steal, 0.02),
+    (Cause::Others, |company| company.others, 0.05),
+    (Cause::CoreShared, |company| company.core_shared, 0.05),
+    // A fifth more.
+    (Cause::LastCache, |company| company.last_cache_ns, 0.2),
+    // A program more makes a processor some degrees hotter, and slows nothing by that.
+    (Cause::Temperature, |company| company.celsius, 10.0),
+    (Cause::Waited, |company| company.waited, 0.05),
+];
+/// Share of the other turns in which the cause must be lower.
+const MOSTLY: f64 = 0.9;
+
+/// Causes that are higher in these turns than in the others.
+pub(super) fn together(turns: &[Turn], then: &[usize], others: &[usize]) -> Vec<Together> {
+    let of = |(cause, read, least): &Read| {
+        let values = |which: &[usize]| -> Vec<f64> {
+            which.iter().filter_map(|turn| read(&turns.get(*turn)?.company)).collect()
+        };
+        let (now, usual) = (values(then), values(others));
+        let (now, middle, most) = (median(&now)?, median(&usual)?, quantile(&usual, MOSTLY)?);
+        let more = if *cause == Cause::LastCache { now / middle - 1.0 } else { now - middle };
+        (more >= *least && now > most).then_some(Together { cause: *cause, then: now, otherwise: middle })
+    };
+    let mut found: Vec<Together> = CAUSES.iter().filter_map(of).collect();
+    // Whoever has a CPU makes others wait for it.
+    let is_had = found.iter().any(|one| matches!(one.cause, Cause::Throttling | Cause::Steal | Cause::Others));
+    found.retain(|one| one.cause != Cause::Waited || !is_had);
+    found
+}
+
+/// The causes of which any turn tells.
+pub(super) fn recorded(turns: &[Turn]) -> Vec<Cause> {
+    let is_told = |(_, read, _): &&Read| turns.iter().any(|turn| read(&turn.company).is_some());
+    CAUSES.iter().filter(is_told).map(|(cause, ..)| *cause).collect()
+}
+
+/// Least time from turn to turn that is a gap, in multiples of the usual one.
+const LEAST: f64 = 1.5;
+/// The fact that tells one boot of a machine from another.
+const BOOT: &str = "host.boot_id";
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// Start of the turns before it and behind it.
+    pub from: String,
+    pub to: String,
+    /// Delay of the overdue turn, seconds.
+    pub seconds: f64,
+    /// True where the machine was rebooted meanwhile, where that is known.
+    pub restarted: Option<bool>,
+}
+
+/// Ages from which on a series has one turn an hour, and one a day, days, and these times in seconds.
+pub const THINNED: [(i64, f64); 2] = [(7, 3600.0), (30, 86_400.0)];
+
+/// Usual time from the turns before this one to this, where old turns are thinned.
+fn spacing_s(turns: &[Turn], turn: usize, every_s: f64) -> f64 {
+    let age_s = turns.last().map_or(0.0, |last| last.started.since(turns[turn - 1].started));
+    let thinned = THINNED.iter().filter(|(days, _)| age_s > *days as f64 * 86_400.0);
+    thinned.map(|(_, spacing_s)| *spacing_s).fold(every_s, f64::max)
+}
+
+/// Tells whether there is a gap between this turn and the one before it. Runs that a person put together have no distance to keep.
+pub(super) fn is_before(turns: &[Turn], turn: usize, every_s: f64) -> bool {
+    let pair = turn.checked_sub(1).and_then(|before| Some((turns.get(before)?, turns.get(turn)?)));
+    pair.is_some_and(|(before, now)| {
+        now.series.is_some() && now.started.since(before.started) >= LEAST * spacing_s(turns, turn, every_s)
+    })
+}
+
+pub(super) fn gaps(turns: &[Turn], every_s: f64) -> Vec<Gap> {
+    let of = |turn: usize| {
+        let (before, now) = (&turns[turn - 1], &turns[turn]);
+        let boots = before.facts.get(BOOT).zip(now.facts.get(BOOT));
+        Gap {
+            from: before.started.to_string(),
+            to: now.started.to_string(),
+            seconds: now.started.since(before.started) - spacing_s(turns, turn, every_s),
+            restarted: boots.map(|((_, before), (_, now))| before != now),
+        }
+    };
+    (1..turns.len()).filter(|turn| is_before(turns, *turn, every_s)).map(of).collect()
 }

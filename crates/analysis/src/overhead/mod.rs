@@ -1,22 +1,13 @@
 //! Overhead of an environment over another, and of one case over another: percent over a named base. Runs of one name are runs of one
 //! environment; the first environment is the base of the others.
 
-mod alike;
 mod conclusions;
-mod control;
-mod decomposition;
-mod equal_numbers;
-mod family;
-mod kind;
-mod layers;
-mod machines;
-mod merged;
-mod names;
+mod environment;
 mod pairs;
-mod ratio;
 mod remarks;
 mod sheet;
 mod stream;
+mod tables;
 mod value;
 
 use std::collections::HashMap;
@@ -25,11 +16,11 @@ use hostmark_model::{CaseRecord, Guest, Message, Run, Text};
 
 pub use conclusions::{ClaimVerdict, LayerConclusion};
 
+use self::sheet::FAMILIES;
 use crate::bars::Bars;
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
 use crate::typography::COLON;
-use family::FAMILIES;
 use sheet::Sheet;
 
 /// An environment: a bare machine, a guest, a container.
@@ -131,13 +122,13 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
     let plain = |tables: Vec<Table>| TableGroup { tables, ..TableGroup::default() };
     let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
-    match base.filter(|case| !family::is_part(case)) {
+    match base.filter(|case| !sheet::is_part(case)) {
         Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
         None => {
-            let (sheets, kinds) = (sheets(&environments, base), kind::kinds(&environments));
+            let (sheets, kinds) = (sheets(&environments, base), environment::kinds(&environments));
             view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
-                let tables = decomposition::tables(sheet, &kinds, all);
+                let tables = tables::tables(sheet, &kinds, all);
                 view.parts.push(TableGroup { title: Some(sheet.family.title), tables, bars: Vec::new() });
             }
             view.parts.push(stream::part(&environments, all));
@@ -151,7 +142,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
     }
     view.parts.retain(|part| !part.tables.is_empty());
     if environments.len() > 1 && !view.parts.is_empty() {
-        view.parts.insert(0, plain(vec![machines::table(&environments)]));
+        view.parts.insert(0, plain(vec![environment::machine_table(&environments)]));
     }
     Ok(view)
 }
@@ -159,7 +150,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
 /// Conclusions from one run alone; its environment has no name, as there is no other.
 pub(crate) fn conclusions(run: &Run) -> Vec<LayerConclusion> {
     let environments = [Environment::new("", vec![run])];
-    conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
+    conclusions::draw(&sheets(&environments, None), &environment::kinds(&environments))
 }
 
 /// The cases that a table of this view shows: of each family all bindings, and inside the kernel with interrupts on and off.

@@ -7,7 +7,7 @@ use hostmark_say::say;
 use hostmark_stats::compare::benjamini_hochberg;
 
 use super::value::{ComparableValue, middle};
-use super::{Environment, Row, Table, alike, control, family, stream};
+use super::{Environment, Row, Table, environment, sheet, stream, value};
 use crate::difference::FALSE_DISCOVERIES;
 use crate::propagated::Propagated;
 use crate::typography::COMMA;
@@ -41,7 +41,7 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
 pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
     let is_elsewhere = |id: &&str| others.iter().any(|other| ComparableValue::of(other, id).is_ok());
-    let is_wanted = |case: &CaseRecord| !family::is_part(case) && !stream::is_part(&case.probe);
+    let is_wanted = |case: &CaseRecord| !sheet::is_part(case) && !stream::is_part(&case.probe);
     let ids: Vec<&str> = ids(first, is_wanted).into_iter().filter(is_elsewhere).collect();
     if ids.is_empty() {
         return None;
@@ -79,19 +79,19 @@ fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashS
 fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>], id: &str, all: bool) -> Option<Row> {
     let (first, others) = environments.split_first()?;
     let (label, base) = (Message::plain(first.typed_id(id)), ComparableValue::of(first, id).ok()?);
-    let distance = control::distance(&base);
+    let distance = value::control_distance(&base);
     let mut cells = vec![base.text()];
     for (other, equal) in others.iter().zip(equal) {
         match ComparableValue::of(other, id) {
             Err(why) => cells.extend([table.lacking(why, other.name, &label), Message::plain("–")]),
             Ok(value) => {
                 let over = compared(first, other, id, &value, &base);
-                let over = over.map(|fraction| control::beside(&fraction, equal.contains(id), distance, all));
+                let over = over.map(|fraction| value::beside_control(&fraction, equal.contains(id), distance, all));
                 cells.extend([value.text(), over.unwrap_or_else(|why| table.lacking(why, other.name, &label))]);
             }
         }
     }
-    cells.extend(control::is_there(first).then(|| control::cell(distance)));
+    cells.extend(value::has_control(first).then(|| value::control_cell(distance)));
     Some(Row { label, cells })
 }
 
@@ -149,7 +149,7 @@ pub(super) fn compared(
     base: &ComparableValue,
 ) -> Result<Propagated, Message> {
     value.over_alike(base)?;
-    match alike::unlike_by_id(first, other, id) {
+    match environment::unlike_by_id(first, other, id) {
         Some(why) => Err(why),
         None => value.over(base),
     }
@@ -157,7 +157,7 @@ pub(super) fn compared(
 
 /// The head of the column of controls, where there are any.
 fn of_control(first: &Environment) -> Option<Message> {
-    control::is_there(first).then(|| control::TITLE.into())
+    value::has_control(first).then(|| value::CONTROL_TITLE.into())
 }
 
 /// All cases of the group of `base` with its unit, over `base`, in every environment.
@@ -171,9 +171,9 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
         if here.unit != value.unit {
             continue;
         }
-        let distance = control::distance(&here);
+        let distance = value::control_distance(&here);
         let over = |of: &ComparableValue| match of.over(&value) {
-            Ok(fraction) => control::beside(&fraction, of.may_equal(&value), distance, all),
+            Ok(fraction) => value::beside_control(&fraction, of.may_equal(&value), distance, all),
             Err(why) => why,
         };
         let mut cells = vec![here.text(), over(&here)];
@@ -182,7 +182,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
             cells.push(there.as_ref().map_or_else(Clone::clone, ComparableValue::text));
             cells.push(there.as_ref().map_or_else(|_| Message::plain("–"), over));
         }
-        cells.extend(control::is_there(first).then(|| control::cell(distance)));
+        cells.extend(value::has_control(first).then(|| value::control_cell(distance)));
         rows.push(Row { label: Message::plain(first.typed_id(id)), cells });
     }
     let id = first.typed_id(&base.id);

@@ -1,14 +1,14 @@
-//! Remarks that readers need before the tables.
+//! Remarks that readers need before the tables: on machines, disturbances, and environments that differ in more than their layer.
 
 use hostmark_model::{IN_SOFTWARE, Lang, Message, Text, Unit};
 use hostmark_say::say;
 
-use super::alike::{cpus as cpus_of, is_as_large, memory};
-use super::family::Space;
-use super::merged::merged;
+use super::environment::{cpus as cpus_of, is_as_large, memory};
 use super::sheet::Sheet;
-use super::{Environment, control};
-use crate::{format, guest};
+use super::sheet::Space;
+use super::{Environment, value};
+use crate::typography::SEMICOLON;
+use crate::{format, guest, spoken, words};
 
 /// Remarks on the machines: whether they are real, disturbed, as large as the first, and whether the first was measured often enough to be
 /// compared with itself.
@@ -59,7 +59,7 @@ fn emulated(environment: &Environment) -> Vec<Message> {
 fn uncontrolled(environments: &[Environment]) -> Option<Message> {
     let (first, others) = environments.split_first()?;
     let name = first.name;
-    (!others.is_empty() && !control::is_there(first))
+    (!others.is_empty() && !value::has_control(first))
         .then(|| say!("{name} has one run: without a second one no percentage has an A/A control beside it"))
 }
 
@@ -117,4 +117,191 @@ fn differences(environments: &[Environment]) -> Vec<Message> {
                  cases of many threads or large buffers are compared"))
     };
     environments[1..].iter().filter(|other| !other.is_free()).filter_map(remark).collect()
+}
+
+/// Number of bracketed texts up to which each is listed.
+const MOST: usize = 3;
+
+#[derive(Clone, Copy)]
+enum RemarkPiece<'a> {
+    /// Text that remarks of a kind have in common.
+    Fixed(&'a str),
+    /// The number of a percentage.
+    Share(&'a str),
+    Aside(&'a str),
+}
+
+/// The remarks of all `runs`, each kind once, with how many of them it concerns where there are several.
+pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<Text<String>> {
+    let mut kinds: Vec<(Text<String>, EnvironmentKind)> = Vec::new();
+    let mut count = 0;
+    for (run, remarks) in runs.enumerate() {
+        count += 1;
+        for remark in remarks {
+            let form = Text { en: form(&remark.en), zh: form(&remark.zh) };
+            match kinds.iter_mut().find(|(known, _)| *known == form) {
+                Some((_, kind)) => kind.add(run, remark),
+                None => kinds.push((form, EnvironmentKind { remarks: vec![remark], runs: vec![run] })),
+            }
+        }
+    }
+    kinds.into_iter().map(|(_, kind)| kind.text(count)).collect()
+}
+
+struct EnvironmentKind<'a> {
+    remarks: Vec<&'a Text<String>>,
+    /// Each run that has one, once.
+    runs: Vec<usize>,
+}
+
+impl<'a> EnvironmentKind<'a> {
+    fn add(&mut self, run: usize, remark: &'a Text<String>) {
+        self.remarks.push(remark);
+        if self.runs.last() != Some(&run) {
+            self.runs.push(run);
+        }
+    }
+
+    fn text(&self, of: usize) -> Text<String> {
+        let text = |lang| {
+            let all = self.remarks.iter().map(|one| one.get(lang)).collect();
+            joined(all, [term!(" to "), SEMICOLON].map(|word| word.say(lang)), |more| {
+                spoken(&say!("; {more} more"), lang)
+            })
+        };
+        let text = Text { en: text(Lang::En), zh: text(Lang::Zh) };
+        let runs = self.runs.len();
+        match of {
+            1 => text,
+            _ => words(say!("{text} ({runs} of {of} runs)")),
+        }
+    }
+}
+
+/// Remarks of one form as one: shares from the least to the greatest, and what stands in brackets behind each other.
+fn joined(all: Vec<&str>, [to, and]: [&str; 2], more: impl Fn(usize) -> String) -> String {
+    let all: Vec<Vec<RemarkPiece>> = all.into_iter().map(pieces).collect();
+    let Some(first) = all.first() else { return String::new() };
+    let mut text = String::new();
+    for (index, piece) in first.iter().enumerate() {
+        let mut found: Vec<&str> = Vec::new();
+        for part in all.iter().filter_map(|pieces| pieces.get(index)).map(RemarkPiece::text) {
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
+        match piece {
+            RemarkPiece::Fixed(part) => text += part,
+            RemarkPiece::Share(_) => {
+                let size = |share: &&str| share.parse::<f64>().unwrap_or_default();
+                found.sort_by(|one, other| size(one).total_cmp(&size(other)));
+                found.dedup();
+                let ends: Vec<&str> = found.first().into_iter().chain(found[1..].last()).copied().collect();
+                text += &ends.join(to);
+            }
+            RemarkPiece::Aside(_) => {
+                text += &found[..found.len().min(MOST)].join(and);
+                text += &found.len().checked_sub(MOST).filter(|left| *left > 0).map(&more).unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+/// A remark without what may differ between two of its kind.
+fn form(remark: &str) -> String {
+    let fixed =
+        |piece: &RemarkPiece| if let RemarkPiece::Fixed(text) = piece { (*text).to_owned() } else { "\0".to_owned() };
+    pieces(remark).iter().map(fixed).collect()
+}
+
+fn pieces(remark: &str) -> Vec<RemarkPiece<'_>> {
+    let mut all = Vec::new();
+    // Where the fixed piece begins that goes on.
+    let (mut begun, mut at) = (0, 0);
+    while let Some(next) = remark[at..].chars().next() {
+        let rest = &remark[at..];
+        let part = match next {
+            '(' | '（' => {
+                let inner = &rest[next.len_utf8()..];
+                inner.find([')', '）']).map(|end| (at + next.len_utf8(), RemarkPiece::Aside(&inner[..end])))
+            }
+            '0'..='9' => {
+                let end = rest.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(rest.len());
+                // With a blank in English, without one in Chinese.
+                let is_share = [" %", "%"].iter().any(|sign| rest[end..].starts_with(sign));
+                let share = is_share.then_some((at, RemarkPiece::Share(&rest[..end])));
+                at += if share.is_none() { end } else { 0 };
+                share
+            }
+            _ => None,
+        };
+        match part {
+            Some((from, piece)) => {
+                all.extend([RemarkPiece::Fixed(&remark[begun..from]), piece]);
+                at = from + piece.text().len();
+                begun = at;
+            }
+            None if next.is_ascii_digit() => {}
+            None => at += next.len_utf8(),
+        }
+    }
+    all.push(RemarkPiece::Fixed(&remark[begun..]));
+    all
+}
+
+impl<'a> RemarkPiece<'a> {
+    fn text(&self) -> &'a str {
+        match *self {
+            RemarkPiece::Fixed(text) | RemarkPiece::Share(text) | RemarkPiece::Aside(text) => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged_texts(runs: &[&[&str]]) -> Vec<String> {
+        let runs: Vec<Vec<Text<String>>> = runs
+            .iter()
+            .map(|run| run.iter().map(|text| Text { en: *text, zh: *text }.to_owned_text()).collect())
+            .collect();
+        merged(runs.iter().map(Vec::as_slice)).into_iter().map(|text| text.en).collect()
+    }
+
+    #[test]
+    fn remarks_that_differ_in_figures_are_reported_once_with_their_range() {
+        let others = ["others used 62 % of CPU 0-1", "others used 5 % of CPU 0-1", "others used 55.5 % of CPU 0-1"];
+        let runs: [&[&str]; 4] = [&others[..1], &others[1..2], &[], &others[2..]];
+        assert_eq!(merged_texts(&runs), ["others used 5 to 62 % of CPU 0-1 (3 of 4 runs)"]);
+        // Another CPU is another remark, and one run needs no count.
+        assert_eq!(merged_texts(&[&[others[0], "others used 62 % of CPU 2"]]).len(), 2);
+        assert_eq!(merged_texts(&[&others[..1]]), others[..1]);
+    }
+
+    #[test]
+    fn what_stands_in_brackets_is_listed_up_to_a_few() {
+        let busy: Vec<String> =
+            (1..6).map(|pid| format!("a process (pid {pid}, rustc, {pid}0 % of a CPU) disturbs")).collect();
+        let runs: Vec<[&str; 1]> = busy.iter().map(|one| [one.as_str()]).collect();
+        let runs: Vec<&[&str]> = runs.iter().map(<[&str; 1]>::as_slice).collect();
+        assert_eq!(
+            merged_texts(&runs[..2]),
+            ["a process (pid 1, rustc, 10 % of a CPU; pid 2, rustc, 20 % of a CPU) disturbs (2 of 2 runs)"]
+        );
+        assert!(
+            merged_texts(&runs)[0].ends_with("30 % of a CPU; 2 more) disturbs (5 of 5 runs)"),
+            "{:?}",
+            merged_texts(&runs)
+        );
+    }
+
+    #[test]
+    fn any_text_is_taken_apart_and_put_together() {
+        for text in ["", "(", "100", "5 %", "（", "（）5", "a (b (c) 7 %) 8", "1.2.3 % (é）", "%", "))", "9"] {
+            assert_eq!(merged_texts(&[&[text]]), [text]);
+            assert_eq!(merged_texts(&[&[text], &[text]]), [format!("{text} (2 of 2 runs)")]);
+        }
+    }
 }

@@ -1,22 +1,20 @@
 //! STREAM in several environments as it is usually told: of each kernel the best rate of all runs and the smallest mean time
 //! of a run, in percent of the first environment, of as many runs and passes on every side.
 
+use hostmark_model::imported::stream::PASSES;
 use hostmark_model::{CaseRecord, Measured, Message, Text};
 use hostmark_say::say;
 use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, extreme, halves};
 
-use super::control::{self, no_difference};
-use super::equal_numbers::Numbers;
-use super::{Environment, Row, Table, TableGroup, alike, not_comparable, of};
+use super::value::{self, no_difference};
+use super::{Environment, Row, Table, TableGroup, environment, not_comparable, of};
 use crate::bars::{BarGroup, Bars, Scale};
-use crate::difference;
 use crate::propagated::Propagated;
-use crate::reasons;
-use crate::repetition;
 use crate::short_arrays::short_arrays;
-use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds};
+use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_and_mean_time_of_rounds, passes};
 use crate::typography::COMMA;
+use crate::{difference, reasons, repetition};
 
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
@@ -83,8 +81,8 @@ fn of_group(
     let columns = environments.iter().enumerate().flat_map(|(index, environment)| {
         std::iter::once(Message::plain(environment.name)).chain((index > 0).then(share))
     });
-    let is_controlled = control::is_there(&environments[0]);
-    let columns: Vec<Message> = columns.chain(is_controlled.then(|| control::TITLE.into())).collect();
+    let is_controlled = value::has_control(&environments[0]);
+    let columns: Vec<Message> = columns.chain(is_controlled.then(|| value::CONTROL_TITLE.into())).collect();
     let kernel = |(kernel, label, _): &(&str, &'static str, f64)| {
         let picked: Vec<_> = environments.iter().map(|one| picked(one, probe, kernel, rest)).collect();
         let sides: Vec<&[&CaseRecord]> =
@@ -145,7 +143,7 @@ fn of_group(
 /// Reason why an environment's memory makes its values incomparable with the first's.
 fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str) -> Option<Message> {
     let case = cases(other).find(|case| case.probe == probe)?;
-    alike::unlike(environments.first()?, other, case)
+    environment::unlike(environments.first()?, other, case)
 }
 
 /// A kernel in all environments.
@@ -263,7 +261,7 @@ impl StreamKernel {
                 cells.push(self.share(index, scale).map(|share| self.beside(&share, scale)));
             }
         }
-        cells.extend(self.is_controlled.then(|| Ok(control::cell(self.control(scale)))));
+        cells.extend(self.is_controlled.then(|| Ok(value::control_cell(self.control(scale)))));
         cells
     }
 
@@ -274,7 +272,7 @@ impl StreamKernel {
             None => of(share.value),
         });
         let may_equal = share.interval.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0);
-        match may_equal || control::is_within(share.value, self.control(scale)) {
+        match may_equal || value::is_within(share.value, self.control(scale)) {
             true => no_difference(&shown),
             false => shown,
         }
@@ -357,4 +355,55 @@ fn reason(picked: &[&CaseRecord]) -> Message {
     let no_time = || term!("no time: elements are unknown").into();
     let Some(case) = picked.first() else { return NOT_MEASURED.into() };
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_time)
+}
+
+/// Number of runs of each side that count, and of passes of each run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Numbers {
+    pub(super) runs: usize,
+    /// None where a run does not tell its passes.
+    pub(super) passes: Option<usize>,
+}
+
+impl Numbers {
+    /// Numbers that every side has of a case, by each one's measured cases; sides without any do not count.
+    pub(super) fn of(sides: &[&[&CaseRecord]]) -> Numbers {
+        let sides = || sides.iter().filter(|side| !side.is_empty());
+        let runs = sides().map(|side| side.len()).min().unwrap_or(0);
+        let all: Option<Vec<usize>> =
+            sides().flat_map(|side| side.iter()).map(|case| passes(case.measured()?)).collect();
+        Numbers { runs, passes: all.and_then(|all| all.into_iter().min()) }
+    }
+
+    /// Remarks on runs and passes that do not count.
+    pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Message> {
+        let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
+            let (name, runs, all) = (one.name, self.runs, side.len());
+            match runs {
+                1 => say!(
+                    "{name}: the first of {all} runs counts, as many as every side has: the best of more is higher"
+                ),
+                _ => say!(
+                    "{name}: the first {runs} of {all} runs counts, as many as every side has: the best of more is higher"
+                ),
+            }
+        });
+        let measured = || sides.iter().flat_map(|side| side.iter()).filter_map(|case| case.measured());
+        let most = measured().filter_map(passes).max();
+        let passes = self.passes.zip(most).filter(|(count, most)| count < most).map(|(count, most)| {
+            say!("the first {count} passes of each run count, of up to {most}: as many as every run has")
+        });
+        surplus.chain(passes).chain(unequal(measured().filter_map(|one| one.notes.get(PASSES)))).collect()
+    }
+}
+
+/// Outputs of STREAM have the best pass alone: of other numbers of passes nothing can be left out.
+fn unequal<'a>(noted: impl Iterator<Item = &'a String>) -> Option<Message> {
+    let mut all: Vec<&str> = noted.map(String::as_str).filter(|passes| !passes.is_empty()).collect();
+    all.sort_unstable();
+    all.dedup();
+    (all.len() > 1).then(|| {
+        let passes = Message::joined(all, say!(" and "));
+        say!("STREAM made {passes} passes: the best of more is higher")
+    })
 }

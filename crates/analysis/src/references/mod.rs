@@ -1,30 +1,25 @@
-//! References: what other machines delivered, as data with a source for every value, and this machine's values held against them.
+//! References: what other machines delivered, as data with a source for every value, the manuals' cycles, and this machine's values held
+//! against them.
 
-mod built_in;
-mod designs;
-mod nearest;
-mod of_run;
 mod verdict;
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use hostmark_model::{
     Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Measured, Message, Outcome, Run, Text, Unit, json_fault,
 };
 use hostmark_say::say;
 use serde::Deserialize;
+use verdict::NOT_MEASURED;
+pub use verdict::{NONE_LEFT, NearestReference, ReferenceVerdict, Standing, Tone, beside, usual};
 
-use crate::constants::ConstantValue;
+use crate::constants::{self, ConstantValue, is_of_core};
 use crate::escape::visible;
 use crate::lmbench::case_at;
-use crate::reasons;
-use verdict::NOT_MEASURED;
-
-pub use built_in::built_in;
-pub use nearest::{NearestReference, beside, usual};
-pub use of_run::of_run;
-pub use verdict::{NONE_LEFT, ReferenceVerdict, Standing, Tone};
+use crate::{reasons, words};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
@@ -360,6 +355,165 @@ pub fn ratio_text(ratio: f64) -> String {
         _ => format!("{ratio:.0e}x"),
     }
 }
+
+/// A run as a reference of this name, to be found at `address`.
+pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
+    let host = &run.host;
+    let groups = constants::of_run(run);
+    let constants: Vec<&constants::ConstantValue> = groups.iter().flat_map(|(_, constants)| constants).collect();
+    let shown: HashSet<&str> = constants
+        .iter()
+        .filter(|constant| constant.quantity().is_empty())
+        .map(|constant| constant.case.id.as_str())
+        .collect();
+    let of_constant = |constant: &&constants::ConstantValue| match constant.in_core_cycles() {
+        Some(cycles) if is_of_core(&constant.key()) => value(constant.key(), Measured::CYCLES, &cycles),
+        _ => value(constant.key(), constant.quantity(), constant.estimate),
+    };
+    let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
+    let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
+    let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
+    let model = host.cpu.plain_model();
+    let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
+    let hostname = &host.hostname;
+    let named = model.clone().unwrap_or_else(|| host.cpu.architecture.clone());
+    let is_guest = host.virtualization.hypervisor.is_some();
+    let profile = run.settings.profile.name();
+    let method = format!("hostmark {}, {profile}", run.tool.version);
+    Reference {
+        name: name.to_owned(),
+        machine: words(match is_guest {
+            true => say!("{hostname}: {named}, {cpus} CPUs, a guest"),
+            false => say!("{hostname}: {named}, {cpus} CPUs"),
+        }),
+        architecture: host.cpu.architecture.clone(),
+        vendor: host.cpu.vendor.clone(),
+        model,
+        design: None,
+        guest: is_guest,
+        cpus: Some(cpus).filter(|cpus| *cpus > 0),
+        instructions: verdict::widest(&host.cpu.features).map(str::to_owned),
+        address: address.to_owned(),
+        date: run.started.clone(),
+        by: None,
+        method: words(&method),
+        values,
+        classes: Vec::new(),
+        run: Some(run.id.clone()),
+    }
+}
+
+fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<ReferenceValue> {
+    let value = estimate.value();
+    (value.is_finite() && value > 0.0).then(|| ReferenceValue {
+        quantity: quantity.to_owned(),
+        interval: estimate.interval().map(|(low, high)| [low, high]),
+        ..ReferenceValue::of(&id, value)
+    })
+}
+
+macro_rules! files {
+    ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../references/", $name, ".json")))),+] };
+}
+
+/// Their names and texts. A test holds the directory to it.
+const FILES: &[(&str, &str)] = files![
+    "broadwell-stream",
+    "celeron-1037u",
+    "emerald-rapids-kvm",
+    "graviton2",
+    "graviton4",
+    "i7-6500u",
+    "i7-6500u-kvm",
+    "lmbench-result",
+    "usual-broadwell-ep",
+    "usual-cascade-lake",
+    "usual-cooper-lake",
+    "usual-emerald-rapids",
+    "usual-granite-rapids",
+    "usual-haswell-ep",
+    "usual-ice-lake-sp",
+    "usual-neoverse-n1",
+    "usual-neoverse-n2",
+    "usual-neoverse-v2",
+    "usual-neoverse-v3",
+    "usual-sapphire-rapids",
+    "usual-skylake-sp",
+    "usual-zen-2-rome",
+    "usual-zen-3-milan",
+    "usual-zen-4-genoa",
+    "usual-zen-5-turin",
+    "x220"
+];
+
+/// The references that come with the program, by name.
+pub fn built_in() -> &'static [Reference] {
+    static READ: LazyLock<Vec<Reference>> = LazyLock::new(|| {
+        // What could not be read a test would have found.
+        let mut all: Vec<Reference> =
+            FILES.iter().filter_map(|(name, text)| Reference::parse(text, name, name).ok()).collect();
+        all.iter_mut().for_each(complete_by_manual);
+        all
+    });
+    &READ
+}
+
+/// The cycles that a load from L1d and from L2 takes at least in a design, and the page of its maker's manual: Intel's optimization manual
+/// (248966) and AMD's guides (56305, 56665, 57647, 58455). A chain through registers takes the simplest address: 4 cycles, not 5. Arm's
+/// clocks are not known from the base: that chain has further instructions.
+fn documented_cycles(design: &str) -> Option<(u32, u32, &'static str)> {
+    include_str!("designs.tsv").lines().find_map(|line| {
+        let mut columns = line.split('\t');
+        columns.next().filter(|name| *name == design)?;
+        Some((columns.next()?.parse().ok()?, columns.next()?.parse().ok()?, columns.next()?))
+    })
+}
+
+/// The year of the manuals.
+const DATE: &str = "2024";
+/// A latency is a whole number of cycles: what is nearer to another one is another latency.
+const HALF: f64 = 0.5;
+/// Published chains through L2 take up to so many more than the manuals' least.
+const MORE_OF_SECOND: f64 = 3.0;
+
+const FIRST: &str = "memory.hierarchy@level=l1d";
+const SECOND: &str = "memory.hierarchy@level=l2";
+const CLOCK: &str = "cpu.frequency@load=scalar,threads=1";
+
+/// Puts what is known of the design in the place of L1d's time: cycles of L1d and L2, and the clock.
+pub(super) fn complete_by_manual(reference: &mut Reference) {
+    let Some((first, second, address)) = reference.design.as_deref().and_then(documented_cycles) else { return };
+    let documented = |id: &str, least: u32, more: f64| ReferenceValue {
+        quantity: Measured::CYCLES.to_owned(),
+        interval: Some([f64::from(least) - HALF, f64::from(least) + more + HALF]),
+        address: Some(address.to_owned()),
+        date: Some(DATE.to_owned()),
+        method: Some(BY_MANUAL.to_owned_text()),
+        ..ReferenceValue::of(id, f64::from(least))
+    };
+    let clock = |time: &ReferenceValue| {
+        let hz = |ns: f64| f64::from(first) * 1e9 / ns;
+        let turned = |[low, high]: [f64; 2]| [hz(high), hz(low)];
+        ReferenceValue {
+            interval: time.interval.map(turned),
+            half: time.half.map(turned),
+            method: Some(crate::texts::references::designs::CLOCK.to_owned_text()),
+            ..ReferenceValue::of(CLOCK, hz(time.value))
+        }
+    };
+    for values in
+        std::iter::once(&mut reference.values).chain(reference.classes.iter_mut().map(|class| &mut class.values))
+    {
+        let time = values.iter().position(|value| value.id == FIRST && value.quantity.is_empty());
+        let clock = time.map(|at| clock(&values.remove(at)));
+        let core = [documented(FIRST, first, 0.0), documented(SECOND, second, MORE_OF_SECOND)];
+        values.splice(0..0, core);
+        values.extend(clock);
+    }
+}
+
+const BY_MANUAL: Text =
+    term!("load-to-use latency by the maker's optimization manual, which gives the least; L2 up to 3 cycles more");
 
 #[cfg(test)]
 mod tests {

@@ -7,9 +7,8 @@ use clap::{Args, ValueEnum};
 use hostmark_model::{Exit, Lang};
 use hostmark_present::render;
 
-use super::far::on;
-use super::far::target::Target;
-use super::measure::machine::{catch, report_of_host};
+use super::far::{Target, on};
+use super::measure::{catch, report_of_host};
 use crate::isolate::Outside;
 use crate::output;
 

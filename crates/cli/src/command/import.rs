@@ -14,8 +14,8 @@ use hostmark_say::say;
 
 use super::unsaved;
 use crate::language::{refuse, refused, said};
-use crate::store::{self, RunFiles};
-use crate::{output, words};
+use crate::store::RunFiles;
+use crate::{language, output, store};
 
 /// Bytes of a file by which its tool is known.
 const KNOWN_BY: u64 = 1 << 16;
@@ -100,7 +100,7 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
     let (values, from, file) = (run.cases.len(), visible(&run.tool.version), visible(&file.display().to_string()));
     let name = if is_named { file.clone() } else { visible(&run.name) };
-    let name = words::quoted(&name).unwrap_or(name);
+    let name = language::quoted(&name).unwrap_or(name);
     // Beside a run of this machine there is a view for lmbench alone.
     let is_lmbench = run.imported.as_ref().is_some_and(|imported| imported.format == "lmbench");
     let show = if is_lmbench { format!("last {name} --format lmbench") } else { name };

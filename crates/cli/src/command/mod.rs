@@ -8,14 +8,11 @@ pub mod fleet;
 pub mod guest;
 pub mod host;
 pub mod import;
-pub mod list;
 mod measure;
 pub mod processes;
-pub mod reference;
 pub mod report;
 pub mod run;
 pub mod runs;
-pub mod search;
 pub mod self_check;
 mod trial;
 pub mod tuning;
@@ -68,7 +65,7 @@ pub enum Command {
     /// Measure this machine
     Run(run::RunArguments),
     /// List every probe with its unit and axes
-    List(list::ListArguments),
+    List(explain::ListArguments),
     /// Explain a probe: what it executes, why it matters, how to read it
     Explain(explain::ExplainArguments),
     /// Show this machine and what would disturb a measurement
@@ -91,11 +88,11 @@ pub enum Command {
     Runs(runs::RunsArguments),
     /// Check a run that is sent in as a reference
     #[command(hide = true)]
-    Reference(reference::ReferenceArguments),
+    Reference(report::ReferenceArguments),
     /// Measure what a virtual machine costs
     Vm(vm::VmArguments),
     /// Let other hosts measure on this machine, with a token
-    Serve(far::serve::ServeArguments),
+    Serve(far::ServeArguments),
     /// Print a shell's completion script
     #[command(hide = true)]
     Completions(completions::CompletionsArguments),

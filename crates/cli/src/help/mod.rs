@@ -1,18 +1,18 @@
 //! The help of every command, in English and Chinese: the command line's own texts, examples, and what a manual page adds.
 
+pub mod complete;
+pub mod page;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
+
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
-use hostmark_model::{Lang, Text};
+use hostmark_model::{Exit, Lang, Text};
 
 use crate::texts::help as zh;
-use crate::texts::help::EXAMPLES;
-
-pub mod complete;
-pub mod errors;
-pub mod man;
-pub mod page;
-pub mod topics;
+use crate::texts::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES, FILTERS, HEADINGS};
 
 pub fn tree(command: Command, lang: Lang) -> Command {
     match lang {
@@ -48,7 +48,7 @@ fn translated_argument(argument: Arg, path: &str) -> Arg {
         Some(text) => argument.help(text.split("\n\n").next().unwrap_or(text)).long_help(text),
         None => argument,
     };
-    let heading = argument.get_help_heading().and_then(topics::chinese);
+    let heading = argument.get_help_heading().and_then(chinese);
     let argument = match heading {
         Some(heading) => argument.help_heading(heading),
         None => argument,
@@ -150,6 +150,109 @@ pub fn entries(path: &str, lang: Lang) -> Vec<HelpEntry> {
     examples_of(path).map(entry).collect()
 }
 
+/// The command that clap adds.
+pub const HELP_COMMAND: Text = term!("Print the help of a command");
+
+/// A heading of ours, or of the command line, in this language; as it is where there is none.
+pub fn heading(en: &str, lang: Lang) -> &str {
+    let found = HEADINGS.iter().find(|heading| heading.en == en);
+    found.map_or(en, |heading| heading.say(lang))
+}
+
+pub fn chinese(en: &str) -> Option<&'static str> {
+    HEADINGS.iter().find(|heading| heading.en == en).map(|heading| heading.zh)
+}
+
+/// Tells whether a heading has its Chinese.
 #[cfg(test)]
-#[path = "tests.rs"]
-mod tests;
+pub fn is_known(zh: &str) -> bool {
+    HEADINGS.iter().any(|heading| heading.zh == zh)
+}
+
+/// A usage line with its placeholders in this language.
+pub fn usage(en: &str, lang: Lang) -> String {
+    let places = [term!("[OPTIONS]"), term!("<COMMAND>"), term!("[COMMAND]")];
+    places.iter().fold(en.to_owned(), |line, place| line.replace(place.en, place.say(lang)))
+}
+
+/// The help of options that clap adds to every command.
+pub fn of_every_command(id: &str) -> Option<Text> {
+    Some(match id {
+        "help" => term!("Print help: -h one screen, --help everything"),
+        "version" => term!("Print the version"),
+        _ => return None,
+    })
+}
+
+pub struct Topic {
+    pub heading: Text,
+    rows: Vec<(&'static str, Text)>,
+}
+
+/// All that there is of a topic.
+pub struct WholeTopic {
+    pub heading: Text,
+    pub rows: &'static [(&'static str, Text)],
+}
+
+impl WholeTopic {
+    /// The rows of the terms that apply.
+    fn of(&self, applies: impl Fn(&str) -> bool) -> Topic {
+        Topic { heading: self.heading, rows: self.rows.iter().filter(|(term, _)| applies(term)).copied().collect() }
+    }
+}
+
+impl Topic {
+    pub fn entries(&self, lang: Lang) -> Vec<HelpEntry> {
+        let entry = |(term, text): &(&str, Text)| {
+            let text = text.get(lang).to_owned();
+            HelpEntry { term: (*term).to_owned(), short: text.clone(), text: vec![text] }
+        };
+        self.rows.iter().map(entry).collect()
+    }
+}
+
+/// Topics of a command's page.
+pub fn of(path: &str) -> Vec<Topic> {
+    let mut topics = Vec::new();
+    if ["", "run", "list", "report", "compare", "watch", "vm run"].contains(&path) {
+        topics.push(FILTERS.of(|_| true));
+    }
+    topics.push(exits(path));
+    if ["", "run", "report", "compare", "runs", "import", "watch", "vm run"].contains(&path) {
+        topics.push(FILES.of(|_| true));
+    }
+    topics.push(environment(path));
+    topics
+}
+
+/// Every [`Exit`] but signals.
+const EXITS: &[Exit] = &[
+    Exit::Fine,
+    Exit::Found,
+    Exit::BadInput,
+    Exit::CaseFailed,
+    Exit::NothingSelected,
+    Exit::ResourceLost,
+    Exit::Undecided,
+];
+
+fn exits(path: &str) -> Topic {
+    let measures = ["run", "compare", "watch", "vm run", ""].contains(&path);
+    let applies = |exit: Exit| match exit {
+        Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report", "reference check"].contains(&path),
+        Exit::Undecided => ["", "run", "compare"].contains(&path),
+        Exit::CaseFailed => measures || path == "self-check",
+        Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),
+        _ => true,
+    };
+    EXIT_CODES.of(|code| EXITS.iter().all(|exit| exit.code().to_string() != code || applies(*exit)))
+}
+
+fn environment(path: &str) -> Topic {
+    ENVIRONMENT.of(|name| match name {
+        "TMPDIR" => ["", "run", "host", "watch", "vm run"].contains(&path),
+        "COMPLETE" => path.is_empty(),
+        _ => true,
+    })
+}

@@ -7,7 +7,7 @@ use hostmark_model::Lang;
 use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{HelpEntry, topics};
+use super::HelpEntry;
 use crate::help;
 use crate::texts::help as zh;
 
@@ -60,13 +60,13 @@ pub struct HelpPage {
 }
 
 pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
-    let said = |en: &str| topics::heading(en, lang).to_owned();
+    let said = |en: &str| super::heading(en, lang).to_owned();
     let mut sections = Vec::new();
     let commands: Vec<HelpEntry> = command
         .get_subcommands()
         .map(|part| {
             let about = match part.get_name() {
-                "help" => topics::HELP_COMMAND.get(lang).to_owned(),
+                "help" => super::HELP_COMMAND.get(lang).to_owned(),
                 _ => part.get_about().map(ToString::to_string).unwrap_or_default(),
             };
             // What is typed once at installation stands in the long help alone.
@@ -97,7 +97,7 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
         add(SectionKind::More, heading.to_owned(), entries(&|argument| argument.get_help_heading() == Some(heading)));
     }
     add(SectionKind::Examples, said("Examples"), help::entries(path, lang));
-    for topic in topics::of(path) {
+    for topic in super::of(path) {
         add(SectionKind::Topic, topic.heading.get(lang).to_owned(), topic.entries(lang));
     }
     let usage = command.clone().render_usage().to_string();
@@ -105,7 +105,7 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
         lang,
         name: if path.is_empty() { "hostmark".to_owned() } else { format!("hostmark {path}") },
         about: command.get_about().map(ToString::to_string).unwrap_or_default(),
-        usage: topics::usage(usage.strip_prefix("Usage:").unwrap_or(&usage).trim(), lang),
+        usage: super::usage(usage.strip_prefix("Usage:").unwrap_or(&usage).trim(), lang),
         sections,
     }
 }
@@ -118,7 +118,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
         _ => argument.to_string(),
     };
     let id = argument.get_id().as_str();
-    let (short, mut text) = match topics::of_every_command(id) {
+    let (short, mut text) = match super::of_every_command(id) {
         Some(help) => (help.get(lang).to_owned(), vec![help.get(lang).to_owned()]),
         None => {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
@@ -132,12 +132,12 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
     let mut brackets = Vec::new();
     let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if takes_values && !defaults.is_empty() {
-        brackets.push(format!("[{}{colon}{}]", topics::heading("default", lang), defaults.join(" ")));
+        brackets.push(format!("[{}{colon}{}]", super::heading("default", lang), defaults.join(" ")));
     }
     let aliases: Vec<String> =
         argument.get_visible_aliases().unwrap_or_default().iter().map(|alias| format!("--{alias}")).collect();
     if !aliases.is_empty() {
-        brackets.push(format!("[{}{colon}{}]", topics::heading("also", lang), aliases.join(", ")));
+        brackets.push(format!("[{}{colon}{}]", super::heading("also", lang), aliases.join(", ")));
     }
     let explained = values.iter().any(|value| value.get_help().is_some());
     if takes_values && explained {
@@ -147,7 +147,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
         }
     } else if takes_values && !values.is_empty() {
         let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-        brackets.push(format!("[{}{colon}{}]", topics::heading("values", lang), names.join(", ")));
+        brackets.push(format!("[{}{colon}{}]", super::heading("values", lang), names.join(", ")));
     }
     text.extend(brackets.iter().cloned());
     let short = match (takes_values, explained) {
@@ -211,7 +211,7 @@ impl HelpPage {
     fn head(&self, look: PageStyle) -> String {
         let mut out = String::new();
         push_lines(&mut out, "", &self.about, look.width);
-        let usage = topics::heading("Usage", self.lang);
+        let usage = super::heading("Usage", self.lang);
         let colon = COLON.get(self.lang);
         let usage = if look.color { format!("\x1b[1m{usage}{colon}\x1b[0m") } else { format!("{usage}{colon}") };
         out.push_str(&format!("\n{usage}{}\n", self.usage));

@@ -31,7 +31,7 @@ fn untranslated(command: &Command, path: &str) -> Vec<String> {
     }
     for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
         let id = argument.get_id().as_str();
-        if topics::of_every_command(id).is_some() || argument.is_global_set() && !path.is_empty() {
+        if of_every_command(id).is_some() || argument.is_global_set() && !path.is_empty() {
             continue;
         }
         if !has_chinese(&argument.get_help().map(ToString::to_string).unwrap_or_default()) {
@@ -50,7 +50,7 @@ fn untranslated(command: &Command, path: &str) -> Vec<String> {
                 }
             }
         }
-        if argument.get_help_heading().is_some_and(|heading| !topics::is_known(heading)) {
+        if argument.get_help_heading().is_some_and(|heading| !is_known(heading)) {
             all.push(format!("heading of {path} {id}: add it to help/words.md"));
         }
     }
@@ -166,4 +166,17 @@ fn every_command_that_a_finding_tells_to_give_is_one() {
             "{words:?}"
         );
     }
+}
+
+#[test]
+fn every_exit_code_is_reported_once() {
+    // A new code has to be added to EXITS: this match does not compile without it.
+    let known = |exit: Exit| match exit {
+        Exit::Fine | Exit::Found | Exit::Undecided | Exit::BadInput => true,
+        Exit::CaseFailed | Exit::NothingSelected | Exit::ResourceLost => true,
+        Exit::Signal(_) => false,
+    };
+    let codes: Vec<String> = EXITS.iter().filter(|exit| known(**exit)).map(|exit| exit.code().to_string()).collect();
+    let told: Vec<&str> = EXIT_CODES.rows.iter().map(|(code, _)| *code).collect();
+    assert_eq!(told[..7], codes);
 }

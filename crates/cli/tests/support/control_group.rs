@@ -1,10 +1,13 @@
 //! A control group of either version, whichever this machine has, for tests of what is limited.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+
+use hostmark_host::{Root, nurseries};
 
 use crate::support::Home;
 
@@ -26,6 +29,23 @@ impl ControlGroup {
             let are_set = settings.iter().all(|(file, value)| set(&group.0.join(file), value).is_ok());
             are_set.then_some(group)
         })
+    }
+
+    /// One with so many µs of a CPU in each 100 ms.
+    pub fn with_quota(name: &str, us: u32) -> Option<ControlGroup> {
+        let (quota, both) = (us.to_string(), format!("{us} 100000"));
+        let first = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", quota.as_str())];
+        let second = [("cpu.max", both.as_str())];
+        let of_first = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"].map(|parent| (parent, &first[..]));
+        ControlGroup::of(name, &[of_first[0], of_first[1], ("/sys/fs/cgroup", &second)])
+    }
+
+    /// One with so many bytes of memory.
+    pub fn with_memory(name: &str, bytes: u64) -> Option<ControlGroup> {
+        let text = bytes.to_string();
+        let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
+        let of_second = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(|parent| (parent, &second[..]));
+        ControlGroup::of(name, &[("/sys/fs/cgroup/memory", &first), of_second[0], of_second[1]])
     }
 
     /// What a shell enters it by.
@@ -63,4 +83,11 @@ impl Drop for ControlGroup {
 /// Writes to a file that the kernel made.
 pub fn set(file: &Path, value: &str) -> std::io::Result<()> {
     fs::File::options().write(true).open(file)?.write_all(value.as_bytes())
+}
+
+/// Control groups that runs have made and that are there; no test makes any of this name.
+pub fn groups() -> BTreeSet<PathBuf> {
+    let bases = ["cpu", "memory"].into_iter().flat_map(|controller| nurseries(&Root::here(), controller));
+    let found = bases.filter_map(|base| fs::read_dir(base).ok()).flatten().map(|entry| entry.unwrap().path());
+    found.filter(|path| path.file_name().unwrap_or_default().to_string_lossy().starts_with("hostmark-")).collect()
 }

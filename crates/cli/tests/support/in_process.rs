@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
@@ -12,8 +13,8 @@ use std::time::Duration;
 use hostmark::commands;
 use hostmark::world::{MockMachine, ProcessContext, StandardStream, World, time_of_day};
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::mock::{self, MockWall, Script, Unmetered, Workers};
-use hostmark_engine::probe;
+use hostmark_engine::mock::{MockWall, Script, Unmetered, Workers};
+use hostmark_engine::{mock, probe};
 use hostmark_model::{HostFacts, Job, Unit};
 use hostmark_probes::CATALOGUE;
 

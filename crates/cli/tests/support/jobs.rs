@@ -5,16 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use hostmark_engine::clock;
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
-use hostmark_engine::{KernelMeters, Observer, RunContext, Wall};
+use hostmark_engine::{KernelMeters, Observer, RunContext, Wall, clock};
 use hostmark_host::Root;
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ReasonCode, ServiceJob};
 use hostmark_probes::CATALOGUE;
 
-use crate::traces::names;
+use crate::under_way::names;
 
 /// Time for samples, ns: enough for every probe to take some.
 const BUDGET_NS: u64 = 500_000;

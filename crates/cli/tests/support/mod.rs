@@ -3,11 +3,23 @@
 pub mod in_process;
 
 use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use hostmark_engine::Wall;
+use hostmark_engine::probe::find;
+use hostmark_engine::worker::far::{FarEnds, FarRequest, Missing, Waiting, cpus_of};
+use hostmark_launch::ServiceLink;
+use hostmark_launch::local::{LocalService, Warden};
 use hostmark_launch::timing::VARIABLE;
+use hostmark_model::{CaseId, Event, Job, JsonLine};
+use hostmark_probes::CATALOGUE;
 use tempfile::TempDir;
 
 pub use in_process::in_process;
@@ -113,6 +125,15 @@ pub fn with_code(expected: i32, (code, out, errors): (i32, String, String)) -> (
     (out, errors)
 }
 
+/// What a worker says that is given the job.
+pub fn worker_events(mut worker: Command, job: &Job) -> Vec<Event> {
+    let mut worker = worker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    worker.stdin.take().unwrap().write_all(job.to_line().unwrap().as_bytes()).unwrap();
+    let output = worker.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// A process that is killed when it is dropped: a test that failed leaves nothing either.
 pub struct Running(pub Child);
 
@@ -146,4 +167,87 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
     }
     found.retain(|path| !path.ends_with("hostmark/summaries.json"));
     found
+}
+
+/// Long enough for a loaded machine to do what is done at once, and for a far end that was cut short to end the round under way.
+pub const SOON: Duration = Duration::from_secs(60);
+/// What a turn of [`within`] counts at most: more passes only where the machine pauses or others have its CPUs, and what is waited
+/// for with it.
+const MOST_A_TURN: Duration = Duration::from_millis(20);
+
+/// Every live process of this home, with the first argument that it was started with.
+pub fn processes(home: &Home) -> Vec<(i32, String)> {
+    let wanted = format!("XDG_DATA_HOME={}", home.data.path().display());
+    let described = |pid: i32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let is_ours = environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes());
+        let words = is_ours.then(|| fs::read(format!("/proc/{pid}/cmdline")).ok())??;
+        let word = words.split(|&byte| byte == 0).nth(1).unwrap_or_default();
+        Some((pid, String::from_utf8_lossy(word).into_owned()))
+    };
+    let entries = fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| described(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Looks again and again until it is so; whether it was within that time.
+pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "bounds a wait")]
+    let now = Instant::now;
+    let mut passed = Duration::ZERO;
+    while passed <= limit {
+        let turn = now();
+        if is_so() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        passed += turn.elapsed().min(MOST_A_TURN);
+    }
+    false
+}
+
+/// A service that says nothing for so long has hung.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who keeps no record: a test that is killed leaves nothing all the same, as its services die with it.
+struct NoWarden;
+
+impl Warden for NoWarden {
+    fn takes(&self, _: u32) {}
+    fn releases(&self, _: u32) {}
+}
+
+struct SinceStart(Instant);
+
+impl Wall for SinceStart {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Starts the far ends of a job's case where they may listen at one of these addresses; none where it needs none. The command
+/// ends with the program, and may lead into a network of its own.
+pub fn far_ends(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<FarEnds>, Missing> {
+    let (program, before) = command.split_first().expect("a program");
+    let arguments = [before, &["service"]].concat();
+    let id: CaseId = job.case().parse().unwrap();
+    let Some(entry) = find(CATALOGUE, &id.probe) else { return Ok(None) };
+    let Some(service) = entry.probe.service() else { return Ok(None) };
+    let wanted = FarRequest {
+        service: service.name,
+        params: &id.params,
+        cpus: cpus_of(&entry, &id, &job.cpus),
+        at,
+        memory_bytes: job.memory_bytes,
+        setup_ns: 0,
+        scratch: &job.environment.scratch,
+        folder: &job.folder,
+        nonces: &[],
+    };
+    let open = |job: &_| -> std::io::Result<Box<dyn ServiceLink>> {
+        let line = serde_json::to_string(job)?;
+        Ok(Box::new(LocalService::start(Path::new(program), &arguments, &line, None, Rc::new(NoWarden))?))
+    };
+    #[expect(clippy::disallowed_methods, reason = "bounds a wait")]
+    let wall = SinceStart(Instant::now());
+    FarEnds::start(&open, &wanted, Waiting { wall: &wall, patience: PATIENCE, limit: Duration::MAX }).map(Some)
 }

@@ -12,8 +12,7 @@ use hostmark_launch::channel::{
     Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records, Token,
 };
 
-use crate::processes::processes;
-use crate::support::{Home, PROGRAM, Running, ended};
+use crate::support::{Home, PROGRAM, Running, ended, processes};
 
 /// A server without which a test ends, and its sessions with it.
 pub struct Server {

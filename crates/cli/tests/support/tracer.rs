@@ -347,7 +347,7 @@ impl Tracer<'_> {
             _ => Vec::new(),
         };
         let foreign: Vec<i32> = reached.iter().copied().filter(|pid| !self.parts.contains_key(pid)).collect();
-        let name = super::calls::call(number).map_or("call", |call| call.name);
+        let name = crate::faults::call(number).map_or("call", |call| call.name);
         let is_stray = reached.is_empty() || !foreign.is_empty();
         is_stray.then(|| match foreign.as_slice() {
             [] => format!("{name}({first}, {second}, {third}): signal {signal} to a number that nobody has any more"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::sources::{packed, words};
-use super::tree::{File, Tree};
+use super::{File, Tree};
 
 const PROBES: &str = "crates/probes/src";
 /// The folders beside the groups: what the groups' probes run, and what they drive.

@@ -8,7 +8,7 @@ use hostmark_model::Text;
 use proc_macro2::TokenTree;
 
 use super::sources::tokens;
-use super::tree::{File, Tree};
+use super::{File, Tree};
 
 /// A text, and where it stands.
 pub type Placed = (String, Text);

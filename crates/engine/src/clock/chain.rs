@@ -146,7 +146,7 @@ const ADDS_A_TURN: u64 = 64;
 
 /// `turns` × 64 dependent register-register adds: one cycle each on every core (an immediate is folded by some).
 #[inline(never)]
-pub(super) fn add_chain(turns: u64) {
+fn add_chain(turns: u64) {
     // SAFETY: arithmetic on declared registers alone.
     unsafe {
         asm!(

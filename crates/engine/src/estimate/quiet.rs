@@ -152,5 +152,215 @@ fn best(samples: &[Timed], better: Better, at_hz: Option<f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "quiet_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::fixture::{PLAIN, host};
+    use crate::probe::{Axis, Probe};
+    use crate::record::RoundResult;
+    use hostmark_model::{CacheFact, CaseId, Event, Profile, RoundNoise};
+
+    static TIME: Probe = Probe { better: Better::Lower, core_bound: CoreBound::Yes, ..PLAIN };
+    static RATE: Probe = Probe { better: Better::Higher, ..TIME };
+    static WAITS: Probe = Probe { core_bound: CoreBound::No, ..TIME };
+
+    fn entry(probe: &'static Probe) -> Entry {
+        Entry { probe, ..crate::fixture::entry("net.tcp") }
+    }
+
+    /// A round of samples of so many ns, each with a mark and the core's frequency beside it, GHz.
+    fn round(samples: &[(f64, u8, f64)]) -> Round {
+        let core_khz = samples.iter().map(|(_, _, ghz)| [1, (ghz * 1e6) as u64]).collect();
+        let noise = RoundNoise { core_hz: Some(3e9), core_khz, resolution_ns: 1e-9, ..RoundNoise::default() };
+        let ns = samples.iter().map(|(ns, ..)| *ns).collect();
+        let (iterations, disturbance_flags) =
+            (vec![1; samples.len()], samples.iter().map(|(_, flags, _)| *flags).collect());
+        let events = vec![Event::Samples { ns, iterations, amount: 0, disturbance_flags }, Event::Done { noise }];
+        Round::of(RoundResult { round: 0, cpus: vec![0], events, others: None })
+    }
+
+    fn quiet_of(entry: Entry, at: &str, rounds: &[Round]) -> Option<Quiet> {
+        let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
+        let sampled: Vec<(&Round, &Sampled)> =
+            rounds.iter().map(|round| (round, round.sampled.as_ref().unwrap())).collect();
+        of(&entry, CasePoint { params: &id.params, host: &host }, &sampled, 0.0)
+    }
+
+    /// A host whose cores have a second cache of 2 MiB each.
+    fn cached() -> HostFacts {
+        let mut host = host();
+        let second = CacheFact { level: 2, size_bytes: 2 << 20, shared_cpus: vec![0], ..CacheFact::default() };
+        host.caches.push(second);
+        host
+    }
+
+    fn steady(values: &[f64]) -> Round {
+        round(&values.iter().map(|ns| (*ns, 0, 3.0)).collect::<Vec<_>>())
+    }
+
+    fn is_near(one: f64, other: f64) -> bool {
+        (one / other - 1.0).abs() < 1e-9
+    }
+
+    #[test]
+    fn it_is_the_tenth_on_the_good_side_of_all_undisturbed_samples() {
+        let values: Vec<f64> = (0..=100).map(|step| 100.0 + f64::from(step)).collect();
+        let rounds = vec![steady(&values); 5];
+        let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
+        assert!((quiet.value - 110.0).abs() < 0.5, "{quiet:?}");
+        let (low, high) = (quiet.low.unwrap(), quiet.high.unwrap());
+        assert!(low <= quiet.value && quiet.value <= high && high - low < 0.5, "{quiet:?}");
+        let rate = quiet_of(entry(&RATE), "a.b", &rounds).unwrap();
+        assert!((rate.value - 190.0).abs() < 0.5, "{rate:?}");
+    }
+
+    #[test]
+    fn a_marked_sample_is_none_of_them_while_others_are_left() {
+        let marked = |flags: u8| {
+            let samples: Vec<(f64, u8, f64)> =
+                (0..40).map(|number| if number % 2 == 0 { (100.0, flags, 3.0) } else { (200.0, 0, 3.0) }).collect();
+            quiet_of(entry(&TIME), "a.b", &vec![round(&samples); 5]).unwrap().value
+        };
+        assert!(is_near(marked(0), 100.0) && is_near(marked(DisturbanceFlags::SWITCHED), 100.0));
+        for flags in [DisturbanceFlags::SHARED, DisturbanceFlags::MIGRATED, DisturbanceFlags::DELAYED] {
+            assert!(is_near(marked(flags), 200.0), "{flags}");
+        }
+        let all = [(100.0, DisturbanceFlags::SHARED, 3.0); 6];
+        assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![round(&all); 5]).unwrap().value, 100.0));
+    }
+
+    #[test]
+    fn what_the_core_does_is_reported_at_the_median_clock_of_its_rounds_and_so_never_worse_than_the_typical_value() {
+        // Always 300 cycles, at a clock that steps: half of the time 3.0 GHz, half 3.3.
+        let stepping = |slow: usize| {
+            let sample = |number: usize| if number < slow { (100.0, 0, 3.0) } else { (300.0 / 3.3, 0, 3.3) };
+            round(&(0..20).map(sample).collect::<Vec<_>>())
+        };
+        for (slow, ghz) in [([15; 5], 3.0), ([5; 5], 3.3), ([20, 0, 0, 0, 20], 3.3), ([0, 20, 15, 20, 0], 3.0)] {
+            let rounds = slow.map(stepping);
+            let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
+            assert!(
+                is_near(quiet.value, 300.0 / ghz) && is_near(quiet.at_hz.unwrap(), ghz * 1e9),
+                "{slow:?} {quiet:?}"
+            );
+            let values = |round: &Round| round.sampled.as_ref().unwrap().values.clone();
+            let typical =
+                crate::estimate::estimate(&rounds.iter().map(values).collect::<Vec<_>>(), 0.0, Better::Lower).typical;
+            assert!(quiet.value <= typical * (1.0 + 1e-9), "{slow:?} {quiet:?} {typical}");
+        }
+        // A clock that was timed while others had the core makes no sample the best.
+        let mut late = vec![(100.0, 0, 3.0); 9];
+        late.push((100.0, 0, 2.7));
+        for probe in [&TIME, &RATE] {
+            assert!(is_near(quiet_of(entry(probe), "a.b", &vec![round(&late); 5]).unwrap().value, 100.0));
+        }
+        // Nor an overhead that was disturbed a difference of 60.
+        let mut part = round(&[(60.0, 0, 3.0); 10]);
+        let also = &mut part.sampled.as_mut().unwrap().also;
+        also.insert("whole".into(), vec![100.0; 10]);
+        also.insert("overhead".into(), [vec![40.0; 9], vec![70.0]].concat());
+        assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![part; 5]).unwrap().value, 60.0));
+        // Where it changed between two looks nobody knows what a sample ran at.
+        let mut samples = vec![(100.0, 0, 3.0); 10];
+        samples.extend([(1.0, 0, 0.0); 10]);
+        assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![round(&samples); 5]).unwrap().value, 100.0));
+    }
+
+    #[test]
+    fn memory_beyond_the_cores_own_caches_is_reported_as_it_was_measured_and_leads_with_what_a_program_got() {
+        static SIZED: Probe = Probe { core_bound: CoreBound::SIZE, ..TIME };
+        let second = 2 << 20;
+        let samples: Vec<(f64, u8, f64)> =
+            (0..20).map(|number| (100.0, 0, if number < 10 { 3.0 } else { 3.3 })).collect();
+        let at = |bytes: u64| {
+            let at = format!("memory.latency@size={bytes}");
+            quiet_of(entry(&SIZED), &at, &vec![round(&samples); 5]).unwrap()
+        };
+        assert_eq!((at(2 * second).at_hz, at(second).at_hz), (None, None));
+        assert!(is_near(at(2 * second).value, 100.0));
+        assert!(is_near(at(second / 2).at_hz.unwrap(), 3.15e9));
+        let leads = |probe, at: &str| {
+            let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
+            leading(&entry(probe), CasePoint { params: &id.params, host: &host }, Some(0))
+        };
+        let memory = |bytes: u64| leads(&SIZED, &format!("memory.latency@size={bytes}"));
+        assert_eq!(
+            (memory(second / 2), memory(second), memory(64 << 20)),
+            (Leading::Quiet, Leading::Typical, Leading::Typical)
+        );
+        assert_eq!((leads(&RATE, "a.b"), leads(&WAITS, "a.b")), (Leading::Quiet, Leading::Typical));
+    }
+
+    #[test]
+    fn it_is_reported_for_what_is_declared_core_bound_and_watched() {
+        let rounds = vec![steady(&[1.0; 10]); 5];
+        assert!(quiet_of(entry(&TIME), "a.b", &rounds).is_some());
+        assert_eq!(quiet_of(entry(&WAITS), "a.b", &rounds), None);
+        // Where no chain was timed, several threads were at work, or the probe took the samples itself.
+        let mut unwatched = rounds;
+        unwatched[0].sampled.as_mut().unwrap().noise.core_hz = None;
+        assert_eq!(quiet_of(entry(&TIME), "a.b", &unwatched), None);
+    }
+
+    #[test]
+    fn a_round_that_was_shared_from_its_first_sample_on_has_no_part_in_it_while_others_are_left() {
+        let shared = round(&[(50.0, DisturbanceFlags::SHARED, 3.0); 10]);
+        let mut rounds = vec![steady(&[100.0; 10]); 4];
+        rounds.push(shared.clone());
+        let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
+        assert!(is_near(quiet.value, 100.0), "{quiet:?}");
+        assert_eq!(quiet.range, Some([50.0, 100.0]));
+        assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![shared; 5]).unwrap().value, 50.0));
+    }
+
+    #[test]
+    fn several_threads_have_none_and_copies_one_where_their_core_is_looked_at() {
+        static COPIES: Probe = Probe { axes: &[Axis::copies(Profile::Quick)], ..TIME };
+        static PLACED: Probe = Probe { axes: &[Axis { default: "same_cache", ..crate::fixture::CPUS }], ..TIME };
+        let on_two = |looks: &[[u64; 2]]| {
+            let mut round = steady(&[100.0; 10]);
+            round.cpus = vec![0, 1];
+            round.sampled.as_mut().unwrap().noise.looks = looks.to_vec();
+            vec![round; 5]
+        };
+        let (looked, blind) = (on_two(&[[0, 5000], [10, 5000]]), on_two(&[]));
+        let has_value = |probe, at: &str, rounds: &[Round]| quiet_of(entry(probe), at, rounds).is_some();
+        // One round of five in which the host had both CPUs on one core was the value of a transfer between cores.
+        assert!(!has_value(&PLACED, "a.b@cpus=same_cache", &looked) && !has_value(&TIME, "a.b", &looked));
+        assert!(has_value(&COPIES, "a.b@copies=2", &looked) && !has_value(&COPIES, "a.b@copies=2", &blind));
+        assert!(has_value(&COPIES, "a.b@copies=1", &vec![steady(&[100.0; 10]); 5]));
+        assert!(has_value(&TIME, "a.b@bind=none", &blind));
+    }
+
+    #[test]
+    fn fewer_than_five_rounds_have_a_quiet_value_and_no_interval() {
+        let quiet = quiet_of(entry(&TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
+        assert_eq!((quiet.value, quiet.low, quiet.high), (1.0, None, None));
+        let apart: Vec<Round> = [1.0, 2.0, 4.0].map(|ns| steady(&[ns; 10])).into();
+        let quiet = quiet_of(entry(&TIME), "a.b", &apart).unwrap();
+        assert_eq!((quiet.value, quiet.range), (1.0, Some([1.0, 4.0])));
+    }
+
+    #[test]
+    fn it_does_not_wander_off_as_samples_or_rounds_become_more() {
+        // A true cost of 100, noise that only adds, and every third round half as slow again.
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1_u32 << 31)
+        };
+        let mut value = |rounds: usize, samples: usize| {
+            let rounds: Vec<Round> = (0..rounds)
+                .map(|number| {
+                    let slow = if number % 3 == 2 { 1.5 } else { 1.0 };
+                    steady(&(0..samples).map(|_| slow * (100.0 - 2.0 * random().ln())).collect::<Vec<_>>())
+                })
+                .collect();
+            quiet_of(entry(&TIME), "a.b", &rounds).unwrap().value
+        };
+        let few = value(5, 80);
+        for (rounds, samples) in [(5, 160), (5, 320), (10, 320), (20, 320)] {
+            let more = value(rounds, samples);
+            assert!((more / few - 1.0).abs() < 0.005, "{rounds} rounds of {samples}: {more} and {few}");
+        }
+    }
+}

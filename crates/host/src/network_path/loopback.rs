@@ -111,7 +111,7 @@ const FORWARD: [u8; 4] = [0, 0, 0, 2];
 type Chain = (u8, Vec<u8>, Vec<u8>);
 
 /// The rules of all filters together; none where one of them cannot be asked.
-pub(super) fn filter_rules(root: &Root) -> Option<u64> {
+fn filter_rules(root: &Root) -> Option<u64> {
     let older = |is_ipv6, names: &str| -> Option<u64> {
         // A kernel without this filter has no such file; where nothing is there, nothing is known.
         if !root.exists(names) {

@@ -10,8 +10,7 @@ use std::time::Duration;
 use hostmark_launch::supervise::{Ending, ReadOutcome, Terms};
 use hostmark_launch::transport::TransportError;
 
-use super::spot::Spot;
-use super::{SOON, says, terms};
+use super::{SOON, Spot, says, terms};
 use crate::skip::skipped;
 
 /// A root directory of one's own that is the usual one but for /tmp: there what was made outside is not seen.

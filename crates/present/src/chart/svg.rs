@@ -8,7 +8,7 @@ use hostmark_model::{Lang, Message};
 use hostmark_say::say;
 
 use super::scale::Axis;
-use crate::markup::escaped;
+use crate::wrap::escaped;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
 pub(super) struct Svg {

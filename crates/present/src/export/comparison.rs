@@ -1,13 +1,12 @@
 //! The formats in which a comparison is written, by name; a new one is its function and one line in [`FORMATS`].
 
 use hostmark_analysis::compare::Comparison;
-use hostmark_analysis::escape;
 use hostmark_model::Text;
 
-use crate::RenderOptions;
-use crate::html;
+use super::json::pretty;
 use crate::print::{console, markdown};
 use crate::views::comparison::comparison;
+use crate::{RenderOptions, html};
 
 #[derive(Debug)]
 pub struct ComparisonFormat {
@@ -35,16 +34,14 @@ pub static FORMATS: &[ComparisonFormat] = &[
         description: term!("a page with charts that stands alone"),
         render: html::comparison,
     },
-    ComparisonFormat { name: "json", description: term!("hostmark.comparison/2, for programs"), render: json },
+    ComparisonFormat {
+        name: "json",
+        description: term!("hostmark.comparison/2, for programs"),
+        render: |all, _| pretty(all),
+    },
 ];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static ComparisonFormat> {
     FORMATS.iter().find(|format| format.name == name)
-}
-
-fn json(comparison: &Comparison, _: &RenderOptions) -> String {
-    let text = serde_json::to_string_pretty(comparison);
-    // Only a key that is no string could fail, and there is none.
-    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
 }

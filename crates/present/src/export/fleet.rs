@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::escape::{self, visible};
+use hostmark_analysis::escape;
 use hostmark_analysis::fleet::{Fleet, HostChange, KindOfHosts, OtherEstimate};
 use hostmark_model::Text;
 use hostmark_model::timestamp::Timestamp;
 use serde::Serialize;
 
-use crate::RenderOptions;
-use crate::html;
+use super::json::pretty;
+use super::prometheus::written;
 use crate::print::{console, markdown};
-use crate::views;
 use crate::views::fleet::fleet as document;
+use crate::{RenderOptions, html, views};
 
 #[derive(Debug)]
 pub struct FleetFormat {
@@ -46,7 +46,7 @@ pub static FORMATS: &[FleetFormat] = &[
     FleetFormat {
         name: "json",
         description: term!("hostmark.fleet/1, for programs"),
-        write: |fleet, _, out| out(&json(fleet)),
+        write: |fleet, _, out| out(&pretty(fleet)),
     },
     FleetFormat {
         name: "jsonl",
@@ -67,13 +67,7 @@ pub fn format_named(name: &str) -> Option<&'static FleetFormat> {
 
 /// The changes over so many runs that are kept, for the eye.
 pub fn changes(changes: &[HostChange], runs: usize, options: &RenderOptions) -> String {
-    console::write(&[views::changes::changes(changes, runs)], options)
-}
-
-fn json(fleet: &Fleet) -> String {
-    let text = serde_json::to_string_pretty(fleet);
-    // Only a key that is no string could fail, and there is none.
-    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
+    console::write(&[views::over_time::changes(changes, runs)], options)
 }
 
 #[derive(Serialize)]
@@ -172,8 +166,5 @@ fn prometheus(fleet: &Fleet) -> String {
 }
 
 fn labels(all: &[(&str, &str)]) -> String {
-    let one = |(name, value): &(&str, &str)| {
-        format!("{name}=\"{}\"", visible(value).replace('\\', "\\\\").replace('"', "\\\""))
-    };
-    format!("{{{}}}", all.iter().map(one).collect::<Vec<_>>().join(","))
+    format!("{{{}}}", all.iter().map(|(name, value)| written(name, value)).collect::<Vec<_>>().join(","))
 }

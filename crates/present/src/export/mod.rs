@@ -2,29 +2,22 @@
 
 pub mod comparison;
 mod csv;
-mod data_path;
 pub mod fleet;
 mod json;
-mod jsonl;
 mod lmbench;
-mod lmbench_result;
-mod markdown;
 mod openbenchmarking;
 pub mod over_time;
-mod overhead;
 mod prometheus;
 mod stream;
+mod tracked;
 
+use hostmark_analysis::overhead::overhead;
 use hostmark_model::{Run, Text};
 
-pub use overhead::over as overhead_over;
-
-use crate::RenderOptions;
-use crate::html;
-use crate::print::console as page;
+use crate::print::{console as page, markdown, plain};
 use crate::render::{card, console, markdown as share};
-use crate::tables;
-use crate::views::hosts::hosts;
+use crate::views::constants::hosts;
+use crate::{RenderOptions, html, tables, texts, views};
 
 /// A format in which runs are written.
 #[derive(Debug)]
@@ -58,11 +51,13 @@ impl ExportFormat {
     pub fn lacks(&self, runs: &[Run]) -> Option<&'static str> {
         // Another tool's cases have names of their own, and two tables show them. The first screen shows what there is.
         let is_imported = runs.iter().any(|run| run.imported.is_some());
-        let of_lmbench = [lmbench::FORMAT.name, lmbench_result::FORMAT.name];
+        let of_lmbench = [lmbench::FORMAT.name, lmbench::RESULT_FORMAT.name];
         match self.name {
             tables::CONSTANTS => None,
-            name if name == overhead::FORMAT.name => overhead::is_empty(runs).then_some(name),
-            name if name == openbenchmarking::FORMAT.name => {
+            name if name == OVERHEAD => {
+                overhead(runs, None, false).is_ok_and(|view| view.parts.is_empty()).then_some(name)
+            }
+            name if name == openbenchmarking::FORMAT.name || tracked::NAMES.contains(&name) => {
                 let mut cases = runs.iter().flat_map(|run| &run.cases);
                 cases.all(|case| case.measured().is_none()).then_some(tables::CONSTANTS)
             }
@@ -108,9 +103,13 @@ pub static FORMATS: &[ExportFormat] = &[
         render: Render::Many(html::page),
     },
     json::FORMAT,
-    jsonl::FORMAT,
+    json::LINES_FORMAT,
     csv::FORMAT,
-    markdown::FORMAT,
+    ExportFormat {
+        name: "markdown",
+        description: term!("tables in sections, and findings, as markdown; of several runs what overhead shows"),
+        render: Render::Many(run_or_overhead),
+    },
     ExportFormat {
         name: "card",
         description: term!("a picture for a post: SVG of 1200 × 630, without the host's name"),
@@ -123,6 +122,9 @@ pub static FORMATS: &[ExportFormat] = &[
     },
     prometheus::FORMAT,
     openbenchmarking::FORMAT,
+    tracked::GITHUB,
+    tracked::BENCHER,
+    tracked::GO,
     ExportFormat {
         name: tables::MEMORY_BANDWIDTH.name,
         description: term!("read, write and copy bandwidth by block size, and bytes per core cycle"),
@@ -140,12 +142,54 @@ pub static FORMATS: &[ExportFormat] = &[
     },
     stream::FORMAT,
     lmbench::FORMAT,
-    lmbench_result::FORMAT,
-    overhead::FORMAT,
-    data_path::FORMAT,
+    lmbench::RESULT_FORMAT,
+    ExportFormat {
+        name: OVERHEAD,
+        description: term!("what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN"),
+        render: Render::Many(overhead_or_why),
+    },
+    ExportFormat {
+        name: "data-path",
+        description: term!(
+            "why a pipeline through TCP is as fast as it is: its processes, copies and waits, and a forecast"
+        ),
+        render: Render::One(data_path),
+    },
 ];
 
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|format| format.name == name)
+}
+
+const OVERHEAD: &str = "overhead";
+
+/// Cost of environments over each other, over the case `base` of the first run's environment; an error is one sentence.
+pub fn overhead_over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result<String, String> {
+    let view = overhead(runs, base, options.verbose)?;
+    if view.parts.is_empty() {
+        return Ok(plain::lines(texts::export::overhead::NOTHING.get(options.lang), options));
+    }
+    Ok(plain::write(&views::overhead(view), options))
+}
+
+fn overhead_or_why(runs: &[Run], options: &RenderOptions) -> String {
+    overhead_over(runs, None, options).unwrap_or_else(|why| format!("{why}\n"))
+}
+
+/// Markdown of a run, or of what environments cost over each other.
+fn run_or_overhead(runs: &[Run], options: &RenderOptions) -> String {
+    match (runs, overhead(runs, None, options.verbose)) {
+        ([run], _) => share::markdown(run, options),
+        (_, Ok(view)) if !view.parts.is_empty() => markdown::write(&[views::overhead(view)], 1, options),
+        _ => overhead_or_why(runs, options),
+    }
+}
+
+fn data_path(run: &Run, options: &RenderOptions) -> String {
+    const NOTHING: Text = term!("This run has no data path; measure it by `hostmark run --table data-path`.");
+    match views::data_path(run, options.verbose) {
+        document if document.is_empty() => plain::lines(NOTHING.get(options.lang), options),
+        document => plain::write(&document, options),
+    }
 }

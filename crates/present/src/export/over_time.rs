@@ -1,15 +1,12 @@
 //! The formats in which a series over time is written, by name; a new one is its function and one line in [`FORMATS`].
 
-use hostmark_analysis::escape;
 use hostmark_analysis::over_time::{OverTime, SeriesComparison};
 use hostmark_model::Text;
-use serde::Serialize;
 
-use crate::RenderOptions;
-use crate::html;
+use super::json::pretty;
 use crate::print::{console, markdown};
-use crate::views::compared_series::compared as compared_document;
-use crate::views::over_time::over_time as document;
+use crate::views::over_time::{compared as compared_document, over_time as document};
+use crate::{RenderOptions, html};
 
 pub use crate::views::over_time::Shades;
 
@@ -42,7 +39,7 @@ pub static FORMATS: &[SeriesFormat] = &[
     SeriesFormat {
         name: "json",
         description: term!("hostmark.over-time/1, for programs"),
-        render: |all, _, _| json(all),
+        render: |all, _, _| pretty(all),
     },
 ];
 
@@ -57,13 +54,7 @@ pub fn compared(all: &SeriesComparison, format: &str, options: &RenderOptions) -
         "table" => console::write(&[compared_document(all)], options),
         "markdown" => markdown::write(&[compared_document(all)], 1, options),
         "html" => html::over_time(&compared_document(all), options),
-        "json" => json(all),
+        "json" => pretty(all),
         _ => return None,
     })
-}
-
-fn json(all: &impl Serialize) -> String {
-    let text = serde_json::to_string_pretty(all);
-    // Only a key that is no string could fail, and there is none.
-    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
 }

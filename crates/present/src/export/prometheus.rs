@@ -94,7 +94,7 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     let mut text = String::new();
     for MetricFamily { name, help, lines } in families.all {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} gauge", help_text(&help));
+        let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} gauge", visible(&help).replace('\\', "\\\\"));
         for (labels, value) in lines {
             let comma = if labels.is_empty() { "" } else { "," };
             let _ = writeln!(text, "{name}{{{labels}{comma}{of_run}}} {value}");
@@ -156,8 +156,6 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     else {
         return;
     };
-    let points: Vec<(String, String)> =
-        case.params.0.iter().map(|(axis, value)| (axis.clone(), value.clone())).collect();
     let mut all = vec![(String::new(), probe.unit, probe.title.en.clone(), Cow::Borrowed(&measured.estimate))];
     for also in &probe.also {
         if let Some(estimate) = measured.companion(&also.name) {
@@ -171,7 +169,7 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
         let agreement = estimate.agreement;
         let (suffix, scale) = base(unit);
         let stated = estimate.stated();
-        let labels = labels(&points, &[(ESTIMATOR, stated.estimator.word())]);
+        let labels = labels(&case.params.0, &[(ESTIMATOR, stated.estimator.word())]);
         let mut add = |part: &str, of: &str, value: f64| {
             let name = metric(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
             families.add(&name, &format!("{title}{of}."), &labels, value * scale);
@@ -208,7 +206,6 @@ fn base(unit: Unit) -> (&'static str, f64) {
     }
 }
 
-/// A metric's name: letters, digits and underscores, with an end that no other kind of metric claims.
 /// The name of a metric: no part of it is a short unit, as `promtool check metrics` wants it.
 fn metric(text: &str) -> String {
     let spelt = |part: &str| {
@@ -217,6 +214,7 @@ fn metric(text: &str) -> String {
     name(text).split('_').map(spelt).collect::<Vec<String>>().join("_")
 }
 
+/// A name of letters, digits and underscores, with an end that no other kind of metric claims.
 fn name(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let mut name: String = text.chars().map(fits).collect();
@@ -226,7 +224,8 @@ fn name(text: &str) -> String {
     name
 }
 
-fn written(label: &str, value: &str) -> String {
+/// A label and its value.
+pub(super) fn written(label: &str, value: &str) -> String {
     format!("{label}=\"{}\"", visible(value).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
@@ -242,8 +241,4 @@ fn labels(points: &[(String, String)], own: &[(&str, &str)]) -> String {
     };
     let own = own.iter().map(|(label, value)| written(label, value));
     points.iter().filter_map(one).chain(own).collect::<Vec<String>>().join(",")
-}
-
-fn help_text(text: &str) -> String {
-    visible(text).replace('\\', "\\\\")
 }

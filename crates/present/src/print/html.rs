@@ -11,7 +11,7 @@ use crate::document::{
     Align, Block, Cell, Column, Drawing, Judged, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout, Tally,
     TallyReason,
 };
-use crate::markup::{escaped, markup};
+use crate::wrap::{escaped, markup};
 
 const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
 /// Largest ratio that the bars of constants show.
@@ -112,7 +112,7 @@ fn link(anchor: &str, inside: &str) -> String {
 fn drawn(drawing: &Drawing) -> Option<Cow<'_, Chart>> {
     match drawing {
         Drawing::Rows(rows) => rows.draw().map(Cow::Owned),
-        Drawing::Bars(bars) => chart::bars::draw(bars).map(Cow::Owned),
+        Drawing::Bars(bars) => chart::draw_bars(bars).map(Cow::Owned),
         Drawing::Picture(chart) => Some(Cow::Borrowed(chart)),
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::RenderOptions;
 use crate::print::console;
 use crate::views;
-use crate::views::against::AgainstRow;
+use crate::views::constants::AgainstRow;
 
 /// A run beside a reference.
 #[derive(Debug)]
@@ -101,6 +101,6 @@ impl<'a> Against<'a> {
     }
 
     pub fn table(&self, options: &RenderOptions) -> String {
-        console::write(&[views::against::against(self.run, self.reference, &self.rows)], options)
+        console::write(&[views::constants::against(self.run, self.reference, &self.rows)], options)
     }
 }

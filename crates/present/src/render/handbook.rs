@@ -37,7 +37,8 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
             behind += &format!("{gap}{} {}", term!("needs").get(lang), probe.needs.join(" "));
         }
         if lead + LEAST_BEHIND <= options.width {
-            let before: String = row.iter().zip(columns).map(|(cell, columns)| padded(cell, columns) + " ").collect();
+            let pad = |(cell, columns): (&String, usize)| cell.to_owned() + &" ".repeat(columns + 1 - cell.width());
+            let before: String = row.iter().zip(columns).map(pad).collect();
             return hanging(&format!("  {before}"), &behind, options.width);
         }
         // Where there is no room for columns: the id, its title behind it where that fits, and the rest below.
@@ -60,10 +61,6 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
         text += "\n";
     }
     text + &hanging("", &format!("{}\n", PAGES.get(lang)), options.width)
-}
-
-fn padded(text: &str, columns: usize) -> String {
-    text.to_owned() + &" ".repeat(columns.saturating_sub(text.width()))
 }
 
 const PAGES: Text = term!("hostmark explain PROBE prints its page, and explain GROUP those of a group.");

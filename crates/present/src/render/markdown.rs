@@ -4,27 +4,23 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_analysis::Spoken;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::{findings_and_kept, leading, parted};
 use hostmark_analysis::format::{agreement, low_high, rounds_and_samples, value};
-use hostmark_analysis::guest;
-use hostmark_analysis::reasons;
 use hostmark_analysis::references::beside;
-use hostmark_analysis::trust;
 use hostmark_analysis::typography::{COMMA, typeset};
+use hostmark_analysis::{Spoken, guest, reasons, trust};
 use hostmark_model::{
     AxisKind, CaseRecord, Finding, Lang, Measured, Message, Outcome, ProbeInfo, Run, Text, Unit, size_text,
 };
 
 use super::RenderOptions;
-use crate::estimators;
 use crate::print::markdown::write as write_document;
-use crate::views::data_path::data_path;
+use crate::runs::{in_first_unit, other_estimator};
 use crate::views::network::network;
 use crate::views::run::{self, Reasons};
-use crate::views::scaling::scaling;
+use crate::views::{data_path, scaling};
 use crate::words::shows;
 
 const INTERVAL: Text = term!("95 % interval");
@@ -227,24 +223,20 @@ fn row(
     let label = safe(&label(varied, probe, case, lang));
     let measured = match &case.outcome {
         Outcome::Measured(measured) => measured,
-        Outcome::Skipped { reason } => {
-            let _ =
-                writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(&reasons::localized(reason, lang)));
-            return;
-        }
-        Outcome::Failed { reason } => {
-            let _ =
-                writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(&reasons::localized(reason, lang)));
+        Outcome::Skipped { reason } | Outcome::Failed { reason } => {
+            let is_failed = matches!(case.outcome, Outcome::Failed { .. });
+            let (word, why) = (if is_failed { FAILED } else { SKIPPED }, safe(&reasons::localized(reason, lang)));
+            let _ = writeln!(out, "| {label} | {}{why} | | | |", word.say(lang));
             return;
         }
     };
     let own = probe.map_or(Unit::Ratio, |probe| probe.unit);
-    let (estimate, unit) = estimators::first(measured, own);
+    let (estimate, unit) = in_first_unit(measured, own);
     let estimate = &*estimate;
     let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(lang));
     let interval = interval.unwrap_or_else(|| term!("none").say(lang).to_owned());
     let mut remarks: Vec<String> =
-        estimators::other_estimator(run, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
+        other_estimator(run, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
             remarks.insert(0, value(measured.estimate.value(), own, lang));

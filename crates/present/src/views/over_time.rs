@@ -1,19 +1,20 @@
-//! A series over time: how steady the machine was, when it was slower and with what, and a heat map of the hours.
+//! Series over time: how steady the machine was, one beside another, and changes of hosts' values over kept runs.
 
+use hostmark_analysis::fleet::{CaseChange, Changed, HostChange};
 use hostmark_analysis::format::{amount, number, percent};
 use hostmark_analysis::over_time::{
-    Burst, Cause, ChangedFacts, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime,
-    Together,
+    Burst, Cause, ChangedFacts, ComparedSubject, Episode, Gap, LastingChange, Nightly, OverTime, SeriesComparison,
+    SeriesVerdict, Steadiness, Subject, SubjectOverTime, Together,
 };
 use hostmark_analysis::typography::{COMMA, SEMICOLON};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Message, Text, Unit};
 use hostmark_say::say;
 
-use super::changes::{moved, reported};
+use super::comparison::known;
 use super::fleet::change;
-use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table};
-use crate::texts::views::over_time as texts;
+use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, RowKind, Style, Table};
+use crate::texts::views as texts;
 
 /// Subjects of an episode, episodes and facts that are told unless everything is asked for.
 const FEW_SUBJECTS: usize = 4;
@@ -54,7 +55,7 @@ pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
     if all.course.is_none() {
         document.push(Block::Folded(term!("Percentiles by hour").into(), vec![by_hour(&all.subjects)]));
     }
-    document.push(Block::Sentence(texts::METHOD.into(), Style::Dim));
+    document.push(Block::Sentence(texts::over_time::METHOD.into(), Style::Dim));
     document
 }
 
@@ -361,4 +362,105 @@ fn by_hour(all: &[SubjectOverTime]) -> Block {
         }
     }
     Block::Table(Table { columns, rows, ..Table::default() })
+}
+
+pub(crate) fn compared(all: &SeriesComparison) -> Document {
+    let count = |verdict| all.subjects.iter().filter(|one| one.verdict == verdict).count();
+    let [slower, faster, equal, open] =
+        [SeriesVerdict::Slower, SeriesVerdict::Faster, SeriesVerdict::Same, SeriesVerdict::Undecided].map(count);
+    let first = say!("{slower} slower, {faster} faster, {equal} the same, {open} undecided");
+    let ([base, new], [of_base, of_new], blocks) = (&all.hosts, all.turns, all.blocks);
+    let about = match all.by_hour {
+        true => say!("{base} ({of_base} turns) and {new} ({of_new} turns), by {blocks} hours of the day"),
+        false => say!("{base} ({of_base} turns) and {new} ({of_new} turns), by {blocks} parts of their time"),
+    };
+    let columns = vec![
+        Column::default(),
+        Column::new(term!("base"), Align::Point),
+        Column::new(term!("new"), Align::Point),
+        Column::new(term!("change"), Align::Right),
+        Column::new(term!("95 % interval"), Align::Ellipsis),
+        Column::default(),
+    ];
+    let rows = all.subjects.iter().map(row).collect();
+    vec![
+        Block::Title("hostmark series".into()),
+        Block::Sentence(first, Style::Heading),
+        Block::Sentence(about, Style::Plain),
+        Block::Table(Table { columns, rows, ..Table::default() }),
+        Block::Sentence(texts::compared_series::METHOD.into(), Style::Dim),
+    ]
+}
+
+fn row(one: &ComparedSubject) -> Row {
+    let shown = |number: f64| Cell::from(amount(number, one.subject.unit));
+    let [low, high] = one.interval.map(change);
+    let (word, kind, style) = match one.verdict {
+        SeriesVerdict::Slower => (term!("slower", "change"), RowKind::Worse, Style::Warning),
+        SeriesVerdict::Faster => (term!("faster"), RowKind::Better, Style::Good),
+        SeriesVerdict::Same => (term!("same"), RowKind::Equal, Style::Dim),
+        SeriesVerdict::Undecided => (term!("undecided"), RowKind::None, Style::Dim),
+    };
+    let cells = vec![
+        Cell::from(&one.subject.name),
+        shown(one.base),
+        shown(one.new),
+        Cell::from(Message::plain(change(one.change))),
+        Cell::from(Message::plain(format!("{low} … {high}"))),
+        Cell { text: word.into(), style, ..Cell::default() },
+    ];
+    Row { kind, id: one.subject.key.clone(), cells, ..Row::default() }
+}
+
+/// Cases and facts of a change that are told unless everything is asked for.
+const FEW_CASES: usize = 8;
+
+const NO_FACT: Text = term!("no recorded fact changed with it");
+
+/// All changes of these many runs.
+pub(crate) fn changes(changes: &[HostChange], runs: usize) -> Document {
+    let summary = match changes.len() {
+        0 => say!("{runs:run}: no value changed for good"),
+        count => say!("{runs:run}, {count:change}"),
+    };
+    let first = Block::Sentence(summary, Style::Heading);
+    let method = Block::Sentence(texts::changes::METHOD.into(), Style::Dim);
+    std::iter::once(first).chain(changes.iter().flat_map(of_host)).chain([method]).collect()
+}
+
+fn of_host(one: &HostChange) -> Document {
+    let HostChange { host, started, run, .. } = one;
+    let title = say!("{host}  since {started}  {run}");
+    let facts = match one.facts.is_empty() {
+        true => vec![Remark::new(NO_FACT, Style::Dim)],
+        false => one.facts.iter().map(|fact| Remark::new(reported(fact), Style::Plain)).collect(),
+    };
+    let style = |case: &CaseChange| if case.is_worse() { Style::Warning } else { Style::Plain };
+    let cases = one.cases.iter().map(|case| Remark::new(line(case), style(case))).collect();
+    vec![Block::Part(title), remarks(facts, FEW_FACTS), remarks(cases, FEW_CASES)]
+}
+
+/// Block of remarks, the first `few` of them for everybody.
+fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
+    all.iter_mut().skip(few).for_each(|one| one.is_detail = true);
+    Block::Remarks(all)
+}
+
+pub(crate) fn reported(fact: &Changed) -> Message {
+    say!("with it: {fact}", fact = moved(fact))
+}
+
+/// `CPU quota none → 0.3`.
+pub(crate) fn moved(fact: &Changed) -> Message {
+    let [from, to] = [&fact.from, &fact.to].map(|text| known(&Some(text.clone()).filter(|text| !text.is_empty())));
+    Message::joined([Message::from(&fact.label), Message::joined([from, to], " → ")], " ")
+}
+
+/// `syscall.null  100 ns → 130 ns  +30 % (+28 … +32), 12 and 12 runs`.
+fn line(case: &CaseChange) -> Message {
+    let [low, high] = case.interval.map(|end| change(end - 1.0));
+    let [before, since] = case.runs;
+    let [from, to] = [case.before, case.since].map(|number| amount(number, case.unit));
+    let values = [Message::plain(&case.case), Message::joined([from, to], " → "), change(case.ratio - 1.0).into()];
+    say!("{values} ({low} … {high}), {before} and {since} runs", values = Message::joined(values, "  "))
 }

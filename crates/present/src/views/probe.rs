@@ -12,8 +12,7 @@ use hostmark_stats::histogram::Percentile;
 use crate::document::{
     Align, Block, Cell, Chart, Column, Document, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout,
 };
-use crate::estimators;
-use crate::runs::{Case, Probe, Runs, plus_minus};
+use crate::runs::{Case, Probe, Runs, plus_minus, value_and_other};
 use crate::words;
 
 const DIFFER: Text = term!("The runs have this probe in different revisions: its values are not comparable.");
@@ -52,12 +51,13 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
     let row = |case: &Case, run: usize| {
         let record = case.record(run);
         let (instead, failed) = instead(record).unzip();
-        let mut cells: Vec<Cell> = axes.iter().map(|axis| point(probe, case, axis).into()).collect();
+        let point = |axis: &str| case.params.get(axis).map_or_else(|| "–".into(), |at| probe.labels.value(axis, at));
+        let mut cells: Vec<Cell> = axes.iter().map(|axis| point(axis).into()).collect();
         if runs.are_many() {
             cells.push(Cell { text: run_letter(run).into(), style: Style::Run, ..Cell::default() });
         }
         if let Some((record, measured)) = record.and_then(|record| Some((record, record.measured()?))) {
-            let value = estimators::both(&runs.all[run], record, &measured.estimate, probe.unit());
+            let value = value_and_other(&runs.all[run], record, &measured.estimate, probe.unit());
             cells.extend(values(probe, measured, value));
             cells.extend(quantities.iter().map(|quantity| Cell::from(companion(measured, quantity))));
         }
@@ -136,10 +136,6 @@ fn explained(info: &ProbeInfo) -> Vec<NamedParty> {
         warnings: Vec::new(),
     };
     shown.map(named).collect()
-}
-
-fn point(probe: &Probe, case: &Case, axis: &str) -> Message {
-    case.params.get(axis).map_or_else(|| "–".into(), |at| probe.labels.value(axis, at))
 }
 
 /// The value and what stands beside it.

@@ -5,8 +5,8 @@ use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::comparison::{FORMATS, format_named};
 
-use super::simulated::{Random, rounds, run, tailed};
 use super::{about, compared, pool, with};
+use crate::compare::pages::{Random, rounds, run, tailed};
 use crate::synthetic;
 
 const ID: &str = "ipc.x@n=0";
@@ -209,10 +209,7 @@ fn beside_a_neighbour_a_change_must_exceed_what_that_costs() {
     }
     // Beside a side that tells, one that does not may have had a neighbour too. Where none tells, nothing is known of any.
     let untold = |mut run: Run| {
-        for case in &mut run.cases {
-            let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-            measured.noise.shared = None;
-        }
+        run.cases.iter_mut().for_each(|case| case.measured_mut().unwrap().noise.shared = None);
         run
     };
     let [base, new] = [("a", 400.0), ("b", 460.0)].map(|(name, cycles)| run(name, vec![of_core(ID, cycles, 2.5, 0.0)]));
@@ -227,7 +224,7 @@ fn beside_a_neighbour_a_change_must_exceed_what_that_costs() {
     let unlike = |name: &str, times: f64| {
         let mut all = cores(name, 400.0 * times, 2.5, 0.6);
         for (n, case) in all.cases.iter_mut().enumerate() {
-            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            let Some(measured) = case.measured_mut() else { continue };
             let quiet = measured.estimate.quiet.as_mut().unwrap();
             let high = quiet.value * (1.0 + 0.01 * (n + 1) as f64);
             (quiet.high, quiet.range) = (Some(high), Some([quiet.value, high]));

@@ -39,10 +39,8 @@ pub fn guest(accel: &str) -> Guest {
 /// A run under another name, begun in this turn, all of whose values are multiplied.
 fn turn(run: &Run, name: &str, turn: usize, factor: f64) -> Run {
     let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{turn}:00Z"), ..run.clone() };
-    for case in &mut run.cases {
-        if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.estimate = estimate(measured.estimate.typical * factor, 0.001);
-        }
+    for measured in run.cases.iter_mut().filter_map(CaseRecord::measured_mut) {
+        measured.estimate = estimate(measured.estimate.typical * factor, 0.001);
     }
     run
 }
@@ -458,8 +456,7 @@ fn what_was_disturbed_is_no_cause() {
     let mut other = costs("guest", &COSTS.map(|(id, value)| (id, value * 2.0)));
     other.guest = Some(Box::new(guest("kvm")));
     for case in other.cases.iter_mut().filter(|case| case.probe == "clock.sleep") {
-        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
-        measured.flags.push(Flag::new(FlagKind::Contended, "x"));
+        case.measured_mut().unwrap().flags.push(Flag::new(FlagKind::Contended, "x"));
     }
     let all = super::conclusions::conclusions(&[native, other]);
     assert!(!all.iter().any(|(_, text)| text.starts_with(TIMERS) || text.contains("clock")), "{all:#?}");

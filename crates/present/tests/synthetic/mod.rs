@@ -1,9 +1,11 @@
 //! A plausible run of a two-CPU guest, made up: caches, bandwidths, calls, forks, a skipped and a failed case, flags.
 
-use hostmark_analysis::findings::MOST_COLUMNS;
+use hostmark_analysis::findings::{MOST_COLUMNS, findings};
 use hostmark_model::*;
 use hostmark_stats::descriptive;
 use unicode_width::UnicodeWidthStr;
+
+use crate::golden::holds;
 
 /// The spread that every measured value here has.
 const SPREAD: f64 = 0.004;
@@ -104,11 +106,30 @@ pub fn value(id: &str, median: f64) -> CaseRecord {
     })
 }
 
-fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecord {
-    if let Outcome::Measured(measured) = &mut record.outcome {
+/// The case with its values changed, where it was measured.
+pub fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecord {
+    if let Some(measured) = record.measured_mut() {
         change(measured);
     }
     record
+}
+
+/// The values of a case, which was measured.
+#[track_caller]
+pub fn of(record: &mut CaseRecord) -> &mut Measured {
+    record.measured_mut().expect("the case has a value")
+}
+
+/// Compares a golden file with what it should hold.
+#[track_caller]
+pub fn golden(name: &str, text: &str) {
+    let again = "cargo test -p hostmark-present --test all";
+    holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
+}
+
+/// The findings of a rule on a run, held to their form.
+pub fn found(run: &Run, id: &str) -> Vec<Finding> {
+    findings(run).into_iter().map(sound).filter(|finding| finding.id == id).collect()
 }
 
 /// The sentence of a template in the catalogue, with texts in the places of its arguments.

@@ -1,25 +1,21 @@
 //! Group cpu: the core itself.
 
-mod atomic;
-mod bogoflops;
+mod arithmetic;
 mod branch;
-mod core_to_core;
-mod flops;
+mod coherence;
 mod frequency;
-mod front_end;
-mod indirect_branch;
-mod kernel_sieve;
-mod latency;
-mod misprediction;
-mod parallelism;
-mod ramp;
-mod reorder_window;
+mod pipeline;
 mod scaling;
-mod sieve;
-mod store_forwarding;
-mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency ramp latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true:
+    frequency = frequency::FREQUENCY ramp = frequency::RAMP latency = arithmetic::LATENCY
+    throughput = arithmetic::THROUGHPUT parallelism = arithmetic::PARALLELISM
+    bogoflops = arithmetic::BOGOFLOPS flops = arithmetic::FLOPS branch = branch::BRANCH
+    misprediction = branch::MISPREDICTION indirect_branch = branch::INDIRECT_BRANCH
+    store_forwarding = pipeline::STORE_FORWARDING reorder_window = pipeline::REORDER_WINDOW
+    front_end = pipeline::FRONT_END atomic = coherence::ATOMIC core_to_core = coherence::CORE_TO_CORE
+    sieve = scaling::SIEVE kernel_sieve = scaling::KERNEL_SIEVE scaling = scaling::SCALING
+);
 
 use crate::kernels::operation::{Op, Operation, Type};
 use hostmark_engine::prelude::*;

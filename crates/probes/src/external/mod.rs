@@ -1,12 +1,6 @@
 //! Group external: programs of others as loads. A command is executed once a round; its value is its time, or the number that it prints.
 
-mod command;
-mod number;
-mod operations;
-mod rate;
-mod time;
-
-crate::group!("external": command rate time operations number);
+crate::group!("external": command = COMMAND rate = RATE time = TIME operations = OPERATIONS number = NUMBER);
 
 use hostmark_engine::prelude::*;
 use regex_lite::Regex;
@@ -190,6 +184,40 @@ fn without_groups(typed: &str) -> String {
     let whole = whole.replace(',', "");
     part.map_or(whole.clone(), |part| format!("{whole}.{part}"))
 }
+
+/// Probe external.command: the time, CPU time and memory of any command.
+pub static COMMAND: Probe = Probe {
+    also: &[USER, SYSTEM, PEAK_MEMORY],
+    axes: AXES,
+    blocking: true,
+    needs: &[Need::Command],
+    measure: Measure::Run(timed),
+    ..crate::texts::external::COMMAND
+};
+
+/// Probe external.rate: bytes a second of a command, by its time or as it prints them.
+pub static RATE: Probe = Probe {
+    needs: &[Need::CommandValue(Unit::BytesPerSecond)],
+    ..asked(crate::texts::external::RATE, Unit::BytesPerSecond, Better::Higher)
+};
+
+/// Probe external.time: a time that a command prints.
+pub static TIME: Probe = Probe {
+    needs: &[Need::CommandValue(Unit::Nanoseconds)],
+    ..asked(crate::texts::external::TIME, Unit::Nanoseconds, Better::Lower)
+};
+
+/// Probe external.operations: operations a second that a command prints.
+pub static OPERATIONS: Probe = Probe {
+    needs: &[Need::CommandValue(Unit::OperationsPerSecond)],
+    ..asked(crate::texts::external::OPERATIONS, Unit::OperationsPerSecond, Better::Higher)
+};
+
+/// Probe external.number: a number without a unit that a command prints.
+pub static NUMBER: Probe = Probe {
+    needs: &[Need::CommandValue(Unit::Count)],
+    ..asked(crate::texts::external::NUMBER, Unit::Count, Better::Neither)
+};
 
 #[cfg(test)]
 mod tests {

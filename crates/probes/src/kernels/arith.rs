@@ -3,7 +3,7 @@
 
 use std::arch::{asm, global_asm};
 
-use super::assembly::UNROLL;
+use super::UNROLL;
 
 /// Executes an instruction `n` times, each on the result of the one before.
 macro_rules! chain {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use super::Refused;
-use super::assembly::UNROLL;
+use super::UNROLL;
 
 /// Bytes at which cores compare the addresses of loads and stores at first: the low 12 bits.
 const ALIAS_BYTES: usize = 4096;

@@ -1,4 +1,4 @@
-//! Probe memory.line: the size of a cache line, by what misses and by what two CPUs contend for.
+//! Probes of cache lines: their size, and how many share a set.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,6 +7,8 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::chase::{fastest_ns, shuffled};
 
+/// Walks of a point, of which the fastest counts.
+const WALKS: usize = 6;
 /// Distances that are tried, bytes; no CPU's line is larger than half of the last.
 const DISTANCES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Space of each pair of words, bytes, at a multiple of [`ALIGN_BYTES`] that varies also among pairs which lie a power of
@@ -23,20 +25,20 @@ const LEAST_STEP: f64 = 1.25;
 
 /// The largest L1d known, where the host does not tell its own.
 const LARGEST_L1D_BYTES: u64 = 128 << 10;
-const WALKS: usize = 6;
 
-pub static PROBE: Probe = Probe {
+/// Probe memory.line: the size of a cache line, by what misses and by what two CPUs contend for.
+pub static LINE: Probe = Probe {
     revision: 2,
     unit: Unit::Bytes,
     better: Better::Neither,
     axes: &[Axis::threads("sharers", Points::quick(&["1", "2"]))],
     limit: Limit::PowerOfTwo,
     section: super::STRUCTURE,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(measure_line),
     ..crate::texts::memory::LINE
 };
 
-fn measure(case: &mut Case) -> Result<()> {
+fn measure_line(case: &mut Case) -> Result<()> {
     if case.param::<usize>("sharers")? > 1 {
         return measure_neighbours(case);
     }
@@ -190,6 +192,202 @@ fn first_alone(curve: &[(usize, f64)]) -> Option<usize> {
     (together > LEAST_CONTENTION * alone && is_one_step).then_some(curve[first].0)
 }
 
+/// Lines that are tried at most: twice the ways of the widest L1d known.
+const MOST_LINES: usize = 32;
+/// The smallest distance of two lines: what a page of 4 KiB leaves to the virtual index.
+const LEAST_STRIDE_BYTES: usize = 4096;
+/// The largest: a 128 KiB cache of 2 ways.
+const MOST_STRIDE_BYTES: usize = 65536;
+/// A load that misses L1d takes over twice as long; under random replacement one line too many makes few miss.
+const STEP: f64 = 1.12;
+/// Numbers of lines in a row over the step that make it one.
+const LASTING: usize = 3;
+/// Loads of a walk.
+const LOADS: usize = 2048;
+
+/// Probe memory.associativity: the ways of the first-level data cache, by lines that must all lie in one set.
+pub static ASSOCIATIVITY: Probe = Probe {
+    unit: Unit::Count,
+    better: Better::Higher,
+    limit: Limit::Voted,
+    section: super::STRUCTURE,
+    measure: Measure::Run(measure_associativity),
+    ..crate::texts::memory::ASSOCIATIVITY
+};
+
+fn measure_associativity(case: &mut Case) -> Result<()> {
+    // Huge pages where there are any: with base pages the lines are as many pages, which larger strides crowd in the TLB.
+    let mut buffer = case.buffer((MOST_LINES * MOST_STRIDE_BYTES) as u64, Pages::Pmd, None)?;
+    let mut seed = case.seed();
+    case.search(|clock| {
+        let mut time = |lines: usize, stride: usize| -> Result<f64> {
+            seed = seed.wrapping_add(1);
+            let offsets: Vec<usize> = shuffled(lines, seed).into_iter().map(|line| line * stride).collect();
+            fastest_ns(clock, buffer.bytes_mut(), &offsets, LOADS, WALKS)
+        };
+        Ok(ways(&mut time)?.filter(|&ways| is_built(ways)).map(|ways| ways as f64))
+    })
+}
+
+/// Tells whether an L1d of so many ways is built: a power of two or three times one, since its ways are as large as powers of
+/// two and its size is such a number. Others that share the cache take ways away, and leave 11 or 10 of 12.
+fn is_built(ways: usize) -> bool {
+    ways.is_power_of_two() || (ways.is_multiple_of(3) && (ways / 3).is_power_of_two())
+}
+
+/// The ways that the times of so many lines at such a stride show.
+fn ways(time: &mut impl FnMut(usize, usize) -> Result<f64>) -> Result<Option<usize>> {
+    let mut before = None;
+    let mut stride = LEAST_STRIDE_BYTES;
+    while stride <= MOST_STRIDE_BYTES {
+        let fit = fitting(&mut |lines| time(lines, stride))?;
+        if fit.is_some() && fit == before {
+            return Ok(fit);
+        }
+        (before, stride) = (fit, 2 * stride);
+    }
+    Ok(None)
+}
+
+/// The largest number of lines before loads become slower, and stay so.
+fn fitting(time: &mut impl FnMut(usize) -> Result<f64>) -> Result<Option<usize>> {
+    let (mut fastest, mut slow) = (f64::INFINITY, 0);
+    for lines in 1..=MOST_LINES {
+        let ns = time(lines)?;
+        fastest = fastest.min(ns);
+        slow = if ns > STEP * fastest { slow + 1 } else { 0 };
+        if slow == LASTING {
+            return Ok(Some(lines - LASTING));
+        }
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
-#[path = "line_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn curve(costs: [f64; 7]) -> Vec<(usize, f64)> {
+        DISTANCES.into_iter().zip(costs).collect()
+    }
+
+    #[test]
+    fn the_line_ends_where_the_second_word_misses_too() {
+        assert_eq!(first_apart(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2])), Some(64));
+        assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 5.6, 9.8, 10.0, 10.2])), Some(128));
+        // A neighbour brought along makes its line cheaper, but no hit.
+        assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 8.2, 10.0, 10.0, 10.2])), Some(64));
+    }
+
+    #[test]
+    fn what_is_larger_than_the_reported_line_is_no_line() {
+        let prefetched = curve([5.6, 5.5, 5.7, 5.6, 5.6, 10.0, 10.2]);
+        assert_eq!((first_apart(&prefetched), line(&prefetched, 64)), (Some(256), None));
+        assert_eq!(line(&prefetched, 256), Some(256));
+        assert_eq!(line(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2]), 128), Some(64));
+    }
+
+    #[test]
+    fn a_curve_without_one_step_reports_no_line() {
+        assert_eq!(first_apart(&curve([5.6; 7])), None);
+        assert_eq!(first_apart(&curve([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2])), None);
+        assert_eq!(first_apart(&curve([10.0, 9.9, 9.9, 5.0, 5.0, 5.0, 5.0])), None);
+        assert_eq!(first_apart(&[]), None);
+    }
+
+    #[test]
+    fn two_cpus_are_alone_from_the_first_distance_without_contention() {
+        assert_eq!(first_alone(&curve([80.0, 95.0, 70.0, 6.1, 6.0, 6.2, 6.0])), Some(64));
+        assert_eq!(first_alone(&curve([80.0, 95.0, 70.0, 60.1, 6.0, 6.2, 6.0])), Some(128));
+        assert_eq!(first_alone(&curve([6.0, 6.1, 6.0, 6.1, 6.0, 6.2, 6.0])), None);
+        assert_eq!(first_alone(&curve([80.0, 6.0, 70.0, 6.1, 6.0, 6.2, 6.0])), None);
+    }
+
+    #[test]
+    fn no_two_pairs_share_a_line_of_the_largest_size() {
+        for distance in DISTANCES {
+            let all: Vec<usize> = (0..64).flat_map(|pair| words(pair, distance)).collect();
+            let lines = |pair: &[usize]| [pair[0] / 256, pair[1] / 256];
+            for (nth, pair) in all.chunks(2).enumerate() {
+                assert_eq!(pair[0] - pair[1], distance);
+                let others =
+                    all.chunks(2).enumerate().filter(|(other, _)| *other != nth).flat_map(|(_, pair)| lines(pair));
+                assert!(others.into_iter().all(|line| !lines(pair).contains(&line)));
+            }
+        }
+    }
+
+    /// The most and the fewest of these words' lines that fall on a set of a cache, of those on which any fall.
+    fn in_sets(words: impl Iterator<Item = usize>, sets: usize) -> (usize, usize) {
+        let mut lines: Vec<usize> = words.map(|word| word / 64).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let mut of_set = vec![0; sets];
+        lines.iter().for_each(|line| of_set[line % sets] += 1);
+        let used = || of_set.iter().copied().filter(|&lines| lines > 0);
+        (used().max().unwrap(), used().min().unwrap())
+    }
+
+    #[test]
+    fn a_pair_misses_the_first_cache_by_either_word_and_the_second_holds_both() {
+        // Bytes and ways of L1d, sets and ways of the second cache: Zen 3; Skylake of clients and of servers; Emerald Rapids.
+        for ((bytes, ways), (second_sets, second_ways)) in
+            [((32, 8), (1024, 8)), ((32, 8), (1024, 4)), ((32, 8), (1024, 16)), ((48, 12), (2048, 16))]
+        {
+            let (bytes, sets) = (bytes << 10, (bytes << 10) / 64 / ways);
+            for distance in DISTANCES {
+                let pairs = pairs(bytes, 64);
+                for word in [0, 1] {
+                    let (_, fewest) = in_sets((0..pairs).map(|pair| words(pair, distance)[word]), sets);
+                    assert!(fewest >= 2 * ways, "{bytes}, {distance}: {fewest} lines in a set of {ways} ways");
+                }
+                let (most, _) = in_sets((0..pairs).flat_map(|pair| words(pair, distance)), second_sets);
+                assert!(
+                    most <= second_ways,
+                    "{second_sets} sets, {distance}: {most} lines in one of {second_ways} ways"
+                );
+            }
+        }
+    }
+
+    /// A cache that hits in 1.3 ns while no set has more lines than ways, and misses always or in part beyond.
+    fn cache(ways: usize, way_bytes: usize, missing: f64) -> impl FnMut(usize, usize) -> Result<f64> {
+        move |lines, stride| {
+            let sets_used = (way_bytes / stride).max(1);
+            Ok(if lines <= ways * sets_used { 1.3 } else { 1.3 + 3.2 * missing })
+        }
+    }
+
+    #[test]
+    fn the_ways_are_found_whatever_the_size_of_a_way() {
+        for (ways_made, way_bytes) in [(8, 4096), (12, 4096), (4, 16384), (8, 16384), (2, 32768), (16, 4096)] {
+            for missing in [0.1, 0.4, 1.0] {
+                assert_eq!(
+                    ways(&mut cache(ways_made, way_bytes, missing)),
+                    Ok(Some(ways_made)),
+                    "{way_bytes} {missing}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn one_slow_time_is_no_step() {
+        let mut made = cache(8, 4096, 1.0);
+        let mut spike = |lines, stride| Ok(made(lines, stride)? * if lines == 4 { 3.0 } else { 1.0 });
+        assert_eq!(ways(&mut spike), Ok(Some(8)));
+    }
+
+    #[test]
+    fn a_number_of_ways_that_no_cache_has_is_none() {
+        let built: Vec<usize> = (1..=32).filter(|&ways| is_built(ways)).collect();
+        assert_eq!(built, [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]);
+    }
+
+    #[test]
+    fn without_a_step_there_are_no_ways() {
+        assert_eq!(ways(&mut |_, _| Ok(1.3)), Ok(None));
+        // A step that moves with every stride is no set's.
+        assert_eq!(ways(&mut cache(2, 1 << 20, 1.0)), Ok(None));
+    }
+}

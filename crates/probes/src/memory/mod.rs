@@ -1,38 +1,33 @@
 //! Group memory: latency and bandwidth of every level.
 
-mod associativity;
-mod copy;
-mod effective_page;
-mod fill;
+mod bandwidth;
 mod hierarchy;
 mod integrity;
-mod interleave;
-mod kernel_random_access;
 mod latency;
 mod line;
-mod loaded_latency;
-mod numa_bandwidth;
-mod numa_latency;
-mod ownership;
-mod page_walk;
-mod parallelism;
-mod prefetch;
+mod nodes;
 mod random_access;
-mod read;
-mod scaling;
 mod stream;
-mod stream2;
 mod tlb;
-mod unaligned_access;
-mod write;
 
 pub use stream::enough as stream_elements;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth interleave integrity);
+crate::group!("memory", shares_worker true:
+    hierarchy read = bandwidth::READ write = bandwidth::WRITE copy = bandwidth::COPY fill = bandwidth::FILL
+    stream stream2 = bandwidth::STREAM2 scaling = bandwidth::SCALING latency = latency::LATENCY
+    loaded_latency = latency::LOADED_LATENCY prefetch = random_access::PREFETCH
+    parallelism = latency::PARALLELISM random_access = random_access::RANDOM_ACCESS
+    ownership = random_access::OWNERSHIP kernel_random_access = random_access::KERNEL_RANDOM_ACCESS
+    unaligned_access = random_access::UNALIGNED_ACCESS line = line::LINE associativity = line::ASSOCIATIVITY
+    tlb = tlb::TLB page_walk = tlb::PAGE_WALK effective_page = tlb::EFFECTIVE_PAGE
+    numa_latency = nodes::NUMA_LATENCY numa_bandwidth = nodes::NUMA_BANDWIDTH interleave = nodes::INTERLEAVE
+    integrity
+);
 
 use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::Reach;
+use crate::kernels::chase::Chain;
 
 /// Section of a report that shows bandwidth by size, and what names no other.
 pub(crate) const SECTION: Text = term!("Memory bandwidth");
@@ -49,68 +44,6 @@ const INTEGRITY: Text = term!("Memory integrity");
 const PAGE: Axis = Axis::choice("page", "pmd", Points::quick(&["pmd", "base"]));
 /// Axis page of probes that have few cases in the quick profile.
 const PMD_FIRST: Axis = Axis::choice("page", "pmd", Points::quick(&["pmd"]).standard(&["base"]));
-/// Axis threads of a bandwidth: each has a buffer of its own.
-const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
-const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
-/// The same of what tells less: far beyond a large cache from the standard profile on.
-const SIZE_BEYOND_LATER: Axis = Axis { points: Points::OfHost(sizes_beyond_later), ..SIZE };
-
-/// Axis kernel of what stores: plain by width and order, past the caches, by one instruction, and the C library's.
-const STORE_KERNEL: Axis = Axis::choice(
-    "kernel",
-    "best",
-    Points::quick(&["best", "scalar"]).standard(&[
-        "sse2",
-        "avx2",
-        "avx512",
-        "avx2-prefetch",
-        "avx2-streams",
-        "neon",
-        "sve",
-        "nt",
-        "rep",
-        "libc",
-    ]),
-);
-
-/// 1, one thread a core and all usable CPUs; from the standard profile on the powers of two between.
-fn threads(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    let all = (host.usable_cpus().len() as u64).max(1);
-    let cores = domains(host).last().map_or(all, |&cores| cores as u64);
-    let powers = (0..u64::BITS).map(|power| 1 << power).take_while(|&threads| threads < all);
-    let between: Vec<u64> = if profile >= Profile::Standard { powers.collect() } else { Vec::new() };
-    [1, cores, all].into_iter().chain(between).collect()
-}
-
-/// A quarter, half, full and twice each cache, besides a fixed list for other hosts' steps; at quick the levels' middles.
-fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    const QUICK_KIB: [u64; 4] = [16, 256, 4096, 65536];
-    const REFERENCE_KIB: [u64; 16] =
-        [4, 8, 32, 48, 64, 128, 192, 512, 1024, 2048, 2560, 3072, 8192, 16384, 32768, 131_072];
-    const THOROUGH_KIB: [u64; 2] = [262_144, 1_048_576];
-    let quarters: &[u64] = if profile == Profile::Quick { &[1, 2] } else { &[1, 2, 4, 8] };
-    let of_cache =
-        |cache: &CacheFact| quarters.iter().map(|quarters| host.effective_bytes(cache) * quarters / 4 / 1024).collect();
-    let largest = largest(host, profile);
-    let listed = QUICK_KIB
-        .into_iter()
-        .chain(if profile >= Profile::Standard { REFERENCE_KIB.to_vec() } else { Vec::new() })
-        .chain(if profile >= Profile::Thorough { THOROUGH_KIB.to_vec() } else { Vec::new() });
-    // Of another kind of core the CPU that measures never sees the caches, and data lies in none for instructions.
-    let own = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));
-    let of_caches = own.flat_map::<Vec<u64>, _>(of_cache);
-    let sizes = listed.chain(of_caches).map(|kib| kib * 1024).filter(|size| (1..=largest).contains(size));
-    sizes.chain(beyond(host, USUAL_BYTES)).collect()
-}
-
-/// The same, but in the quick profile without the size that only leaves a large cache.
-fn sizes_beyond_later(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    let mut sizes = bandwidth_sizes(host, profile);
-    let later = beyond(host, USUAL_BYTES).filter(|_| profile == Profile::Quick);
-    sizes.retain(|size| Some(*size) != later);
-    sizes
-}
-
 /// Size larger than most caches.
 const USUAL_BYTES: u64 = 64 << 20;
 
@@ -132,17 +65,6 @@ fn outside_caches(host: &HostFacts) -> u64 {
     let cache = host.largest_last_level_cache_bytes();
     let most = MOST_OUTSIDE_BYTES.max(LEAST_TIMES_CACHE * cache);
     (TIMES_CACHE * cache).clamp(USUAL_BYTES, most).next_multiple_of(2 << 20)
-}
-
-/// The least and the largest buffer of a CPU that reads memory beside others, bytes.
-const LEAST_OF_CPU_BYTES: u64 = 16 << 20;
-const MOST_OF_CPU_BYTES: u64 = 256 << 20;
-
-/// Returns the size of the buffers of these CPUs together: so much that hardly any of it is found in their last-level caches.
-fn beyond_caches_of(host: &HostFacts, cpus: &[usize]) -> u64 {
-    let count = cpus.len() as u64;
-    let caches = TIMES_CACHE.saturating_mul(host.last_level_caches_bytes(cpus));
-    caches.clamp(LEAST_OF_CPU_BYTES * count, MOST_OF_CPU_BYTES * count)
 }
 
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
@@ -169,25 +91,51 @@ fn pages(case: &Case) -> Result<Pages> {
     }
 }
 
-/// The nodes that the case's axis `nodes` names: that of its CPUs and that of its memory.
-fn nodes(case: &Case) -> Result<(Node, Node)> {
-    let pair: String = case.param("nodes")?;
-    let node = |text: &str| -> Result<Node> { Ok(Node(text.parse()?)) };
-    let (cpus, memory) =
-        pair.split_once('-').ok_or_else(|| RoundError::internal(say!("'{pair}' is no pair of nodes")))?;
-    Ok((node(cpus)?, node(memory)?))
-}
-
-/// Error of a case between nodes whose memory is not on this one.
-fn not_on(Node(node): Node) -> RoundError {
-    RoundError::wrong(say!("part of the memory does not lie on node {node}"))
-}
-
 /// Returns the level that holds `bytes` of memory.
 fn reach(case: &Case, bytes: u64) -> Reach {
     match bytes {
         _ if bytes <= case.l1d_bytes() => Reach::FirstCache,
         _ if bytes <= case.llc_bytes() => Reach::Caches,
         _ => Reach::Memory,
+    }
+}
+
+/// Numbers a line from which a chain is built: its place in the order, and the number of the next.
+const NUMBERS_OF_LINE: u64 = 2;
+
+/// Returns the buffer, where there is also room for the order in which its lines are linked. The caller links them and
+/// writes all of every line.
+pub fn chained(case: &mut Case, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
+    let order_bytes = bytes / case.line_bytes() * NUMBERS_OF_LINE * size_of::<u32>() as u64;
+    drop(case.allot(1, bytes + order_bytes, pages, node)?);
+    case.touched(bytes, pages, node)
+}
+
+/// A load from memory takes so long at least, ns: by half of it on the fastest machines.
+const LEAST_LOAD_NS: f64 = 30.0;
+
+/// Lines that the round's loads need, where the buffer is memory and has many more.
+fn few_lines(case: &Case, bytes: u64) -> Option<u64> {
+    let needed = (case.grant_ns() / LEAST_LOAD_NS) as u64;
+    Some(needed).filter(|&lines| case.is_outside_caches(bytes) && 2 * lines <= bytes / case.line_bytes())
+}
+
+/// Time of a load that needs the one before, along a random chain through `memory`: through all of its lines, or as many as the round needs. The samples
+/// are taken by `measure`.
+pub fn loads(
+    case: &mut Case,
+    memory: &mut [u8],
+    measure: impl FnOnce(&mut Case, &mut Chain<'_>) -> Result<()>,
+) -> Result<()> {
+    let (line, seed) = (case.line_bytes() as usize, case.seed());
+    let Some(lines) = few_lines(case, memory.len() as u64) else {
+        let chain = Chain::random(memory, line, seed)?;
+        return measure(case, &mut chain.settled(case.llc_bytes(), line as u64, &case.steady()));
+    };
+    let mut chain = Chain::sparse(memory, line, lines, seed)?;
+    measure(case, &mut chain)?;
+    match chain.has_come_back() {
+        true => Err(RoundError::wrong(say!("the loads were too fast to come from memory"))),
+        false => Ok(()),
     }
 }

@@ -14,7 +14,18 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, IDLE, ADDED, RATE],
     axes: &[
         Axis::choice("load", "receive", Points::quick(&["receive"]).standard(&["send", "both"])).of_links(),
-        Axis::near_and_free("cpus"),
+        Axis::placements(
+            "cpus",
+            "free",
+            Points::quick(&["free"]).standard(&[
+                "same_cpu",
+                "smt_sibling",
+                "same_cache",
+                "other_cache",
+                "same_package_other_node",
+                "other_node",
+            ]),
+        ),
     ],
     blocking: true,
     measure: Measure::Between { service: &UNDER_LOAD, measure },

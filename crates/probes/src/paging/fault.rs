@@ -1,4 +1,4 @@
-//! Probe paging.fault: the first access to a page, by what lies behind it.
+//! Probes of page faults: the first access to a page, by one thread, by several, and served by another thread.
 
 use std::thread;
 use std::time::Duration;
@@ -6,11 +6,14 @@ use std::time::Duration;
 use hostmark_engine::prelude::*;
 use sys::usage::thread_faults;
 
+use super::THREADS;
 use crate::kernels::random_access::Random;
 use crate::workloads::mappings::mapping::{Mapping, Sharing, reports_free_pages};
+use crate::workloads::mappings::protection::{Becomes, ServedMemory};
 use crate::workloads::storage::files;
 
-pub static PROBE: Probe = Probe {
+/// Probe paging.fault: the first access to a page, by what lies behind it.
+pub static FAULT: Probe = Probe {
     also: &[PER_PAGE, AGAIN, Quantity::DEVICE_SHARE],
     axes: &[Axis::choice(
         "kind",
@@ -22,7 +25,7 @@ pub static PROBE: Probe = Probe {
     )],
     limit: Limit::CyclesPerOp,
     blocking: true,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(measure_fault),
     ..crate::texts::paging::FAULT
 };
 
@@ -30,7 +33,7 @@ pub static PROBE: Probe = Probe {
 const BASE_BYTES: usize = 4 << 20;
 const PMD_BYTES: usize = 16 << 20;
 
-fn measure(case: &mut Case) -> Result<()> {
+fn measure_fault(case: &mut Case) -> Result<()> {
     let page = Pages::Base.bytes();
     match case.param::<String>("kind")?.as_str() {
         "anonymous" => anonymous(case, BASE_BYTES, Pages::Base),
@@ -219,5 +222,158 @@ impl Pass {
         let took = clock.end().since(start);
         let after = thread_faults()?;
         Ok(Pass { took, faults: after.minor + after.major - before.minor - before.major })
+    }
+}
+
+/// Pages of a mapping: so many that mapping and unmapping are a small part, and so few that caches hold them.
+const REGION_PAGES: usize = 256;
+
+/// Probe paging.parallel_fault: page faults on several CPUs at once, by threads of one process or by several processes.
+pub static PARALLEL_FAULT: Probe = Probe {
+    axes: &[THREADS, Axis::copies(Profile::Standard)],
+    limit: Limit::KernelEntry,
+    blocking: true,
+    from: Profile::Standard,
+    measure: Measure::Run(measure_parallel_fault),
+    ..crate::texts::paging::PARALLEL_FAULT
+};
+
+fn measure_parallel_fault(case: &mut Case) -> Result<()> {
+    let cpus = case.thread_cpus();
+    case.may_fill((cpus.len() * REGION_PAGES * Pages::Base.bytes()) as u64)?;
+    match cpus.as_slice() {
+        [] | [_] => {
+            let mut region = Region::default();
+            case.calls(|| region.fault(REGION_PAGES as u64)).each(REGION_PAGES as u64).time()
+        }
+        cpus => case
+            .workers(cpus, |_| {
+                let mut region = Region::default();
+                Ok(move |faults: u64| region.fault(faults))
+            })
+            .time(),
+    }
+}
+
+/// A mapping whose pages are touched one after another, and that is made anew when all are.
+#[derive(Default)]
+struct Region {
+    mapping: Option<Mapping>,
+    touched: usize,
+}
+
+impl Region {
+    fn fault(&mut self, times: u64) -> std::io::Result<()> {
+        let page = Pages::Base.bytes();
+        for _ in 0..times {
+            let mapping = match self.mapping.take() {
+                Some(mapping) => mapping,
+                None => Mapping::anonymous(REGION_PAGES * page, Pages::Base)?,
+            };
+            mapping.write_at(self.touched * page);
+            self.touched = (self.touched + 1) % REGION_PAGES;
+            self.mapping = Some(mapping).filter(|_| self.touched > 0);
+        }
+        Ok(())
+    }
+}
+
+/// Probe paging.user_fault: a page fault that another thread of the process serves (userfaultfd).
+pub static USER_FAULT: Probe = Probe {
+    revision: 2,
+    also: &[Quantity::P50, Quantity::P99, Quantity::MEAN],
+    axes: &[
+        Axis::placements(
+            "cpus",
+            "same_cpu",
+            Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(&[
+                "smt_sibling",
+                "other_cache",
+                "same_package_other_node",
+                "other_node",
+            ]),
+        ),
+        Axis::choice("by", "copy", Points::quick(&["copy"]).standard(&["zeros"])),
+        Axis::count("server_delay_us", "none", Points::quick(&["none"]).thorough(&["100"])),
+    ],
+    limit: Limit::HandOvers(2),
+    blocking: true,
+    from: Profile::Standard,
+    measure: Measure::Run(measure_user_fault),
+    ..crate::texts::paging::USER_FAULT
+};
+
+/// Pages that fault before all are given back.
+const SERVED_PAGES: usize = 64;
+
+fn measure_user_fault(case: &mut Case) -> Result<()> {
+    let becomes = if case.param::<String>("by")? == "zeros" { Becomes::Zeros } else { Becomes::Copy };
+    let delay_ns = match case.param::<String>("server_delay_us")?.as_str() {
+        "none" => 0,
+        delay_us => delay_us.parse::<u64>()?.saturating_mul(1000),
+    };
+    let there = case.thread_cpus().last().copied();
+    case.may_fill(((SERVED_PAGES + 1) * Pages::Base.bytes()) as u64)?;
+    let (memory, server) = ServedMemory::new(SERVED_PAGES)
+        .map_err(|error| RoundError::lacking(say!("userfaultfd is not available"), &error))?;
+    let (mut page, mut faults) = (SERVED_PAGES, SERVED_PAGES as u64);
+    let measured = std::thread::scope(|scope| {
+        let serve = move || {
+            there.map_or(Ok(()), threads::bind)?;
+            Ok(server.serve(becomes, delay_ns)?)
+        };
+        let serving = threads::start(scope, [serve])?;
+        (0..SERVED_PAGES).for_each(|page| memory.touch(page));
+        let measured = case
+            .timed(|clock| {
+                if page == SERVED_PAGES {
+                    memory.give_back()?;
+                    page = 0;
+                }
+                let start = clock.start();
+                memory.touch(page);
+                let took = clock.end().since(start);
+                (page, faults) = (page + 1, faults + 1);
+                Ok(took)
+            })
+            .singly()
+            .time();
+        memory.end();
+        Ok::<_, RoundError>((threads::join(serving)?, measured))
+    });
+    let (served, measured) = measured?;
+    measured?;
+    match served.iter().sum::<u64>() {
+        served if served == faults => Ok(()),
+        served => {
+            let text = say!("{faults} pages were touched, and {served} faults served");
+            Err(RoundError::wrong(text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::usage::thread_faults;
+
+    use super::*;
+
+    #[test]
+    fn every_write_is_a_fault_however_they_are_cut_into_calls() {
+        const CALLS: [u64; 4] = [1, REGION_PAGES as u64 - 1, 3 * REGION_PAGES as u64, 700];
+        // Whoever carries the code out may fault as well, as an emulator does at first: the least of some attempts counts.
+        let mut least = [u64::MAX; CALLS.len()];
+        for _ in 0..5 {
+            let mut region = Region::default();
+            for (times, least) in CALLS.into_iter().zip(&mut least) {
+                let before = thread_faults().unwrap().minor;
+                region.fault(times).unwrap();
+                *least = (thread_faults().unwrap().minor - before).min(*least);
+            }
+            assert!(region.mapping.is_some() && region.touched == 700 % REGION_PAGES);
+        }
+        for (times, faults) in CALLS.into_iter().zip(least) {
+            assert!((times..times + 8).contains(&faults), "{faults} of {times}");
+        }
     }
 }

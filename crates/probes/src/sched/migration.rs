@@ -1,12 +1,15 @@
-//! Probe sched.migration: what moving a thread to another CPU costs, and its working set with it.
+//! Probes between CPUs: moving a thread to another one, and interrupting the others.
 
 use hostmark_engine::prelude::*;
 use rustix::thread::sched_getcpu;
 
 use crate::kernels::chase::Chain;
+use crate::running::{Others, beside};
+use crate::workloads;
 use crate::workloads::processes::hog::{Hog, Priority};
 
-pub static PROBE: Probe = Probe {
+/// Probe sched.migration: what moving a thread to another CPU costs, and its working set with it.
+pub static MIGRATION: Probe = Probe {
     also: &[Quantity::WHOLE, Quantity::OVERHEAD, REFILL],
     axes: &[
         Axis::size(
@@ -24,7 +27,7 @@ pub static PROBE: Probe = Probe {
     limit: Limit::KernelEntry,
     needs: &[Need::Cpus(2)],
     from: Profile::Standard,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(measure_migration),
     ..crate::texts::sched::MIGRATION
 };
 
@@ -34,7 +37,7 @@ const REFILL: Quantity = Quantity::given("refill", Unit::Nanoseconds, Better::Lo
 /// Idle time of a CPU before a thread moves there, ns: longer than guests and hosts poll before they halt it.
 const REST_NS: f64 = 1e6;
 
-fn measure(case: &mut Case) -> Result<()> {
+fn measure_migration(case: &mut Case) -> Result<()> {
     let [here, there] = case.cpus::<2>()?;
     let footprint: u64 = case.param("footprint")?;
     let none = |error| RoundError::lacking(say!("cannot measure beside a process that yields to all others"), &error);
@@ -43,10 +46,10 @@ fn measure(case: &mut Case) -> Result<()> {
     // Before there is memory: what a child shares is copied when it is next written to.
     let _hogs = Hog::on_each(busy, Priority::Idle, 100).map_err(none)?;
     let line = case.line_bytes();
-    let buffer = (footprint > 0).then(|| crate::chained::chained(case, footprint, Pages::Base, None));
+    let buffer = (footprint > 0).then(|| crate::memory::chained(case, footprint, Pages::Base, None));
     let mut buffer = buffer.transpose()?;
     let chain = buffer.as_mut().map(|buffer| Chain::random(buffer.bytes_mut(), line as usize, case.seed()));
-    let chain = chain.transpose().map_err(crate::fastest::refused)?;
+    let chain = chain.transpose()?;
     let mut chain = chain.map(|chain| chain.settled(case.llc_bytes(), line, &case.steady()));
     let mut walk = || {
         if let Some(chain) = &mut chain {
@@ -136,6 +139,37 @@ impl Trip {
 
 fn refused(cpu: Cpu, error: &std::io::Error) -> RoundError {
     RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), error)
+}
+
+/// Probe sched.ipi: interrupting other CPUs and having their answer, by how many run.
+pub static IPI: Probe = Probe {
+    also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
+    axes: &[Axis { default: "2", ..Axis::threads("threads", Points::OfHost(others)) }],
+    limit: Limit::KernelEntry,
+    needs: &[Need::Cpus(2)],
+    measure: Measure::Run(measure_ipi),
+    ..crate::texts::sched::IPI
+};
+
+/// Returns the numbers of others: one; from the standard profile on none, powers of two, and all.
+fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len().max(2) as u64;
+    match profile {
+        Profile::Quick => vec![2],
+        _ => (0..u64::BITS).map(|power| 1 << power).take_while(|&threads| threads < all).chain([2, all]).collect(),
+    }
+}
+
+fn measure_ipi(case: &mut Case) -> Result<()> {
+    let barrier = workloads::mappings::protection::Barrier::register()
+        .map_err(|error| RoundError::lacking(say!("membarrier is not available"), &error))?;
+    let interrupt = |clock: &Clock, others: &Others| -> Result<Ticks> {
+        others.all_run();
+        let start = clock.start();
+        barrier.everywhere()?;
+        Ok(clock.end().since(start))
+    };
+    beside(case, || {}, |case, others| case.timed(|clock| interrupt(clock, others)).singly().time())
 }
 
 #[cfg(test)]

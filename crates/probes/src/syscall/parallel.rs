@@ -1,4 +1,4 @@
-//! Probe syscall.parallel: calls on several CPUs at once, each on objects of its own, by threads of one process or by several processes.
+//! Probes of calls on many objects: on several CPUs at once, and on many descriptors in one call.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -10,9 +10,10 @@ use hostmark_engine::prelude::*;
 use crate::authenticated::PATIENCE;
 use crate::paging::THREADS;
 use crate::workloads;
-use crate::workloads::mappings::heap::Heap;
+use crate::workloads::mappings::Heap;
 use crate::workloads::mappings::mapping::Mapping;
-use crate::workloads::network::{local, socket};
+use crate::workloads::network::local::{self, Descriptors};
+use crate::workloads::network::socket;
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 
@@ -20,7 +21,8 @@ use crate::workloads::storage::path_ops::{FileNames, KernelPath};
 const OPERATIONS: &[&str] = &["open", "stat", "map", "futex", "pipe", "unix", "unlink", "unlink_scratch"];
 const FURTHER: &[&str] = &["null", "connect", "allocate"];
 
-pub static PROBE: Probe = Probe {
+/// Probe syscall.parallel: calls on several CPUs at once, each on objects of its own, by threads of one process or by several processes.
+pub static PARALLEL: Probe = Probe {
     axes: &[
         Axis::choice("call", "open", Points::quick(OPERATIONS).thorough(FURTHER)),
         THREADS,
@@ -33,11 +35,11 @@ pub static PROBE: Probe = Probe {
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
     from: Profile::Standard,
-    measure: Measure::Run(measure),
+    measure: Measure::Run(measure_parallel),
     ..crate::texts::syscall::PARALLEL
 };
 
-fn measure(case: &mut Case) -> Result<()> {
+fn measure_parallel(case: &mut Case) -> Result<()> {
     let (name, cpus) = (case.param::<String>("call")?, case.thread_cpus());
     let directory = match name.as_str() {
         "unlink_scratch" => crate::place::scratch(case)?,
@@ -130,6 +132,66 @@ impl Operation {
             }),
             Operation::Allocate(heap) => all.try_for_each(|_| heap.replace()),
         }
+    }
+}
+
+/// Probe syscall.readiness: asking once about many descriptors, by select, poll or epoll.
+pub static READINESS: Probe = Probe {
+    revision: 2,
+    also: &[Quantity::CORE_CYCLES],
+    axes: &[
+        Axis::ways("call", "select", Points::quick(&["select", "poll", "epoll"])),
+        Axis::count("descriptors", "100", Points::quick(&["100"]).standard(&["10", "250", "500"])),
+        // lmbench's summary has a column for each of the quick ones.
+        Axis::choice("kind", "tcp", Points::quick(&["tcp", "file"]).standard(&["pipe"])),
+    ],
+    full_factorial: &[
+        FullFactorial { from: Profile::Standard, axes: &["call", "descriptors"] },
+        FullFactorial { from: Profile::Thorough, axes: &["call", "kind"] },
+    ],
+    limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
+    measure: Measure::Run(measure_readiness),
+    ..crate::texts::syscall::READINESS
+};
+
+fn measure_readiness(case: &mut Case) -> Result<()> {
+    let call: String = case.param("call")?;
+    if call == "epoll" && case.param::<String>("kind")? == "file" {
+        return Err(RoundError::not_applicable(say!("epoll refuses regular files")));
+    }
+    let set = descriptors(case)?;
+    match call.as_str() {
+        "poll" => {
+            let mut poll = set.poll();
+            case.calls(|| poll.ask()).time()
+        }
+        "epoll" => {
+            let mut epoll = set.epoll()?;
+            case.calls(|| epoll.ask()).time()
+        }
+        _ => {
+            let select = set.select()?;
+            case.calls(|| select.ask()).time()
+        }
+    }
+}
+
+/// The descriptors that the case's axes name.
+fn descriptors(case: &mut Case) -> Result<Descriptors> {
+    let count: usize = case.param("descriptors")?;
+    let many = |error| RoundError::lacking(say!("cannot open {count} descriptors"), &error);
+    match case.param::<String>("kind")?.as_str() {
+        "file" => {
+            let path = case.memory_dir()?.join("file");
+            files::write(&path, b"", 0o600)?;
+            Descriptors::of_file(&files::open(&path, true)?, count).map_err(many)
+        }
+        "pipe" => {
+            let (ready, _) = local::ready_pipe()?;
+            Descriptors::of_file(&ready, count).map_err(many)
+        }
+        _ => Descriptors::of_connection(count).map_err(many),
     }
 }
 

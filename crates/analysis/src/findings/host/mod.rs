@@ -1,27 +1,13 @@
 //! Effects of a host's facts and of its current activity on a measurement; one rule each, in [`HOST_RULES`].
 
-mod activity;
-mod clock;
-mod cpus;
-mod frequency;
-mod kernel_entry;
-mod kernel_files;
-mod loopback;
-mod memory;
-mod permissions;
-mod place;
+mod cpu;
 mod process;
-mod unseen;
-mod virtualization;
+mod resources;
 
-pub(super) use frequency::{FOLLOWING as FOLLOWING_GOVERNORS, limited_hz};
-pub(super) use kernel_entry::named_mitigations;
-pub(super) use loopback::{obstacles, small_buffer};
-pub(super) use memory::SWAP_BYTES;
-pub(super) use place::io_limit;
+pub(super) use cpu::{FOLLOWING_GOVERNORS, limited_hz, named_mitigations};
+pub use process::{limits_unseen, tracer, yields};
 pub(super) use process::{slack_ns, store_bypass};
-pub use process::{tracer, yields};
-pub use unseen::limits_unseen;
+pub(super) use resources::{SWAP_BYTES, io_limit, obstacles, small_buffer};
 
 use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, Text};
 
@@ -38,46 +24,46 @@ pub struct HostRule {
 
 /// Every rule, what disturbs most first.
 pub static HOST_RULES: &[&HostRule] = &[
-    &cpus::QUOTA,
+    &cpu::QUOTA,
     &process::YIELDS,
     &process::TRACED,
-    &activity::STEAL,
-    &activity::BUSY,
-    &activity::UNSEEN_BUSY,
-    &memory::RESERVED,
-    &memory::LITTLE,
-    &memory::SWAP,
-    &activity::LOAD,
-    &frequency::GOVERNOR,
-    &cpus::SINGLE,
-    &cpus::SIBLINGS,
-    &frequency::TURBO,
-    &clock::SOURCE,
-    &memory::BALANCING,
-    &memory::MERGING,
-    &place::DATA,
-    &unseen::NO_PROC,
-    &unseen::LIMITS,
-    &unseen::COUNTERS,
+    &cpu::STEAL,
+    &cpu::BUSY,
+    &cpu::UNSEEN_BUSY,
+    &resources::RESERVED,
+    &resources::LITTLE,
+    &resources::SWAP,
+    &cpu::LOAD,
+    &cpu::GOVERNOR,
+    &cpu::SINGLE,
+    &cpu::SIBLINGS,
+    &cpu::TURBO,
+    &cpu::CLOCK_SOURCE,
+    &resources::BALANCING,
+    &resources::MERGING,
+    &resources::DATA,
+    &process::NO_PROC,
+    &process::LIMITS,
+    &process::COUNTERS,
     &process::POLICY,
     &process::CLAMPED,
     &process::SLACK,
     &process::STORE_BYPASS,
-    &frequency::LIMITED,
-    &place::IO_LIMIT,
-    &loopback::OBSTACLES,
-    &kernel_entry::MITIGATIONS,
-    &kernel_entry::SECCOMP,
-    &kernel_entry::AUDIT,
-    &memory::NO_HUGE_PAGES,
+    &cpu::LIMITED,
+    &resources::IO_LIMIT,
+    &resources::OBSTACLES,
+    &cpu::MITIGATIONS,
+    &cpu::SECCOMP,
+    &cpu::AUDIT,
+    &resources::NO_HUGE_PAGES,
     &process::HUGE_PAGES_FORBIDDEN,
-    &virtualization::UNKNOWN_PAGING,
-    &place::SCRATCH,
-    &kernel_files::NO_SYS,
-    &unseen::LIMITS_ABOVE,
-    &unseen::PROCESSES,
-    &loopback::FILTER_UNSEEN,
-    &permissions::PERF,
+    &process::UNKNOWN_PAGING,
+    &resources::SCRATCH,
+    &process::NO_SYS,
+    &process::LIMITS_ABOVE,
+    &process::PROCESSES,
+    &resources::FILTER_UNSEEN,
+    &process::PERF,
 ];
 
 /// Findings about a host, in the order of [`HOST_RULES`].

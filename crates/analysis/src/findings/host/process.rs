@@ -1,11 +1,12 @@
-//! Scheduling of the process that measures.
+//! Host rules on the process that measures: its scheduling, its rights, and facts that are hidden from it.
 
-use hostmark_model::{GroupFact, HostFacts, HostWeight, Lang, Resource, Text, Unit};
+use hostmark_model::{Disturbed, GroupFact, HostFacts, HostWeight, LimitFacts, Message, Resource, Sight, Text};
 
 use super::HostRule;
-use crate::format::value;
-use crate::texts::findings::host::process as texts;
+use crate::format::time_text;
+use crate::texts::findings::host as texts;
 use crate::typography::cut;
+use crate::words;
 
 /// A group with less than this share of the default weight waits for all others.
 const LEAST_WEIGHT: f64 = 0.1;
@@ -23,7 +24,7 @@ pub fn yields(host: &HostFacts) -> Option<Text<String>> {
     let nice = above(process.nice.map(i64::from)).map(|nice| format!("nice {nice}"));
     let how =
         policy.or(nice).or_else(|| session.map(|nice| format!("autogroup nice {nice}"))).or_else(|| group(host))?;
-    Some(texts::yields_effect!(how))
+    Some(texts::process::yields_effect!(how))
 }
 
 /// The setting of a control group by which others go first: `cpu.idle 1`, `cpu.shares 2`.
@@ -40,17 +41,17 @@ fn group(host: &HostFacts) -> Option<String> {
 pub(super) static YIELDS: HostRule = HostRule {
     id: "host.yields_to_others",
     weight: HostWeight::Disturbs,
-    cure: texts::YIELDS_CURE,
+    cure: texts::process::YIELDS_CURE,
     see: |host, _| yields(host),
 };
 
 pub(super) static TRACED: HostRule = HostRule {
     id: "host.traced",
     weight: HostWeight::Disturbs,
-    cure: texts::TRACED_CURE,
+    cure: texts::process::TRACED_CURE,
     see: |host, _| {
         let tracer = tracer(host)?;
-        Some(texts::traced_effect!(tracer))
+        Some(texts::process::traced_effect!(tracer))
     },
 };
 
@@ -74,10 +75,10 @@ pub(in crate::findings) fn slack_ns(host: &HostFacts) -> Option<f64> {
 pub(super) static SLACK: HostRule = HostRule {
     id: "host.timer_slack",
     weight: HostWeight::Shifts,
-    cure: texts::SLACK_CURE,
+    cure: texts::process::SLACK_CURE,
     see: |host, _| {
-        let slack = value(slack_ns(host)?, Unit::Nanoseconds, Lang::En);
-        Some(texts::slack_effect!(slack))
+        let slack = time_text(slack_ns(host)?);
+        Some(texts::process::slack_effect!(slack))
     },
 };
 
@@ -90,23 +91,23 @@ pub(in crate::findings) fn store_bypass(host: &HostFacts) -> Option<&str> {
 pub(super) static STORE_BYPASS: HostRule = HostRule {
     id: "host.store_bypass",
     weight: HostWeight::Shifts,
-    cure: texts::STORE_BYPASS_CURE,
+    cure: texts::process::STORE_BYPASS_CURE,
     see: |host, _| {
         let state = store_bypass(host)?;
-        Some(texts::store_bypass_effect!(state))
+        Some(texts::process::store_bypass_effect!(state))
     },
 };
 
 pub(super) static POLICY: HostRule = HostRule {
     id: "host.scheduling_policy",
     weight: HostWeight::Shifts,
-    cure: texts::POLICY_CURE,
+    cure: texts::process::POLICY_CURE,
     see: |host, _| {
         let policy = host.process.policy.as_deref()?;
         match policy {
             "SCHED_OTHER" | "SCHED_IDLE" => None,
-            "SCHED_BATCH" => Some(texts::policy_batch_effect!()),
-            _ => Some(texts::policy_effect!(policy)),
+            "SCHED_BATCH" => Some(texts::process::policy_batch_effect!()),
+            _ => Some(texts::process::policy_effect!(policy)),
         }
     },
 };
@@ -114,19 +115,146 @@ pub(super) static POLICY: HostRule = HostRule {
 pub(super) static CLAMPED: HostRule = HostRule {
     id: "host.clamped",
     weight: HostWeight::Shifts,
-    cure: texts::CLAMPED_CURE,
+    cure: texts::process::CLAMPED_CURE,
     see: |host, _| {
         let most = host.process.clamped()?;
-        Some(texts::clamped_effect!(most))
+        Some(texts::process::clamped_effect!(most))
     },
 };
 
 pub(super) static HUGE_PAGES_FORBIDDEN: HostRule = HostRule {
     id: "host.huge_pages_forbidden",
     weight: HostWeight::Shifts,
-    cure: texts::HUGE_PAGES_FORBIDDEN_CURE,
+    cure: texts::process::HUGE_PAGES_FORBIDDEN_CURE,
     see: |host, _| {
         host.memory.transparent_huge_pages_forbidden.filter(|are_forbidden| *are_forbidden)?;
-        Some(texts::huge_pages_forbidden_effect!())
+        Some(texts::process::huge_pages_forbidden_effect!())
+    },
+};
+
+/// A group's name is cut to so many letters, so that the effect stays on its line.
+const GROUP_CHARS: usize = 24;
+
+/// The limits of which as much could be seen.
+fn limits_with(limits: &LimitFacts, sight: Sight) -> Option<Text> {
+    match [Resource::Cpu, Resource::Memory].map(|resource| limits.sight(resource) == sight) {
+        [true, true] => Some(term!("CPU quota and memory limit")),
+        [true, false] => Some(term!("the CPU quota")),
+        [false, true] => Some(term!("the memory limit")),
+        [false, false] => None,
+    }
+}
+
+/// Limits that this process may have, and their group; none where its own group could be read.
+pub fn limits_unseen(host: &HostFacts) -> Option<Text<String>> {
+    let limits = limits_with(&host.limits, Sight::Nothing)?;
+    match host.limits.unseen_groups().first() {
+        Some(group) => {
+            let group = cut(group, GROUP_CHARS);
+            Some(texts::unseen::limits_group_effect!(limits, group))
+        }
+        None => Some(texts::unseen::limits_effect!(limits)),
+    }
+}
+
+pub(super) static LIMITS: HostRule = HostRule {
+    id: "host.limits_unseen",
+    weight: HostWeight::Unknown,
+    cure: texts::unseen::LIMITS_CURE,
+    see: |host, _| limits_unseen(host),
+};
+
+pub(super) static LIMITS_ABOVE: HostRule = HostRule {
+    id: "host.limits_above_unseen",
+    weight: HostWeight::Note,
+    cure: texts::unseen::LIMITS_ABOVE_CURE,
+    see: |host, _| {
+        let limits = limits_with(&host.limits, Sight::NotAbove)?;
+        Some(texts::unseen::limits_above_effect!(limits))
+    },
+};
+
+fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
+    [
+        (host.memory.total_bytes == 0, term!("memory")),
+        (host.activity.load.or(disturbed.load).is_none(), term!("load")),
+        (host.activity.uptime_s.is_none(), Text { en: "steal", zh: "CPU steal" }),
+        (disturbed.processes_unseen, term!("processes")),
+        (host.process.policy.is_none(), term!("scheduling")),
+    ]
+    .into_iter()
+    .filter(|(is_missing, _)| *is_missing)
+    .map(|(_, what)| what)
+    .collect()
+}
+
+pub(super) static NO_PROC: HostRule = HostRule {
+    id: "host.no_proc",
+    weight: HostWeight::Unknown,
+    cure: texts::unseen::NO_PROC_CURE,
+    see: |host, disturbed| {
+        // What another tool measured tells neither the memory nor the size of a page.
+        let is_here = host.limits.unknown || host.memory.page_bytes > 0;
+        (is_here && host.memory.total_bytes == 0).then_some(())?;
+        Some(texts::unseen::no_proc_effect!(
+            missing = words(Message::joined(missing(host, disturbed), term!(", ", "list")))
+        ))
+    },
+};
+
+pub(super) static COUNTERS: HostRule = HostRule {
+    id: "host.counters_stand",
+    weight: HostWeight::Unknown,
+    cure: texts::unseen::COUNTERS_CURE,
+    see: |_, disturbed| disturbed.counters_stand.then(|| texts::unseen::counters_effect!()),
+};
+
+pub(super) static PROCESSES: HostRule = HostRule {
+    id: "host.processes_unseen",
+    weight: HostWeight::Note,
+    cure: texts::unseen::PROCESSES_CURE,
+    see: |host, disturbed| {
+        (disturbed.processes_unseen && host.memory.total_bytes > 0).then_some(())?;
+        Some(texts::unseen::processes_effect!())
+    },
+};
+
+/// Above this a user without rights may count nothing.
+const USER_LEVEL: i32 = 2;
+
+pub(super) static PERF: HostRule = HostRule {
+    id: "host.perf_not_permitted",
+    weight: HostWeight::Note,
+    cure: texts::permissions::PERF_CURE,
+    see: |host, _| {
+        let level = host
+            .kernel
+            .perf_event_paranoid
+            .filter(|level| *level > USER_LEVEL && host.limits.is_root == Some(false))?;
+        Some(texts::permissions::perf_effect!(level))
+    },
+};
+
+pub(super) static NO_SYS: HostRule = HostRule {
+    id: "host.no_sys",
+    weight: HostWeight::Note,
+    cure: texts::kernel_files::NO_SYS_CURE,
+    see: |host, _| {
+        // Every kernel names its clock source there, and is known by its release from elsewhere.
+        let is_absent = host.kernel.clock_source.is_none() && host.nodes.is_empty();
+        (is_absent && host.memory.transparent_huge_pages.is_none() && !host.kernel.release.is_empty()).then_some(())?;
+        Some(texts::kernel_files::no_sys_effect!())
+    },
+};
+
+pub(super) static UNKNOWN_PAGING: HostRule = HostRule {
+    id: "host.nested_paging_unknown",
+    weight: HostWeight::Shifts,
+    cure: texts::virtualization::UNKNOWN_PAGING_CURE,
+    see: |host, _| {
+        let hypervisor = host.virtualization.hypervisor.as_deref()?;
+        host.virtualization.nested_paging.is_none().then_some(())?;
+        let name: String = hypervisor.chars().take(12).collect();
+        Some(texts::virtualization::unknown_paging_effect!(name))
     },
 };

@@ -1,17 +1,15 @@
 //! Conclusions of a published report on native and guest file I/O, checked against these runs: each claim is a function, and says whether
 //! it holds here as far as the intervals tell.
 
-mod causes;
-mod costs;
-mod groups;
-mod losses;
+mod guests;
+mod layers;
 
 use hostmark_model::{Message, Params, Text};
 use hostmark_say::say;
 
-use super::family::{FILE, IRQ, Space};
-use super::kind::EnvironmentKind;
+use super::environment::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
+use super::sheet::{FILE, IRQ, Space};
 use super::value::ComparableValue;
 use super::{Environment, over};
 use crate::propagated::{Propagated, joined, propagated_ratio};
@@ -69,12 +67,12 @@ pub(super) fn of_environments(environments: &[Environment], kinds: &[Environment
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     let mut all = Vec::new();
     for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
-        let pairs = groups::pairs(first, other);
-        all.extend(groups::most_expensive(other, *kind, &pairs));
+        let pairs = guests::pairs(first, other);
+        all.extend(guests::most_expensive(other, *kind, &pairs));
         // An emulator has neither exits nor nested page tables.
         if *kind == EnvironmentKind::Guest && !other.is_emulated() {
-            all.extend(groups::bandwidth(other, &pairs));
-            all.extend(causes::of(other, &pairs));
+            all.extend(guests::bandwidth(other, &pairs));
+            all.extend(guests::causes(other, &pairs));
         }
     }
     all
@@ -85,12 +83,12 @@ pub(super) fn draw(sheets: &[Sheet], kinds: &[EnvironmentKind]) -> Vec<LayerConc
     let sheets: Vec<Claims> = sheets.iter().map(|sheet| Claims::of(sheet, kinds)).collect();
     let of_file = || sheets.iter().filter(|claims| std::ptr::eq(claims.sheet.family, &FILE));
     let mut all: Vec<LayerConclusion> = Vec::new();
-    all.extend(of_file().filter_map(costs::of_writes));
-    all.extend(of_file().filter_map(losses::ratio));
-    all.extend(of_file().flat_map(losses::of_reads));
-    all.extend(sheets.iter().flat_map(losses::of_kernel));
-    all.extend(sheets.iter().flat_map(costs::of_binding));
-    all.extend(of_file().flat_map(costs::of_interrupts));
+    all.extend(of_file().filter_map(layers::of_writes));
+    all.extend(of_file().filter_map(layers::write_ratio));
+    all.extend(of_file().flat_map(layers::of_reads));
+    all.extend(sheets.iter().flat_map(layers::of_kernel));
+    all.extend(sheets.iter().flat_map(layers::of_binding));
+    all.extend(of_file().flat_map(layers::of_interrupts));
     all
 }
 

@@ -16,14 +16,14 @@ use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
 use super::NamedRuns;
-use crate::command::far::target::Target;
-use crate::command::measure::inputs::{self, ProfileName, SampledArguments};
-use crate::command::measure::machine::{janitor_of_runs, own_program};
+use crate::command::far::Target;
+use crate::command::measure::inputs::{ProfileName, SampledArguments};
+use crate::command::measure::{inputs, janitor_of_runs, own_program};
 use crate::command::processes::janitor::Janitor;
 use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn, measured_at, whole};
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
-use crate::{store, words};
+use crate::{language, store};
 
 /// Request for two sides that take turns.
 pub struct TwoSides<'a> {
@@ -159,7 +159,7 @@ pub enum TypedSide {
 impl TypedSide {
     /// Parses a side: a command if one of its words is a hostmark, else a place.
     pub fn of(typed: &str, token_file: Option<&Path>) -> Result<TypedSide> {
-        let words = words::split(typed).map_err(|why| {
+        let words = language::split(typed).map_err(|why| {
             refused!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
         })?;
         if words.is_empty() {
@@ -239,11 +239,7 @@ impl PrintedRun<'_> {
             refuse!("'{name}' printed nothing; it must end in a hostmark", name = self.name);
         }
         let run = load_run(text).map(hostmark_probes::run_of_today).map_err(|error| {
-            refused!(
-                "what '{name}' printed {error}",
-                name = self.name,
-                error = crate::language::spoken(&error.message())
-            )
+            refused!("what '{name}' printed {error}", name = self.name, error = language::spoken(&error.message()))
         })?;
         whole(run, self.name)
     }

@@ -14,11 +14,11 @@ use hostmark_model::{Exit, Lang, Run};
 use hostmark_present::export::{comparison, over_time};
 
 use self::interleave::{Interleaved, TwoSides};
-use super::hand_over;
-use super::measure::inputs::{self, ProfileName, seed};
-use super::measure::machine::catch;
-use super::runs::{self, chosen};
+use super::measure::inputs::{ProfileName, seed};
+use super::measure::{catch, inputs};
+use super::runs::chosen;
 use super::trial::Rounds;
+use super::{hand_over, runs};
 use crate::command::runs::kept;
 use crate::isolate::Outside;
 use crate::language::{refuse, said};

@@ -64,9 +64,8 @@ impl Expected {
 }
 
 fn show_reference(run: &Run, reference: &Reference, lang: Lang) -> Exit {
-    let options = output::options(lang, false);
-    match values_in_common(run, reference, &options) {
-        Ok(table) => output::print(&format!("\n{table}")),
+    match in_common(run, reference) {
+        Ok(values) => output::print(&format!("\n{}", values.table(&output::options(lang, false)))),
         Err(nothing) => output::complain(&nothing.to_string()),
     }
     Exit::Fine
@@ -301,9 +300,4 @@ pub fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'
             say!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
         EndsWith(Exit::BadInput, sentence).into()
     })
-}
-
-/// The values that a run and a reference have in common, in words.
-fn values_in_common(run: &Run, reference: &Reference, options: &RenderOptions) -> Result<String> {
-    Ok(in_common(run, reference)?.table(options))
 }

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -22,25 +23,22 @@ use hostmark_model::{
 use hostmark_say::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use sessions::{Link, Outbox, OutboxWriter, Serving};
 
 use super::peers::FarPeers;
 use crate::command::far::peers::{NoAnswer, PeerLink};
-use crate::command::measure::machine::{MeasuredMachine, report_of_host};
-use crate::command::measure::ready::{self, Ready};
-use crate::command::measure::{Means, inputs, measure};
+use crate::command::measure::ready::Ready;
+use crate::command::measure::{Means, MeasuredMachine, inputs, measure, ready, report_of_host};
 use crate::command::runs::kept;
 use crate::command::{EndsWith, exit_of, lost, message, sentence};
 use crate::isolate::Layer;
 use crate::language::{refuse, refused, said};
 use crate::signals::{Asker, StopRequest};
 use crate::world::SinceStart;
-use outbox::{Link, Outbox, OutboxWriter};
-use served::Serving;
 
-mod outbox;
-mod served;
+mod sessions;
 
-pub use served::MOST_PLANNING;
+pub use sessions::MOST_PLANNING;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = hostmark_launch::agent::AGENT;
@@ -75,13 +73,19 @@ pub fn serve(words: &[OsString]) -> ExitCode {
     let served = Served::of(words);
     // Nor does anything that is started here inherit the program's file.
     let _ = transport::close_own_descriptor();
-    let streams = Outbox::of_standard_output().and_then(|outbox| Ok((outbox, Inbox::of_standard_input()?)));
-    let (mut outbox, inbox) = match streams {
+    // Nothing else of this process writes to standard output.
+    let streams = || -> io::Result<_> {
+        let output = File::from(rustix::io::dup(io::stdout())?);
+        Ok((Outbox::new(output, timing().silence())?, Inbox::of(rustix::io::dup(io::stdin())?)))
+    };
+    let (mut outbox, mut inbox) = match streams() {
         Ok(streams) => streams,
         Err(error) => return complain(&said!("a standard stream cannot be used ({error})")),
     };
-    let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
-    let (serving, idle) = (served::Serving::of(served), timing().silence());
+    if served.is_some() {
+        inbox.longest = LONGEST_SERVED_LINE;
+    }
+    let (serving, idle) = (sessions::Serving::of(served), timing().silence());
     let mut session = AgentSession { inbox: Some(inbox), greeted: false, served, serving, idle };
     loop {
         match session.next(&mut outbox) {
@@ -121,7 +125,7 @@ impl AgentSession {
         // Nobody is waited for who says nothing.
         let Next::Request(request) = self.next_request()? else { return Ok(false) };
         let is_served = self.greeted && self.served.is_some();
-        if let Some(why) = is_served.then(|| served::refusal(&request)).flatten() {
+        if let Some(why) = is_served.then(|| sessions::refusal(&request)).flatten() {
             return Err(EndsWith(Exit::BadInput, why).into());
         }
         match request {
@@ -168,7 +172,7 @@ impl AgentSession {
         let machine = MeasuredMachine::local(Some(OWN.into()), &layers(&request)?)?;
         request.inputs = inputs::on_this_machine(request.inputs)?;
         let mut host = machine.facts(&request.inputs);
-        let planning = self.served.map(|_| served::watch_planning()).transpose()?;
+        let planning = self.served.map(|_| sessions::watch_planning()).transpose()?;
         host.memory_look = ready::planned_here(&request, host.clone(), &machine, uuid::Uuid::now_v7())?.1.memory_look;
         drop(planning);
         inputs::check_command(&request.inputs)?;
@@ -184,7 +188,7 @@ impl AgentSession {
         request.inputs = inputs::on_this_machine(request.inputs)?;
         let host = machine.facts(&request.inputs);
         let stop = machine.catch()?;
-        let planning = self.served.map(|_| served::watch_planning()).transpose()?;
+        let planning = self.served.map(|_| sessions::watch_planning()).transpose()?;
         let mut ready = match begun {
             Some(begun) => {
                 let BegunRun { run, cases, .. } = *begun;
@@ -337,17 +341,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    fn of_standard_input() -> io::Result<Inbox> {
-        Ok(Inbox::of(rustix::io::dup(io::stdin())?))
-    }
-
     pub fn of(from: OwnedFd) -> Inbox {
         Inbox { from, unread: Vec::new(), searched: 0, taken: 0, longest: LONGEST_AGENT_LINE }
-    }
-
-    /// The same, of lines of so many bytes at most.
-    fn of_lines_up_to(self, longest: usize) -> Inbox {
-        Inbox { longest, ..self }
     }
 
     /// The next request, waited for no longer than this.

@@ -145,7 +145,7 @@ const LONGEST: usize = hostmark_model::LONGEST_AGENT_LINE;
 #[test]
 fn who_reads_nothing_is_given_up_and_reported_no_more() {
     let (read, write) = rustix::pipe::pipe().unwrap();
-    let mut outbox = Outbox::of_patience(write.into(), Duration::from_millis(100)).unwrap();
+    let mut outbox = Outbox::new(write.into(), Duration::from_millis(100)).unwrap();
     let long = AgentAnswer::Wants { peer: "x".repeat(1 << 20), request: PeerRequest::Enough };
     for _ in 0..2 {
         assert_eq!(outbox.say(&long).unwrap_err().kind(), std::io::ErrorKind::TimedOut);

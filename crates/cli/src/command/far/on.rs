@@ -17,11 +17,9 @@ use hostmark_model::{
 };
 
 use super::peers::{Direct, NoAnswer, PeerLink};
-use super::target::Target;
-use super::{RunningAgent, failed};
+use super::{RunningAgent, Target, failed};
 use crate::command::lost;
-use crate::command::measure::Measured;
-use crate::command::measure::machine::catch;
+use crate::command::measure::{Measured, catch};
 use crate::isolate::Outside;
 use crate::language::said;
 use crate::signals::StopRequest;

@@ -1,15 +1,13 @@
 //! Tests with arbitrary lines of a far host.
 
-use super::*;
-use hostmark_model::{Exit, ProbeInfo, ReasonCode};
-
 use hostmark_analysis::constants;
 use hostmark_engine::plan::TableCell;
 use hostmark_launch::agent::parse;
-use hostmark_model::{CaseRecord, Event, JsonLine, Outcome, PathBytes, Profile};
+use hostmark_model::{CaseRecord, Event, Exit, JsonLine, Outcome, PathBytes, ProbeInfo, Profile, ReasonCode};
 
+use super::*;
 use crate::command::garbled::garbled;
-use crate::command::measure::machine::MeasuredMachine;
+use crate::command::measure::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::mutated::{Mutator, trials};
 use crate::progress::constants_of;

@@ -19,11 +19,10 @@ use hostmark_model::{
 };
 use hostmark_say::say;
 
-use super::target::Target;
+use super::Target;
 use crate::command::far;
-use crate::command::measure::machine::own_program;
 use crate::command::measure::ready::Begun;
-use crate::command::measure::{OwnRuns, ready};
+use crate::command::measure::{OwnRuns, own_program, ready};
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 

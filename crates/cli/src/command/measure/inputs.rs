@@ -15,7 +15,7 @@ use rustix::fs::Access;
 
 use crate::isolate::Layer;
 use crate::language::{refuse, refused, said};
-use crate::{words, writable};
+use crate::{language, store};
 
 #[derive(Debug, Args)]
 pub struct InputArguments {
@@ -211,7 +211,7 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
 }
 
 pub fn command(typed: &str) -> Result<CommandWords, String> {
-    match words::split(typed) {
+    match language::split(typed) {
         Ok(words) if words.is_empty() => Err(said!("it has no word; name a program")),
         Ok(words) => Ok(CommandWords(words)),
         Err(why) => Err(said!("{why}; quote it as for a shell")),
@@ -253,7 +253,7 @@ pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
     let shown = typed.display();
     match std::fs::canonicalize(&typed) {
         Ok(path) if path.is_dir() => {
-            writable::check(&path).map_err(|error| {
+            store::check(&path).map_err(|error| {
                 refused!("nothing can be made in --scratch {shown} ({error}); name a directory that may be written to")
             })?;
             Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })

@@ -10,21 +10,24 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::words;
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::plan::{self, Plan, Request};
-use hostmark_engine::{Header, Journal, PastRound, Wall};
+use hostmark_engine::plan::{Plan, Request};
+use hostmark_engine::{Header, Journal, PastRound, Wall, plan};
 use hostmark_launch::program::{OWN, digest_of};
-use hostmark_model::{BegunRun, EACH_POINT, Elsewhere, HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
+use hostmark_model::{
+    BegunRun, CaseId, EACH_POINT, Elsewhere, HostFacts, Inputs, Profile, Run, RunRequest, SCHEMA, Settings, Tool,
+};
+use hostmark_present::tables;
 use hostmark_present::tables::NamedTable;
 use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
-use super::inputs::{self, check_command, scratch};
-use super::machine::{self, MeasuredMachine, damaged};
-use super::tables;
+use super::inputs::{check_command, scratch};
+use super::{MeasuredMachine, damaged, inputs};
 use crate::command::runs::chosen;
 use crate::command::runs::kept::RunDestination;
 use crate::language::refuse;
-use crate::store::{self, JOURNAL, RunFiles};
+use crate::store;
+use crate::store::{JOURNAL, RunFiles};
 
 const MOST_CPUS: usize = 1 << 16;
 const MOST_BYTES: u64 = 1 << 50;
@@ -51,7 +54,7 @@ impl Ready {
         let calibration = machine.clock(&host);
         let mut run = begin(&plan, host.clone(), &calibration, id);
         run.settings.table.clone_from(&request.table);
-        run.disturbances.extend(machine::chosen(&host, plan.cpu));
+        run.disturbances.extend(super::chosen(&host, plan.cpu));
         let scratch = inputs::scratch(&plan.request.inputs);
         Ok(Ready { plan, run, host, calibration, past: Vec::new(), scratch })
     }
@@ -85,9 +88,9 @@ pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: request.set.clone(),
         inputs: request.inputs.clone(),
     };
-    let table = tables::meant(table, &request)?;
+    let table = meant(table, &request)?;
     if let Some(table) = table {
-        tables::check_set(table, &host, &request.set)?;
+        check_set(table, &host, &request.set)?;
     }
     let plan = fitted(&host, request, table)?;
     Ok((plan, host))
@@ -167,7 +170,7 @@ const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::TableCell 
 pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) -> Result<Plan> {
     let mut plan = match table {
         None => plan::plan(CATALOGUE, host, request)?,
-        Some(table) => plan::plan_table(CATALOGUE, host, request, &tables::cells(table, host))?,
+        Some(table) => plan::plan_table(CATALOGUE, host, request, &cells(table, host))?,
     };
     let cells = hostmark_analysis::lmbench::cells().map(|point| plan::TableCell { probe: point.probe, at: point.at });
     let first = hostmark_analysis::constants::cases().map(|of| plan::TableCell { probe: of.probe, at: of.at });
@@ -186,7 +189,7 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
         set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
         inputs: run.settings.inputs.clone(),
     };
-    let table = tables::meant(run.settings.table.as_deref(), &request)?;
+    let table = meant(run.settings.table.as_deref(), &request)?;
     fitted(&run.host, request, table)
 }
 
@@ -358,5 +361,47 @@ impl Wall for GoesOn<'_> {
 
     fn report_delay(&self) -> Duration {
         self.wall.report_delay()
+    }
+}
+
+fn named(name: &str) -> Result<&'static NamedTable> {
+    match tables::table_named(name) {
+        Some(table) => Ok(table),
+        None => refuse!("no table is called '{name}'; choose {names}", names = names()),
+    }
+}
+
+/// The table whose cells a request means: the one of this name, or in a glance that asks for nothing else that of the first screen.
+pub fn meant(name: Option<&str>, request: &Request) -> Result<Option<&'static NamedTable>> {
+    let is_glance =
+        request.profile == Profile::Glance && request.filters.is_empty() && request.inputs.command.is_empty();
+    name.map_or(Ok(is_glance.then_some(&tables::GLANCE)), |name| named(name).map(Some))
+}
+
+fn names() -> String {
+    let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
+}
+
+pub fn cells(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
+    table.cells(host, hostmark_host::single(host).unwrap_or_default())
+}
+
+/// Refuses points in the place of those that make the table.
+pub fn check_set(table: &NamedTable, host: &HostFacts, set: &[String]) -> Result<()> {
+    let cells = cells(table, host);
+    let is_of_table = |typed: &&String| {
+        let place = typed.split('=').next().unwrap_or_default();
+        let (probe, axis) = place.split_once(':').map_or((None, place), |(probe, axis)| (Some(probe), axis));
+        let is_meant = |id: &str| probe.is_none_or(|probe| probe == id || id.split('.').next() == Some(probe));
+        let fixed = |value: &str| value != hostmark_model::EACH_POINT;
+        cells.iter().any(|cell| is_meant(&cell.probe) && cell.params.get(axis).is_some_and(fixed))
+    };
+    match set.iter().find(is_of_table) {
+        Some(typed) => {
+            refuse!("--table {table} has points of its own there; leave out --set {typed}", table = table.name)
+        }
+        None => Ok(()),
     }
 }

@@ -15,24 +15,23 @@ use hostmark_probes::CATALOGUE;
 
 use super::compare::side;
 use super::compare::verdict::{Expected, USUAL, reference};
-use super::far::peers::{self, Direct, FarPeers};
-use super::far::target;
+use super::far::peers;
+use super::far::peers::{Direct, FarPeers};
 use super::measure::inputs::{InputArguments, ProfileName, check_command, scratch, seed};
-use super::measure::machine::MeasuredMachine;
-use super::measure::ready::{self, Begun, Ready};
-use super::measure::{self, Means, Measured};
-use super::runs::kept::{self, Author, RunDestination};
-use super::{lost, remedy, remedy_or_another_file, report, unsaved};
+use super::measure::ready::{Begun, Ready};
+use super::measure::{Means, Measured, MeasuredMachine, ready};
+use super::runs::kept;
+use super::runs::kept::{Author, RunDestination};
+use super::{far, lost, measure, remedy, remedy_or_another_file, report, unsaved};
 use crate::command::runs::chosen;
 use crate::language::{refuse, refused, said};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::store::{self, RunFiles};
+use crate::store::RunFiles;
 use crate::world::World;
-use crate::{output, words, writable};
+use crate::{language, output, store};
 
 pub mod dry_run;
-mod elsewhere;
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -157,11 +156,11 @@ impl RunArguments {
     }
 
     /// Places of the run's peers.
-    fn peers(&self) -> Result<Vec<target::Target>> {
+    fn peers(&self) -> Result<Vec<far::Target>> {
         if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
             refuse!("--token-file belongs to a place as tcp:HOST, and there is none; leave it out");
         }
-        self.peer.iter().map(|typed| target::Target::named(typed, "--peer", self.token_of(typed))).collect()
+        self.peer.iter().map(|typed| far::Target::named(typed, "--peer", self.token_of(typed))).collect()
     }
 
     /// File of the token for a place.
@@ -182,7 +181,7 @@ impl RunArguments {
         };
         let Some(runs) = store::directory() else { return self.named_file().map(drop) };
         let why = |error| format!("{} cannot be made: {error}", runs.display());
-        writable::check_new(&runs).map_err(|error| unnamed(name, &why(error)))
+        store::check_new(&runs).map_err(|error| unnamed(name, &why(error)))
     }
 
     /// Expectation that the run is compared with.
@@ -233,15 +232,15 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
-        (typed, Some(elsewhere)) => Some(target::Target::of_journal(elsewhere, typed.as_deref())?),
-        (Some(place), None) => Some(target::Target::named(place, "--on", arguments.token_of(place))?),
+        (typed, Some(elsewhere)) => Some(far::Target::of_journal(elsewhere, typed.as_deref())?),
+        (Some(place), None) => Some(far::Target::named(place, "--on", arguments.token_of(place))?),
         (None, None) => None,
     };
     if let Some(begun) = &begun {
         begun.check_typed(arguments.on.as_deref(), &arguments.inputs()?)?;
     }
     match place {
-        Some(place) => elsewhere::run(arguments, begun, &place, expected, lang),
+        Some(place) => dry_run::run(arguments, begun, &place, expected, lang),
         None => here(arguments, begun, expected, lang, world),
     }
 }
@@ -330,10 +329,10 @@ fn here(
 }
 
 /// Measures between all hosts of a run with several peers, and adds it.
-fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target], stop: &StopRequest) -> Result<()> {
+fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[far::Target], stop: &StopRequest) -> Result<()> {
     let names = run.settings.inputs.peers.clone();
     let mut bar = Bar::new();
-    let measured = elsewhere::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
+    let measured = dry_run::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
         run.settings.seed,
         stop,
         &mut bar,
@@ -350,7 +349,7 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, planned: &(Plan, Ho
 /// Says of a plan that the cases with files would be skipped, where the usual directory for these cannot be had.
 fn remark_scratch(inputs: &Inputs) {
     let directory = scratch(inputs);
-    if let Err(error) = writable::check(&directory) {
+    if let Err(error) = store::check(&directory) {
         let directory = directory.display();
         output::remark(&said!(
             "nothing can be made in {directory} ({error}), so cases with files would be skipped; name another directory by --scratch"
@@ -484,7 +483,7 @@ fn name(run: &Run, file: &Path) -> Option<String> {
     let path = file.to_str().filter(|path| means(path));
     let before = if path.is_some_and(|path| path.starts_with('-')) { "./" } else { "" };
     let typed = if means(&run.name) { run.name.clone() } else { format!("{before}{}", path?) };
-    Some(words::quoted(&typed)? + " ")
+    Some(language::quoted(&typed)? + " ")
 }
 
 /// The probe of what costs most; else the first that was measured.

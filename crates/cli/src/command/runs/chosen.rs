@@ -14,7 +14,7 @@ use hostmark_say::say;
 
 use crate::command::EndsWith;
 use crate::language::refuse;
-use crate::{store, words};
+use crate::{language, store};
 
 /// Filters; without one, all cases.
 #[derive(Debug, Default)]
@@ -261,7 +261,7 @@ pub fn line(journal: &Path, inputs: &Inputs, elsewhere: Option<&Elsewhere>) -> O
     if !isolate.is_empty() {
         option("--isolate", isolate.join(","));
     }
-    let quoted: Option<Vec<String>> = typed.iter().map(|word| words::quoted(word)).collect();
+    let quoted: Option<Vec<String>> = typed.iter().map(|word| language::quoted(word)).collect();
     Some(format!("hostmark run {}", quoted?.join(" ")))
 }
 
@@ -277,7 +277,7 @@ pub fn check(
     let is_place = match (on, elsewhere) {
         (None, None) => true,
         (Some(typed), Some(elsewhere)) => {
-            words::split(typed).ok().is_some_and(|typed| Some(typed) == words_of(elsewhere))
+            language::split(typed).ok().is_some_and(|typed| Some(typed) == words_of(elsewhere))
         }
         _ => false,
     };
@@ -295,7 +295,7 @@ fn words_of(elsewhere: &Elsewhere) -> Option<Vec<String>> {
 
 /// Words as one that is split into them.
 fn one_word(words: &[String]) -> Option<String> {
-    words.iter().map(|word| words::quoted(word)).collect::<Option<Vec<String>>>().map(|words| words.join(" "))
+    words.iter().map(|word| language::quoted(word)).collect::<Option<Vec<String>>>().map(|words| words.join(" "))
 }
 
 #[cfg(test)]
@@ -347,7 +347,7 @@ mod tests {
         };
         let place = at(&["sh", "-c", "touch it; exec \"$@\""]);
         let line = line(Path::new("a.partial.jsonl"), &inputs, Some(&place)).unwrap();
-        let words = words::split(&line).unwrap();
+        let words = language::split(&line).unwrap();
         assert_eq!(words[..5], ["hostmark", "run", "--resume", "a.partial.jsonl", "--on"]);
         assert_eq!(words[6..], ["--command", "make 'a b'", "--scratch", "/mnt/$x", "--isolate", "seccomp"]);
         let is_refused =

@@ -2,7 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +11,9 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::compare::has_circumstances_of;
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::repetition::{self, Earlier};
+use hostmark_analysis::repetition::Earlier;
 use hostmark_analysis::trust::{trust, with_self_check};
-use hostmark_analysis::{consistency, findings, spoken};
+use hostmark_analysis::{consistency, findings, repetition, spoken};
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::{Journal, Origin, PlanLine, Wall};
 use hostmark_model::{Elsewhere, HostFacts, Lang, PathBytes, Run, SelfChecked, Trust};
@@ -22,9 +23,9 @@ use serde::Deserialize;
 use super::chosen;
 use crate::command::{EndsWith, exit_of, message, unwritten};
 use crate::language::{refused, said};
-use crate::store::{self, RunFiles};
+use crate::store::RunFiles;
 use crate::world::SinceStart;
-use crate::{output, words, writable};
+use crate::{language, output, store};
 
 /// Destination of a run: none where it cannot be kept.
 #[derive(Default)]
@@ -87,7 +88,7 @@ impl RunDestination {
     pub fn what_to_do(&self) -> Option<String> {
         let path = self.journal.as_ref()?.path().display().to_string();
         let report =
-            || format!("hostmark report --reestimate {}", words::quoted(&path).unwrap_or_else(|| visible(&path)));
+            || format!("hostmark report --reestimate {}", language::quoted(&path).unwrap_or_else(|| visible(&path)));
         Some(self.resume.clone().unwrap_or_else(report))
     }
 
@@ -123,7 +124,7 @@ pub fn check(place: &RunFiles) -> Result<()> {
     let directory = place.journal.parent().filter(|parent| !parent.as_os_str().is_empty());
     let tried = match is_taken {
         true => Err(io::ErrorKind::AlreadyExists.into()),
-        false => writable::check(directory.unwrap_or(Path::new("."))),
+        false => store::check(directory.unwrap_or(Path::new("."))),
     };
     tried.map_err(|error| unopened(place, &error))
 }

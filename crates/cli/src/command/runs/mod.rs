@@ -423,7 +423,7 @@ pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, 
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         match store::bytes(path) {
             Ok(Some(bytes)) => gathering.read(&name, &bytes),
-            Ok(None) => gathering.refuse(&name, too_large()),
+            Ok(None) => gathering.refuse(&name, term!("is too large for a run").to_owned_text()),
             Err(error) => gathering.refuse(&name, cannot(&error)),
         }
     }
@@ -436,10 +436,6 @@ pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, 
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     Ok((changes(&gathering), gathering.runs()))
-}
-
-fn too_large() -> Text<String> {
-    term!("is too large for a run").to_owned_text()
 }
 
 fn cannot(error: &std::io::Error) -> Text<String> {

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use hostmark_engine::clock::{self, Calibration};
+use hostmark_engine::clock::Calibration;
 use hostmark_engine::estimate::core_width::CoreWidths;
-use hostmark_engine::prelude::{self, Case, Group, Probe, Text};
+use hostmark_engine::prelude::{Case, Group, Probe, Text};
 use hostmark_engine::probe::Catalogue;
-use hostmark_engine::{KernelMeters, Meters, Wall, others_during, worker};
+use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, prelude, worker};
 use hostmark_host::Root;
 use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Message, Others, RoundNoise};
 use hostmark_probes::kernels::arith;
@@ -18,7 +18,7 @@ use hostmark_probes::workloads::machine::timer::ClockSource;
 use hostmark_say::say;
 
 use super::Unseen;
-use crate::command::measure::machine::CpuWatch;
+use crate::command::measure::CpuWatch;
 use crate::world::SinceStart;
 
 /// Time for the samples of a round, ns.

@@ -19,12 +19,11 @@ use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
 use super::bench::{
-    self, Bench, BenchRound, CHANGE_NS, COPIES, KNOWN, SHORTEST_SLEEP_NS, SLEEP_NS, SLEPT_NS, STRETCH, UNCHANGED_NS,
-    least, median,
+    Bench, BenchRound, CHANGE_NS, COPIES, KNOWN, SHORTEST_SLEEP_NS, SLEEP_NS, SLEPT_NS, STRETCH, UNCHANGED_NS, least,
+    median,
 };
-use super::{Attempt, Check, Known, Line, Unseen};
-use crate::command::measure::machine::emulated;
-use crate::command::measure::ready;
+use super::{Attempt, Check, Known, Line, Unseen, bench};
+use crate::command::measure::{emulated, ready};
 use crate::world;
 
 const DURATION_ROUNDS: u32 = 8;

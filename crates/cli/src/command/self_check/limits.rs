@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+use std::{fs, io};
 
 use hostmark_engine::sys::clock::monotonic_ns;
 use hostmark_engine::sys::control_group::GroupLimit;
@@ -20,9 +20,8 @@ use hostmark_say::say;
 
 use super::bench::Bench;
 use super::{Attempt, Check, Known, Line, Unseen};
-use crate::command::measure::OwnRuns;
 use crate::command::measure::inputs::scratch;
-use crate::command::measure::machine::own_file;
+use crate::command::measure::{OwnRuns, own_file};
 use crate::command::processes;
 
 /// No further look begins after this time of a check.

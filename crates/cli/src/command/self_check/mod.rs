@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use bench::Bench;
 use clap::{Args, ValueEnum};
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::reasons::in_both;
@@ -16,18 +17,16 @@ use hostmark_engine::sys::place::Directory;
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Exit, HostFacts, Lang, Message, Reason, ReasonCode, Text};
 use hostmark_say::say;
+use limits::MeasureIn;
 use serde::{Deserialize, Serialize};
 
-use super::lost;
-use super::measure::machine::own_program;
+use super::measure::own_program;
 use super::measure::ready::own_digest;
 use super::processes::janitor::Janitor;
-use super::processes::neighbour::{self, Work};
 use super::runs::kept;
+use super::{lost, processes};
 use crate::language::said;
 use crate::{output, store};
-use bench::Bench;
-use limits::MeasureIn;
 
 pub mod bench;
 pub mod checks;
@@ -225,7 +224,7 @@ impl Drop for Competitor {
 /// Starts one from this program's file.
 pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, String> {
     let mut janitor = Janitor::start(program)?;
-    let process = neighbour::start(program, Work::Duty(percent), &[cpu], &mut janitor)?;
+    let process = processes::start(program, processes::Work::Duty(percent), &[cpu], &mut janitor)?;
     Ok(Box::new(Competitor { process, janitor }))
 }
 

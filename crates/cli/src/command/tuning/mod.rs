@@ -13,28 +13,26 @@ use hostmark_host::{Placement, Root};
 use hostmark_model::{CaseId, CaseRecord, Exit, HostFacts, Lang, Outcome, Run, Text};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::comparison;
-use hostmark_present::render::trial::{self, Listed, TrialText};
+use hostmark_present::render::trial;
+use hostmark_present::render::trial::{Listed, TrialText};
 use hostmark_probes::CATALOGUE;
+use setting::{During, MachineSetting, Mechanism, NEAR, Neighbour, TUNINGS, Tuning, TuningSide, named};
 
-use self::catalogue::{TUNINGS, Tuning, named};
+use super::compare::NamedRuns as Runs;
 use super::compare::interleave::TwoSides;
-use super::compare::{self, NamedRuns as Runs};
+use super::measure::catch;
 use super::measure::inputs::{ProfileName, SampledArguments, seed};
-use super::measure::machine::catch;
+use super::processes::Work;
 use super::trial::Rounds;
-use super::{hand_over, measure};
-use crate::command::processes::left;
-use crate::command::processes::neighbour::Work;
+use super::{compare, hand_over, measure};
+use crate::command::processes::janitor;
 use crate::isolate::Outside;
 use crate::language::{current, refuse, refused, said};
 use crate::output;
-use catalogue::{Mechanism, NEAR, Neighbour};
-use setting::{During, MachineSetting, TuningSide};
 
-mod catalogue;
 mod setting;
 
-pub use self::catalogue::TuningTexts;
+pub use setting::TuningTexts;
 
 /// The settings whose names begin so, for a shell.
 fn offered(typed: &OsStr) -> Vec<CompletionCandidate> {
@@ -89,7 +87,7 @@ pub struct TryArguments {
 
 pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     if arguments.undo {
-        return left::undo();
+        return janitor::undo();
     }
     output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let host = hostmark_host::read(&Root::here());
@@ -102,7 +100,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
         let names: Vec<&str> = TUNINGS.iter().map(|tuning| tuning.name).collect();
         refuse!("there is no setting '{name}' to try; choose from {names}", names = names.join(", "))
     };
-    if matches!(tuning.turn, catalogue::Mechanism::Axis(_)) && arguments.command.is_some() {
+    if matches!(tuning.turn, Mechanism::Axis(_)) && arguments.command.is_some() {
         refuse!("{tuning} is tried by an axis of hostmark's own probes; leave out --command", tuning = tuning.name);
     }
     let possible = sides(tuning, &host, Path::new("/"))
@@ -201,7 +199,7 @@ pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Te
         Mechanism::Axis(_) => {
             match tuning.cases.iter().all(|case| case.filter.contains(NEAR)) && near(host).is_none() {
                 true => Err(two_cpus()),
-                false => both([setting::During::Usual, setting::During::Usual]),
+                false => both([During::Usual, During::Usual]),
             }
         }
         Mechanism::HugePages if host.memory.transparent_huge_pages.as_deref().is_none_or(|mode| mode == "never") => {
@@ -210,16 +208,16 @@ pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Te
             )
             .to_owned_text())
         }
-        Mechanism::HugePages => both([setting::During::WithoutHugePages, setting::During::Usual]),
+        Mechanism::HugePages => both([During::WithoutHugePages, During::Usual]),
         Mechanism::Neighbour(Neighbour::Idle) => match near(host) {
-            Some(_) => both([setting::During::Usual, setting::During::Beside(Work::Spin, host.usable_cpus())]),
+            Some(_) => both([During::Usual, During::Beside(Work::Spin, host.usable_cpus())]),
             None => Err(two_cpus()),
         },
         Mechanism::Neighbour(Neighbour::Busy) => {
             let Some([one, other]) = near(host).and_then(|placement| hostmark_host::pair(host, placement).ok()) else {
                 return Err(two_cpus());
             };
-            let during = [setting::During::Usual, setting::During::Beside(Work::Read, vec![other])];
+            let during = [During::Usual, During::Beside(Work::Read, vec![other])];
             Ok(Sides { during, cpus: Some(one.to_string()) })
         }
         Mechanism::Machine(MachineSetting::NumaBalancing) if host.nodes.len() < 2 => {
@@ -228,7 +226,7 @@ pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Te
         Mechanism::Machine(machine) => {
             let all = machine.here(root)?;
             let side = |side: usize| {
-                setting::During::Settings(all.iter().map(|(setting, words)| (*setting, words[side].clone())).collect())
+                During::Settings(all.iter().map(|(setting, words)| (*setting, words[side].clone())).collect())
             };
             both([side(0), side(1)])
         }
@@ -319,7 +317,7 @@ mod tests {
     use hostmark_host::Placement;
 
     use super::*;
-    use crate::command::tuning::catalogue::{TUNINGS, named};
+    use setting::{TUNINGS, named};
 
     #[test]
     fn every_text_is_there_in_both_languages() {

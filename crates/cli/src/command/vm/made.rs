@@ -12,16 +12,15 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::cpu_list;
 use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_host::{Root, cpu_time_ns, exits, guest_settings};
-use hostmark_launch::guest::{Accel, Booted, DiskFormat, DiskSpec, GuestError, GuestSpec, NetSpec, kernel};
+use hostmark_launch::guest::{Accel, Booted, DiskFormat, DiskSpec, GuestError, GuestSpec, kernel};
 use hostmark_launch::program::Programs;
 use hostmark_model::{Exit, Guest, HostFacts, Inputs, counted, size_text};
 use rustix::fd::OwnedFd;
 
-use super::options::{AccelName, Disk, GuestArguments, Net};
-use crate::command::far::programs;
-use crate::command::far::target::Target;
+use super::options::{AccelName, Disk, GuestArguments};
+use crate::command::far::{Target, programs};
 use crate::command::measure::inputs::scratch;
-use crate::command::measure::machine::janitor;
+use crate::command::measure::janitor;
 use crate::command::processes::janitor::Janitor;
 use crate::command::{EndsWith, processes};
 use crate::signals::StopRequest;
@@ -111,10 +110,7 @@ fn spec(arguments: &GuestArguments) -> Result<GuestSpec, GuestError> {
         module,
         image,
         disk: disk.map(disk_spec),
-        net: net.map(|net| match net {
-            Net::User => NetSpec::User,
-            Net::Tap { interface, address, prefix } => NetSpec::Tap { interface, address, prefix },
-        }),
+        net,
         pin: pin.map(|pins| pins.0).unwrap_or_default(),
         append,
         qemu_args: qemu_arg,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,8 +10,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use hostmark_engine::sys::affinity;
 use hostmark_host::parse_cpu_list;
+use hostmark_launch::guest::NetSpec;
 
-use crate::command::far::target::Target;
+use crate::command::far::Target;
 use crate::command::measure::inputs::{CommandWords, ProfileName, command, seed};
 use crate::language::said;
 
@@ -193,7 +193,7 @@ pub struct GuestArguments {
     ///
     /// The tap device must exist; ADDRESS is the guest's, e.g. tap=tap0,10.0.5.2/24.
     #[arg(long, value_name = "user|tap=…", value_parser = net)]
-    pub net: Option<Net>,
+    pub net: Option<NetSpec>,
     /// Host CPU of each virtual CPU, e.g. 2-5
     ///
     /// Native runs use the same CPUs.
@@ -291,19 +291,12 @@ fn disk(typed: &str) -> Result<Disk, String> {
     Ok(disk)
 }
 
-/// A network card as it was typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Net {
-    User,
-    Tap { interface: String, address: Ipv4Addr, prefix: u8 },
-}
-
 /// Characters of an interface's name at most, as the kernel has it.
 const LONGEST_INTERFACE: usize = 15;
 
-fn net(typed: &str) -> Result<Net, String> {
+fn net(typed: &str) -> Result<NetSpec, String> {
     if typed == "user" {
-        return Ok(Net::User);
+        return Ok(NetSpec::User);
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let is_name = |name: &&str| (1..=LONGEST_INTERFACE).contains(&name.len()) && name.bytes().all(is_plain);
@@ -312,7 +305,7 @@ fn net(typed: &str) -> Result<Net, String> {
         let (address, prefix) = rest.split_once('/')?;
         let prefix = prefix.parse().ok().filter(|bits| (1..=31).contains(bits))?;
         let interface = Some(name).filter(is_name)?.to_owned();
-        Some(Net::Tap { interface, address: address.parse().ok()?, prefix })
+        Some(NetSpec::Tap { interface, address: address.parse().ok()?, prefix })
     };
     tap().ok_or_else(|| said!("it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there"))
 }
@@ -346,6 +339,8 @@ fn also(typed: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
@@ -369,8 +364,8 @@ mod tests {
         for wrong in ["", "x", "4G,", "4G,file=/dev/sda", "4G,cache=", "4G,cache=none,,"] {
             assert!(disk(wrong).is_err(), "{wrong}");
         }
-        let tap = Net::Tap { interface: "tap0".into(), address: Ipv4Addr::new(10, 0, 5, 2), prefix: 24 };
-        assert_eq!((net("user"), net("tap=tap0,10.0.5.2/24")), (Ok(Net::User), Ok(tap)));
+        let tap = NetSpec::Tap { interface: "tap0".into(), address: Ipv4Addr::new(10, 0, 5, 2), prefix: 24 };
+        assert_eq!((net("user"), net("tap=tap0,10.0.5.2/24")), (Ok(NetSpec::User), Ok(tap)));
         let at = ",10.0.5.2/24";
         for wrong in ["", "tap", "tap=tap0", "none", "tap=tap0,10.0.5.2", "tap=tap0,10.0.5/24", "tap=tap0,10.0.5.2/33"]
         {

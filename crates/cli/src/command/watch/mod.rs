@@ -15,14 +15,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::turns::{TurnFiles, Turns};
 use super::measure::inputs::bytes;
-use super::measure::machine::{MeasuredMachine, own_file};
+use super::measure::{MeasuredMachine, own_file};
 use super::run::run_name;
 use crate::language::{refuse, refused, said};
 use crate::signals::StopRequest;
 use crate::world::World;
 use crate::{output, store};
 
-mod thinned;
 mod turns;
 
 /// A series of which nobody gave the name is called so, or so with a number.

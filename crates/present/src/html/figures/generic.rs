@@ -1,19 +1,19 @@
-//! Default chart by a probe's axes: a line along its longest axis of numbers, else rows under each other.
+//! Figures by a probe's axes: a line along its longest axis of numbers, else rows; its percentiles and its samples.
 
 use std::collections::HashMap;
 
-use hostmark_analysis::format::unit_name;
+use hostmark_analysis::format::{amount, interval_target, unit_name};
 use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_analysis::reasons::brief;
 use hostmark_analysis::typography::COMMA;
-use hostmark_model::{AxisKind, Message, Outcome, Unit};
+use hostmark_model::{AxisKind, DisturbanceFlags, Estimate, Histogram, Measured, Message, Outcome, Unit};
 use hostmark_say::say;
+use hostmark_stats::histogram::Percentile;
 
-use super::{Figure, percentiles};
+use super::Figure;
 use crate::chart::scale::ScaleKind;
-use crate::chart::{LineChart, LinePoint, Rows, Series, ValueRow};
-use crate::estimators;
-use crate::runs::{Case, Probe, Runs, distinct, interval, reading, value_and_interval};
+use crate::chart::{Chart, LineChart, LinePoint, Round, Rows, Series, Strip, ValueRow};
+use crate::runs::{Case, Probe, Runs, distinct, interval, plus_minus, reading, value_and_interval, value_and_other};
 
 /// Points of an axis of numbers from which a line says more than rows.
 const LINE_POINTS: usize = 3;
@@ -85,7 +85,7 @@ pub(in crate::html) fn of_probe(runs: &Runs, probe: &Probe, is_shown: bool) -> V
     if !is_shown {
         all.extend(lines(runs, probe).or_else(|| rows(runs, probe)));
     }
-    all.extend(percentiles::of_probe(runs, probe));
+    all.extend(percentiles_of_probe(runs, probe));
     all
 }
 
@@ -113,7 +113,7 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
 }
 
 /// Title of the axis of a probe's values: with its unit, where the names of the ticks have none.
-pub(super) fn axis_title(probe: &Probe) -> Message {
+fn axis_title(probe: &Probe) -> Message {
     let name = probe.title();
     match probe.unit() {
         unit @ (Unit::Count | Unit::Ratio) => Message::joined([name, unit_name(unit).into()], COMMA),
@@ -129,7 +129,7 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let shown = value_and_interval(estimate, probe.unit());
-            let remark = estimators::both(&runs.all[run], record, estimate, probe.unit());
+            let remark = value_and_other(&runs.all[run], record, estimate, probe.unit());
             let reading = reading(&label, shown);
             let interval = interval(estimate);
             rows.push(ValueRow { label, remark, value: estimate.value(), interval, style: run, reading });
@@ -147,4 +147,180 @@ fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> 
     let points: Vec<Message> =
         axes.iter().filter_map(|axis| Some(probe.labels.value(axis, case.params.get(axis)?))).collect();
     runs.of_run(run, Message::joined(points, COMMA))
+}
+
+/// A figure for each section with such probes.
+pub(super) fn percentile_figures(runs: &Runs) -> Vec<Figure> {
+    let mut sections: Vec<(Message, Vec<&Probe>)> = Vec::new();
+    for probe in runs.probes.iter().filter(|probe| !probe.percentiles().is_empty()) {
+        let section = probe.section();
+        match sections.iter_mut().find(|(known, _)| *known == section) {
+            Some((_, probes)) => probes.push(probe),
+            None => sections.push((section, vec![probe])),
+        }
+    }
+    let figure = |(section, probes): (Message, Vec<&Probe>)| {
+        let mut series = Vec::new();
+        for probe in &probes {
+            let Some(case) = probe.cases.first() else { continue };
+            for run in 0..runs.all.len() {
+                series.extend(percentile_line(probe, case, run, runs.of_run(run, probe.title())));
+            }
+        }
+        let name = say!("Percentiles: {section}");
+        let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
+        Some(Figure { title: name, note: note(&series), chart: percentile_chart(series)?, probes })
+    };
+    sections.into_iter().filter_map(figure).collect()
+}
+
+/// The percentiles of a probe's cases, where there are several to compare.
+fn percentiles_of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
+    let axes = probe.varying();
+    let mut series = Vec::new();
+    for case in &probe.cases {
+        for run in 0..runs.all.len() {
+            series.extend(percentile_line(probe, case, run, runs.of_run(run, probe.all_named(case.params, &axes))));
+        }
+    }
+    if series.len() < 2 {
+        return None;
+    }
+    let note = note(&series);
+    Some(Figure { title: term!("Percentiles").into(), note, chart: percentile_chart(series)?, probes: Vec::new() })
+}
+
+/// Meaning of lines and marks, where they differ.
+fn note(series: &[Series]) -> Option<Message> {
+    series.iter().any(|series| !series.course.is_empty()).then(|| {
+        Message::from(term!(
+            "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval."
+        ))
+    })
+}
+
+fn percentile_chart(series: Vec<Series>) -> Option<Chart> {
+    let line = LineChart::of(
+        (term!("percentile").into(), ScaleKind::Share),
+        (term!("time of one operation").into(), ScaleKind::Value(Unit::Nanoseconds)),
+        series,
+    );
+    line.draw()
+}
+
+/// The line of one case in one run; none where it has no percentiles.
+fn percentile_line(probe: &Probe, case: &Case, run: usize, label: Message) -> Option<Series> {
+    let measured: &Measured = case.record(run)?.measured()?;
+    let mut points: Vec<(f64, &Estimate)> = (probe.percentiles().into_iter())
+        .filter_map(|(share, name)| Some((share, &measured.also.get(name)?.estimate)))
+        .collect();
+    // The value is the middle itself where it is a time and no percentile says so.
+    if points.first().is_some_and(|(share, _)| *share > 0.5) && probe.unit() == Unit::Nanoseconds {
+        points.insert(0, (0.5, &measured.estimate));
+    }
+    if points.len() < 2 {
+        return None;
+    }
+    let point = |(share, estimate): (f64, &Estimate)| {
+        let shown = value_and_interval(estimate, Unit::Nanoseconds);
+        let percent = format!("{} %", (share * 1e6).round() / 1e4);
+        LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading: reading(percent, shown) }
+    };
+    let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
+    Some(Series { course, ..Series::joining(label, points.into_iter().map(point).collect()) })
+}
+
+/// Points of a distribution that are drawn, from the middle up.
+const COURSE: u32 = 60;
+/// Parts of one in which a share is exact.
+const PARTS: u64 = 1_000_000_000;
+const MIDDLE: Percentile = Percentile { numerator: PARTS / 2, denominator: PARTS };
+const LEAST_BEYOND: f64 = 10.0;
+
+/// The distribution of single operations, evenly by the number of nines, as far as the histogram tells it.
+fn distribution(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let Histogram { values, counts } = histogram;
+    let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+    if !MIDDLE.is_resolved_by(total) {
+        return Vec::new();
+    }
+    let (least, most) = (2f64.ln(), (total as f64 / LEAST_BEYOND).ln());
+    let point = |step: u32| {
+        let share = 1.0 - (-(least + (most - least) * f64::from(step) / f64::from(COURSE))).exp();
+        let percentile = Percentile { numerator: (share * PARTS as f64) as u64, denominator: PARTS };
+        Some((share, percentile.of(values, counts)? as f64))
+    };
+    (0..=COURSE).filter_map(point).collect()
+}
+
+/// Samples of a case that the page shows at most; the run file has all.
+pub(in crate::html) const MOST_SAMPLES: usize = 150;
+
+/// The figures of a probe's samples: the default case in each run, then what scatters most.
+pub(in crate::html) fn of_samples(runs: &Runs, probe: &Probe) -> Vec<Figure> {
+    let (mut all, mut others) = (Vec::new(), Vec::new());
+    for run in 0..runs.all.len() {
+        let Some(first) = probe.cases.iter().find(|case| case.estimate(run).is_some()) else { continue };
+        let width = |case: &Case| case.estimate(run).and_then(Estimate::relative_half_width).unwrap_or(0.0);
+        let widest = probe.cases.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
+        let target = interval_target(runs.all[run].settings.profile);
+        let widest = widest.filter(|case| case.id != first.id && width(case) > target);
+        all.extend(sample_figure(runs, probe, first, run));
+        others.extend(widest.and_then(|case| sample_figure(runs, probe, case, run)));
+    }
+    all.append(&mut others);
+    all
+}
+
+fn sample_figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure> {
+    let measured = case.record(run)?.measured()?;
+    let count: usize = measured.samples.iter().map(Vec::len).sum();
+    let rounds: Vec<Round> = (0..measured.samples.len()).map(|index| round(probe, measured, index, count)).collect();
+    let shown: usize = rounds.iter().map(|round| round.samples.len()).sum();
+    let strip = Strip { y_title: axis_title(probe), y: ScaleKind::Value(probe.unit()), rounds };
+    let chart = strip.draw()?;
+    let at = probe.all_named(case.params, &probe.varying());
+    let name = if at.is_empty() { term!("Samples").into() } else { say!("Samples at {at}") };
+    let wide = plus_minus(&measured.estimate);
+    let note = match shown < count {
+        true => say!(
+            "{shown} of {count} samples are shown, evenly picked, every disturbed one as far as there is room; {wide}"
+        ),
+        false => say!("all {count:sample}; {wide}"),
+    };
+    Some(Figure { title: runs.of_run(run, name), note: Some(note), chart, probes: Vec::new() })
+}
+
+/// One round with as many of its samples as there is room for.
+fn round(probe: &Probe, measured: &Measured, index: usize, count: usize) -> Round {
+    let samples = &measured.samples[index];
+    let record = measured.rounds.get(index);
+    let is_disturbed = |at: usize| {
+        record
+            .and_then(|record| record.disturbance_flags.get(at))
+            .is_some_and(|bits| DisturbanceFlags(*bits).is_disturbed())
+    };
+    let room = if count <= MOST_SAMPLES { samples.len() } else { (samples.len() * MOST_SAMPLES / count.max(1)).max(1) };
+    let disturbed = (0..samples.len()).filter(|at| is_disturbed(*at)).count();
+    // Disturbed samples get up to half of the room, the others what is left; both evenly picked.
+    let for_disturbed = disturbed.min((room / 2).max(room.saturating_sub(samples.len() - disturbed)));
+    let picked_disturbed = picked((0..samples.len()).filter(|at| is_disturbed(*at)).collect(), for_disturbed);
+    let picked_good = picked((0..samples.len()).filter(|at| !is_disturbed(*at)).collect(), room - for_disturbed);
+    let mut places: Vec<usize> = picked_disturbed.into_iter().chain(picked_good).collect();
+    places.sort_unstable();
+    let samples_shown: Vec<(f64, bool)> =
+        places.into_iter().map(|at| (samples[at], is_disturbed(at))).filter(|(value, _)| value.is_finite()).collect();
+    let median = record.map_or(measured.estimate.typical, |record| record.median);
+    let (round, count) = (index + 1, samples.len());
+    let shown = amount(median, probe.unit());
+    let reading = say!("round {round}: median {median}, {count:sample}, {disturbed} disturbed", median = shown);
+    Round { samples: samples_shown, median, reading }
+}
+
+/// `most` of `all`, evenly.
+fn picked(all: Vec<usize>, most: usize) -> Vec<usize> {
+    if all.len() <= most {
+        return all;
+    }
+    (0..most).map(|index| all[index * all.len() / most]).collect()
 }

@@ -1,11 +1,12 @@
 //! Rows and columns: numbers stand under each other by their point, remarks behind them or, when long, below.
 
+use hostmark_analysis::typography::typeset;
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Page, Piece, Style, cut, gap};
+use crate::print::console::{Page, Piece, Style, gap};
+use crate::wrap::{cut, wrap};
+
 pub(crate) use crate::document::Align;
-use crate::wrap::wrap;
-use hostmark_analysis::typography::typeset;
 
 /// Columns between two columns, where the width allows it, and where not.
 const GAPS: [usize; 2] = [3, 2];

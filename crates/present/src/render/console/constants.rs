@@ -3,6 +3,7 @@
 use hostmark_analysis::constants::{ConstantValue, NOT_KNOWN};
 use hostmark_analysis::references::{NONE_LEFT, NearestReference, Tone};
 use hostmark_analysis::typography::typeset;
+use hostmark_model::Text;
 
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
@@ -12,6 +13,8 @@ const GAPS: [usize; 2] = [2, 1];
 const APART: usize = 1;
 /// Cells of the first figure of a row.
 const FIRST: usize = 3;
+/// Figures that have a row of their own for being much slower than on the one machine beside, at most.
+const MOST_SLOW: usize = 2;
 
 type Cells = Vec<Piece>;
 
@@ -56,11 +59,21 @@ pub(super) fn write<'a>(
     page: &mut Page,
 ) -> bool {
     let is_usual = beside.is_some_and(NearestReference::is_usual);
+    let figures: Vec<&ConstantValue> = figures.collect();
+    // Beside one machine those have a verdict that similar servers have, and the slowest of the others.
+    let (of_machine, rest): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| is_usual || figure.is_of_machine());
+    let much_slower = |figure: &ConstantValue| {
+        let verdict = beside?.verdict(figure).filter(|verdict| verdict.tone == Tone::Bad)?;
+        Some((verdict.better, figure.row))
+    };
+    let mut slow: Vec<(f64, Text)> = rest.into_iter().filter_map(much_slower).collect();
+    slow.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let rows = of_machine.iter().map(|figure| figure.row).chain(slow.iter().take(MOST_SLOW).map(|(_, row)| *row));
+    let with_verdict: Vec<Text> = rows.collect();
     let (mut judged, mut others): (Vec<Cells>, Vec<Cells>) = Default::default();
     for figure in figures {
         let mut row = cells(figure, view);
-        // Beside one machine those have a verdict that similar servers have.
-        match verdict(figure, beside, view).filter(|_| is_usual || figure.is_of_machine()) {
+        match verdict(figure, beside, view).filter(|_| with_verdict.contains(&figure.row)) {
             Some(verdict) => {
                 let range = beside.and_then(|beside| beside.range_beside(figure)).unwrap_or_else(|| NOT_KNOWN.into());
                 row.extend(is_usual.then(|| Piece::new(view.tell(&range), Style::Dim)));

@@ -1,25 +1,22 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_analysis::Spoken;
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format::value;
-use hostmark_analysis::guest;
-use hostmark_analysis::trust;
-use hostmark_model::{CaseRecord, Grade, Guest, Imported, Message, Text, Trust, Unit};
+use hostmark_analysis::format::{percent, value};
+use hostmark_analysis::{Spoken, guest, spoken, trust};
+use hostmark_model::{CaseRecord, Grade, Guest, Imported, Lang, Message, RunTime, Text, Trust, Unit};
 use hostmark_say::say;
 
 use super::page::{Page, Piece, Style};
-use super::spent;
 use super::view::View;
-use crate::views;
 use crate::views::run::{self, Reasons, whole_seconds};
+use crate::views::{self};
 use crate::words;
 
 pub(super) fn write(view: &View, page: &mut Page) {
     page.flow(0, &machine(view));
     page.flow(0, &settings(view));
-    if let Some(line) = spent::line(view.run.time.as_ref(), view.lang).filter(|_| view.verbose) {
+    if let Some(line) = line(view.run.time.as_ref(), view.lang).filter(|_| view.verbose) {
         page.paragraph("  ", &line, Style::Dim);
     }
     if let Some(guest) = &view.run.guest {
@@ -161,4 +158,38 @@ fn brought_along(view: &View) -> Vec<String> {
         view.tell(&say!("also measured for {for_whom}, as far as needed: {probes}"))
     };
     by.into_iter().map(line).collect()
+}
+
+/// A sentence on the time; none of a run that does not tell.
+pub(super) fn line(time: Option<&RunTime>, lang: Lang) -> Option<String> {
+    let time = time.filter(|time| time.wall_s > 0.0)?;
+    let seconds = |seconds: f64| format!("{seconds:.1} s");
+    let RunTime { wall_s, samples_s, set_up_s, between_s, warm_up_s, facts_s, end_s, workers_s, outside_s } = *time;
+    let [wall, samples, set_up, between, outside] = [wall_s, samples_s, set_up_s, between_s, outside_s].map(seconds);
+    let [warm_up, facts, end, workers] = [warm_up_s, facts_s, end_s, workers_s].map(seconds);
+    let share = percent(time.share());
+    let said = say!(
+        "Of {wall}, {share} lie in samples ({samples}); set-up {set_up}, between samples {between}, warm-up {warm_up}, \
+         clock and counters {facts}, take-down {end}, processes and journal {workers}, outside rounds {outside}."
+    );
+    Some(spoken(&said, lang))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_samples_is_reported_in_both_languages() {
+        assert_eq!(line(None, Lang::En), None);
+        assert_eq!(line(Some(&RunTime::default()), Lang::En), None);
+        let time = RunTime { wall_s: 50.0, samples_s: 12.5, set_up_s: 30.0, ..RunTime::default() };
+        let line_in = |lang| line(Some(&time), lang).unwrap();
+        assert!(
+            line_in(Lang::En).starts_with("Of 50.0 s, 25 % lie in samples (12.5 s); set-up 30.0 s"),
+            "{}",
+            line_in(Lang::En)
+        );
+        assert!(line_in(Lang::Zh).starts_with("50.0 s 中有 25 %"), "{}", line_in(Lang::Zh));
+    }
 }

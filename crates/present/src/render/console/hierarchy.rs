@@ -1,9 +1,7 @@
 //! The block MEMORY HIERARCHY: a level a row, with its size, latency and bandwidths.
 
 use hostmark_analysis::Spoken;
-mod structure;
-
-use hostmark_analysis::format::{number, other_value, plus_minus, value};
+use hostmark_analysis::format::{agreement, number, other_value, plus_minus, value};
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 use hostmark_analysis::typography::COLON;
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
@@ -78,7 +76,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     }
     reason_rows(view, &cases).into_iter().for_each(|row| grid.row(row));
     grid.write(page);
-    structure::write(view, page);
+    write_structure(view, page);
     reported_caches(view, page);
 }
 
@@ -291,4 +289,47 @@ fn reported_caches(view: &View, page: &mut Page) {
     facts.extend(line_bytes.map(|bytes| Piece::new(format!("{} {bytes} B", view.say(words::LINE)), Style::Dim)));
     facts.insert(0, Piece::new(view.say(words::REPORTED), Style::Dim));
     page.flow(2, &facts);
+}
+
+/// Writes the line when the run has any of it.
+fn write_structure(view: &View, page: &mut Page) {
+    let facts: Vec<Piece> = facts(view).into_iter().map(Piece::plain).collect();
+    if !facts.is_empty() {
+        page.flow(2, &facts);
+    }
+}
+
+/// A number that rounds voted on, with their share where some disagree.
+fn counted(view: &View, estimate: &Estimate, unit: Unit) -> String {
+    let shown = value(estimate.value(), unit, view.lang);
+    let is_split = estimate.agreement.is_some_and(|share| share < 1.0);
+    match agreement(estimate).filter(|_| is_split) {
+        Some(share) => format!("{shown} [{share}]"),
+        None => shown,
+    }
+}
+
+fn facts(view: &View) -> Vec<String> {
+    let of = |level: &Level, name: &str| level.also(view.run, name);
+    let mut facts = Vec::new();
+    for level in LEVELS {
+        let Some(reach) = of(level, "tlb") else { continue };
+        let pages = counted(view, reach, Unit::Count);
+        let miss = of(level, "tlb_miss").map(|miss| value(miss.value(), Unit::Nanoseconds, view.lang));
+        let name = level.name;
+        facts.push(view.tell(&match miss {
+            Some(miss) => say!("{name} TLB {pages} pages, miss +{miss}"),
+            None => say!("{name} TLB {pages} pages"),
+        }));
+    }
+    for level in LEVELS {
+        let line = of(level, "line").map(|line| counted(view, line, Unit::Bytes));
+        facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
+        let ways = |ways: &Estimate| {
+            let (ways, name) = (counted(view, ways, Unit::Count), level.name);
+            view.tell(&say!("{ways} ways ({name})"))
+        };
+        facts.extend(of(level, "ways").map(ways));
+    }
+    facts
 }

@@ -6,10 +6,8 @@ mod header;
 mod hierarchy;
 mod matrix;
 mod memory;
-mod nodes;
 mod remarks;
 mod sections;
-mod spent;
 mod sweep;
 pub(crate) mod view;
 
@@ -23,11 +21,11 @@ pub use self::answer::{answer, is_answered};
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use crate::RenderOptions;
+pub(in crate::render) use crate::print::console as page;
 use crate::print::console::append;
 use crate::print::console::grid;
-pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
-use crate::views::scaling::scaling;
+use crate::views::scaling;
 use crate::words;
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
@@ -44,7 +42,7 @@ pub fn table(run: &Run, options: &RenderOptions) -> String {
     }
     hierarchy::write(&view, &mut page, &mut shown);
     memory::write(&view, &mut page, &mut shown);
-    nodes::write(&view, &mut page, &mut shown);
+    memory::write_nodes(&view, &mut page, &mut shown);
     if let Some(document) = network(run, &findings_and_kept(run), 1, "") {
         append(&mut page, &document);
     }

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use hostmark_analysis::Spoken;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
 };
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::COLON;
-use hostmark_analysis::{reasons, spoken};
+use hostmark_analysis::{Spoken, reasons, spoken};
 use hostmark_model::{
     CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Reason, Text, Unit,
 };
@@ -20,8 +19,7 @@ use hostmark_stats::{descriptive, interval};
 use super::grid::GridRow;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
-use crate::estimators;
-use crate::flags::needs_detail;
+use crate::runs::{in_first_unit, needs_detail, other_estimator};
 use crate::words;
 
 /// Further quantities up to this many fit behind a value.
@@ -30,7 +28,7 @@ const FEW_QUANTITIES: usize = 3;
 /// The further quantities of a measurement.
 pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let Some(info) = view.probe(&case.probe) else { return Vec::new() };
-    let (estimate, unit) = estimators::first(measured, info.unit);
+    let (estimate, unit) = in_first_unit(measured, info.unit);
     let is_in_cycles = unit == Unit::CoreCycles;
     let is_elsewhere = |name: &str| Percentile::of_name(name).is_some() || is_in_cycles && name == Measured::CYCLES;
     let known = info.also.iter().filter(|quantity| !is_elsewhere(&quantity.name)).filter_map(|quantity| {
@@ -49,7 +47,7 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     }
     // The median of rounds that saw two sizes of a structure is neither; the remark has both.
     let has_two = measured.flags.iter().any(|flag| flag.kind == FlagKind::PartlyUsed);
-    let other = estimators::other_estimator(view.run, case, &estimate, unit).filter(|_| !has_two);
+    let other = other_estimator(view.run, case, &estimate, unit).filter(|_| !has_two);
     shown.extend(other.map(|text| Piece::new(text.get(view.lang), Style::Dim)));
     shown.extend(states(measured, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {

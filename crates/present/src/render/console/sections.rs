@@ -14,7 +14,7 @@ use super::page::{Page, Piece, Style};
 use super::remarks::{quantities, reason_rows, remarks};
 use super::sweep::{Series, Sweep, SweepPoint, cells, lines_along, points};
 use super::view::{Shown, View};
-use crate::estimators;
+use crate::runs::in_first_unit;
 use crate::words;
 
 /// The note of what lies below the filesystem of a case's files.
@@ -103,7 +103,7 @@ fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecor
 
 fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> GridRow {
     let probe = case.probe.as_str();
-    let (estimate, unit) = estimators::first(measured, view.unit_or(probe, Unit::Ratio));
+    let (estimate, unit) = in_first_unit(measured, view.unit_or(probe, Unit::Ratio));
     let estimate = &*estimate;
     let labels = view.labels(probe);
     let off = labels.off_default(&case.params);

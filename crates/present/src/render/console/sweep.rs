@@ -4,22 +4,22 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other, percent_number, scale_for, value};
 use hostmark_analysis::labels::ProbeLabels;
-use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::COLON;
+use hostmark_analysis::{Spoken, reasons};
 use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::WIDEST_HEADER;
-use super::page::{Mark, Page, Piece, Style, cut, gap};
+use super::page::{Mark, Page, Piece, Style, gap};
 use super::view::View;
-use crate::flags::needs_detail;
+use crate::runs::needs_detail;
 use crate::words;
+use crate::wrap::cut;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;

@@ -9,8 +9,8 @@ use hostmark_analysis::spoken;
 use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Reason, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use crate::flags::Flags;
 use crate::render::RenderOptions;
+use crate::runs::Flags;
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
 pub(crate) type Shown<'a> = HashSet<&'a str>;

@@ -9,7 +9,7 @@ use hostmark_analysis::typography::{COLON, COMMA, SEMICOLON};
 use hostmark_model::{Better, Leading, Message, Text, Unit};
 use hostmark_say::say;
 
-use crate::flags::is_of_the_value;
+use crate::runs::is_of_the_value;
 use crate::views::profile;
 
 const GROUPS: Text = term!("Groups");

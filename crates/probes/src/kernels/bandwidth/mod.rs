@@ -3,12 +3,148 @@
 //! A kernel goes over the memory a number of passes without a branch between them, so that small buffers lose nothing
 //! to mispredicted loop ends. All bytes are touched in every pass; nothing beyond is touched, but prefetched perhaps.
 
-#[macro_use]
-mod loops;
+// The loops over chunks that read, write and copy: each wraps from the end to the start without a branch.
+
+/// A loop that reads. On x86-64 `rsi` walks and `rax` brings the checksum back, on AArch64 `x0` does both.
+macro_rules! read_kernel {
+    ($(#[$text:meta])* $name:ident, chunk $chunk:literal, before [$($before:expr),*], loads [$($load:expr),*], after [$($after:expr),*]) => {
+        $(#[$text])*
+        ///
+        /// # Safety
+        /// The CPU must have the instructions; `bytes`, some whole chunks, must be readable from the aligned `start`;
+        /// `passes` is not zero.
+        pub(super) unsafe fn $name(start: *const u8, bytes: usize, passes: u64) -> u64 {
+            let checksum: u64;
+            // SAFETY: loads stay between start and end, as the caller promises whole chunks; `clobber_abi` covers all
+            // vector registers, whose upper parts are left zero on x86-64.
+            unsafe {
+                asm_by_arch!(
+                    $($before,)*
+                    ".p2align 6",
+                    "2:",
+                    $($load,)*
+                    by_arch!(
+                        x86_64 { next_chunk!($chunk, end "rdx", turns "rcx", "rsi" from "rdi") }
+                        aarch64 { next_chunk!(concat!("#", $chunk), end "x2", turns "x3", "x0" from "x1") }
+                    )
+                    $(, $after)*;
+                    x86_64 {
+                        inout("rsi") start => _,
+                        inout("rdi") start => _,
+                        inout("rdx") start.wrapping_add(bytes) => _,
+                        inout("rcx") (bytes / $chunk) as u64 * passes => _,
+                        out("rax") checksum,
+                    }
+                    aarch64 {
+                        inout("x0") start => checksum,
+                        inout("x1") start => _,
+                        inout("x2") start.wrapping_add(bytes) => _,
+                        inout("x3") (bytes / $chunk) as u64 * passes => _,
+                    }
+                    clobber_abi("C"),
+                    options(readonly, nostack)
+                );
+            }
+            checksum
+        }
+    };
+}
+
+/// A loop that writes. On x86-64 `rsi` walks, `rax` and `r8` bring the pattern and its step; on AArch64 `x0`, `x4` and `x5`.
+macro_rules! write_kernel {
+    ($(#[$text:meta])* $name:ident, before [$($before:expr),*], stores [$($store:expr),*], after [$($after:expr),*]) => {
+        $(#[$text])*
+        ///
+        /// # Safety
+        /// The CPU must have the instructions; `bytes`, some whole chunks, must be writable from the aligned `start`;
+        /// `passes` is not zero.
+        pub(super) unsafe fn $name(start: *mut u8, bytes: usize, passes: u64, word: u64, step: u64) {
+            // SAFETY: stores stay between start and end, as the caller promises whole chunks; `clobber_abi` covers all
+            // vector registers, whose upper parts are left zero on x86-64.
+            unsafe {
+                asm_by_arch!(
+                    $($before,)*
+                    ".p2align 6",
+                    "2:",
+                    $($store,)*
+                    by_arch!(
+                        x86_64 { next_chunk!("512", end "rdx", turns "rcx", "rsi" from "rdi") }
+                        aarch64 { next_chunk!("#512", end "x2", turns "x3", "x0" from "x1") }
+                    )
+                    $(, $after)*;
+                    x86_64 {
+                        inout("rsi") start => _,
+                        inout("rdi") start => _,
+                        inout("rdx") start.wrapping_add(bytes) => _,
+                        inout("rcx") (bytes / 512) as u64 * passes => _,
+                        inout("rax") word => _,
+                        inout("r8") step => _,
+                    }
+                    aarch64 {
+                        inout("x0") start => _,
+                        inout("x1") start => _,
+                        inout("x2") start.wrapping_add(bytes) => _,
+                        inout("x3") (bytes / 512) as u64 * passes => _,
+                        inout("x4") word => _,
+                        inout("x5") step => _,
+                    }
+                    clobber_abi("C"),
+                    options(nostack)
+                );
+            }
+        }
+    };
+}
+
+/// A loop that copies. On x86-64 `rsi` walks the source and `rdi` the destination, with simple addresses so that all three
+/// address units of older cores serve, and `rax` is free; on AArch64 `x0` and `x4` walk.
+macro_rules! copy_kernel {
+    ($(#[$text:meta])* $name:ident, moves [$($move:expr),*], after [$($after:expr),*]) => {
+        $(#[$text])*
+        ///
+        /// # Safety
+        /// The CPU must have the instructions; `bytes`, some whole chunks, must be readable from the aligned `source`
+        /// and writable from the aligned `destination`, which are apart; `passes` is not zero.
+        pub(super) unsafe fn $name(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
+            // SAFETY: loads and stores stay between starts and ends, as the caller promises whole chunks; `clobber_abi`
+            // covers all vector registers, whose upper parts are left zero on x86-64.
+            unsafe {
+                asm_by_arch!(
+                    ".p2align 6",
+                    "2:",
+                    $($move,)*
+                    by_arch!(
+                        x86_64 { next_chunk!("512", end "rdx", turns "rcx", "rsi" from "r8", "rdi" from "r9") }
+                        aarch64 { next_chunk!("#512", end "x2", turns "x3", "x0" from "x1", "x4" from "x5") }
+                    )
+                    $(, $after)*;
+                    x86_64 {
+                        inout("rsi") source => _,
+                        inout("rdi") destination => _,
+                        inout("rdx") source.wrapping_add(bytes) => _,
+                        inout("rcx") (bytes / 512) as u64 * passes => _,
+                        inout("r8") source => _,
+                        inout("r9") destination => _,
+                        out("rax") _,
+                    }
+                    aarch64 {
+                        inout("x0") source => _,
+                        inout("x1") source => _,
+                        inout("x2") source.wrapping_add(bytes) => _,
+                        inout("x3") (bytes / 512) as u64 * passes => _,
+                        inout("x4") destination => _,
+                        inout("x5") destination => _,
+                    }
+                    clobber_abi("C"),
+                    options(nostack)
+                );
+            }
+        }
+    };
+}
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
-mod libc;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -19,7 +155,8 @@ use aarch64 as machine;
 #[cfg(target_arch = "x86_64")]
 use x86_64 as machine;
 
-pub(super) use libc::copy as copy_by_libc;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
 
 use super::Refused;
 
@@ -51,7 +188,7 @@ impl ReadKernel {
             return Ok(0);
         }
         // SAFETY: the CPU has the instructions, and the memory is readable, aligned and some whole chunks long.
-        Ok(std::hint::black_box(unsafe { (self.run)(memory.as_ptr(), memory.len(), passes) }))
+        Ok(black_box(unsafe { (self.run)(memory.as_ptr(), memory.len(), passes) }))
     }
 }
 
@@ -201,4 +338,36 @@ pub fn best_write(reach: Reach) -> &'static WriteKernel {
 pub fn best_copy(reach: Reach) -> &'static CopyKernel {
     let mut candidates = machine::best_copies(reach).iter().filter_map(|name| copy(name));
     candidates.find(|kernel| (kernel.is_available)()).unwrap_or(&machine::COPIES[0])
+}
+
+unsafe extern "C" {
+    fn memcpy(destination: *mut c_void, source: *const c_void, bytes: usize) -> *mut c_void;
+    fn memset(destination: *mut c_void, byte: c_int, bytes: usize) -> *mut c_void;
+}
+
+/// Fills by `memset`, each pass with the lowest byte of its word.
+///
+/// # Safety
+/// `bytes` bytes from `start` must be writable.
+unsafe fn write_by_libc(start: *mut u8, bytes: usize, passes: u64, word: u64, step: u64) {
+    let mut word = word;
+    // Through a pointer that the compiler cannot see through, else it may merge or inline the calls.
+    let memset = black_box(memset as unsafe extern "C" fn(*mut c_void, c_int, usize) -> *mut c_void);
+    for _ in 0..passes {
+        // SAFETY: the caller promises that the bytes are writable.
+        unsafe { memset(start.cast(), (word & 0xff) as c_int, bytes) };
+        word = word.wrapping_add(step);
+    }
+}
+
+/// Copies by `memcpy`.
+///
+/// # Safety
+/// `bytes` bytes from `source` must be readable, as many from `destination` writable, and the two apart.
+pub(super) unsafe fn copy_by_libc(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
+    let memcpy = black_box(memcpy as unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void);
+    for _ in 0..passes {
+        // SAFETY: the caller promises that both are valid and apart.
+        unsafe { memcpy(destination.cast(), source.cast(), bytes) };
+    }
 }

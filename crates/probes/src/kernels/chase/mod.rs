@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use hostmark_engine::prelude::{Clock, RoundError, Steady};
 
 use super::Refused;
-use super::assembly::UNROLL;
+use super::UNROLL;
 use super::random_access::{Random, one_cycle};
 use super::words::flush_lines;
 
@@ -72,6 +72,7 @@ const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
 /// Memory whose nodes form one cycle, and the place where the last walk stopped.
 pub struct Chain<'a> {
+    #[cfg(test)]
     base: usize,
     node: usize,
     nodes: u64,
@@ -232,7 +233,15 @@ impl<'a> Chain<'a> {
     fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64, node_bytes: usize) -> Self {
         // Exposed after the last write: from here on only the walk's instructions reach the memory.
         let base = memory.as_mut_ptr().expose_provenance();
-        Self { base, node: base + start, nodes, node_bytes, walked: 0, memory: PhantomData }
+        Self {
+            #[cfg(test)]
+            base,
+            node: base + start,
+            nodes,
+            node_bytes,
+            walked: 0,
+            memory: PhantomData,
+        }
     }
 
     /// Follows `n` links, from where the last walk stopped: one dependent load each.
@@ -271,6 +280,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Offset, in the memory, of the node where the next walk begins.
+    #[cfg(test)]
     pub fn position(&self) -> usize {
         self.node - self.base
     }

@@ -119,8 +119,19 @@ impl Direction {
 }
 
 /// The axis: reno is in every kernel, and never paces.
-pub const CONGESTION: Axis =
-    Axis::choice("congestion", "default", Points::quick(&["default", "reno"]).standard(&["cubic", "bbr"]));
+pub const CONGESTION: Axis = Axis::choice("congestion", "default", Points::NamesOfHost(congestions));
+/// Systems' own that do not pace, beside which a quick run would learn nothing from reno.
+const WITHOUT_PACING: [&str; 2] = ["reno", "cubic"];
+
+fn congestions(host: &HostFacts, profile: Profile) -> Vec<String> {
+    let own = host.loopback.sysctls.get("tcp_congestion_control").map(String::as_str);
+    let all: &[&str] = match profile {
+        Profile::Glance | Profile::Quick if own.is_some_and(|own| WITHOUT_PACING.contains(&own)) => &["default"],
+        Profile::Glance | Profile::Quick => &["default", "reno"],
+        _ => &["default", "reno", "cubic", "bbr"],
+    };
+    all.iter().map(|name| (*name).to_owned()).collect()
+}
 
 /// The algorithm that a sender uses: the system's where none is named.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
 use crate::workloads::call::{Call, fault};
-use crate::workloads::handover::ping_pong::Turns;
+use crate::workloads::handover::Turns;
 use crate::workloads::ipc_cleanup::{self, Object, Record};
 use crate::workloads::machine::arch::{self, until_done};
 use crate::workloads::network::local;
@@ -373,7 +373,7 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
+    use crate::workloads::handover::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 

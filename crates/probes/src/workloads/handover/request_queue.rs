@@ -186,7 +186,7 @@ fn work(queue: &Queue) -> io::Result<()> {
     }
     loop {
         #[cfg(test)]
-        crate::workloads::handover::ping_pong::tests::delay();
+        crate::workloads::handover::tests::delay();
         let (taken, posted) = (queue.taken.0.load(Ordering::Acquire), queue.posted.0.load(Ordering::Acquire));
         if taken == posted {
             sleep_past(&queue.posted.0, posted)?;
@@ -276,7 +276,7 @@ fn serve(words: &FutexWords, bell: &Bell, clock: &Clock, is_here: bool) -> io::R
             Bell::Eventfd(counter) => take_all(counter)?,
         }
         #[cfg(test)]
-        crate::workloads::handover::ping_pong::tests::delay();
+        crate::workloads::handover::tests::delay();
         if is_here {
             words.at.store(clock.end().0, Ordering::Release);
         }
@@ -321,7 +321,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
+    use crate::workloads::handover::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 

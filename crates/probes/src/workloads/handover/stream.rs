@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::workloads::by_function;
 use crate::workloads::call::{Call, fault, named, returned};
-use crate::workloads::handover::ping_pong::Turns;
+use crate::workloads::handover::Turns;
 use crate::workloads::network::local;
 use crate::workloads::process::Peer;
 use crate::workloads::storage::files;
@@ -331,7 +331,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
+    use crate::workloads::handover::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
     use crate::workloads::waits::model::{ModelWord, every_interleaving};
     use crate::workloads::{affinity, clock};

@@ -254,7 +254,7 @@ fn receive(crowd: &Crowd, from: &OwnedFd, finishing: &OwnedFd) -> io::Result<()>
     let mut message = vec![0; crowd.bytes];
     loop {
         #[cfg(test)]
-        crate::workloads::handover::ping_pong::tests::delay();
+        crate::workloads::handover::tests::delay();
         for _ in 0..crowd.senders * crowd.messages {
             read_whole(from, &mut message)?;
         }
@@ -287,7 +287,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
+    use crate::workloads::handover::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 

@@ -85,7 +85,7 @@ impl Account {
     }
 
     /// Converts to bytes for another process.
-    pub fn to_bytes(&self) -> [u8; WIRE_BYTES] {
+    pub fn to_bytes(self) -> [u8; WIRE_BYTES] {
         let mut wire = [0; WIRE_BYTES];
         let numbers = [self.spent, self.passed, self.switches.voluntary, self.switches.involuntary];
         wire.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());

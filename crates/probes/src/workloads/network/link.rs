@@ -84,6 +84,7 @@ pub fn set_mtu(name: &CStr, bytes: u32) -> io::Result<()> {
 }
 
 /// The largest packet that goes over the wire, bytes.
+#[cfg(test)]
 pub fn mtu(name: &CStr) -> io::Result<u32> {
     let mut request = request(name);
     control("SIOCGIFMTU", libc::SIOCGIFMTU, &mut request)?;

@@ -15,6 +15,7 @@ use crate::workloads::call::{Call, named, returned};
 
 /// Lets a stream end with a reset when it is closed: no end of it waits for a minute in TIME_WAIT, which in a round of
 /// many connections would use up the ports of the rounds after it.
+#[cfg(test)]
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO)).call("setsockopt")
 }

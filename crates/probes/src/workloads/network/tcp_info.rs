@@ -102,7 +102,7 @@ impl TcpInfo {
     }
 
     /// Converts to bytes for another process.
-    pub fn to_bytes(&self) -> [u8; TCP_INFO_BYTES] {
+    pub fn to_bytes(self) -> [u8; TCP_INFO_BYTES] {
         let mut wire = [0; TCP_INFO_BYTES];
         let numbers = self.numbers().map(|number| number.unwrap_or(ABSENT));
         wire.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());

@@ -120,7 +120,7 @@ fn advise(segment: &Range<usize>, advice: c_int) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::workloads::process::in_a_child;
-    use crate::workloads::processes::program;
+    use crate::workloads::processes;
 
     /// Returns the private bytes of the mapping that begins with the program's constants; `None` where another one does.
     fn own_bytes() -> Option<String> {
@@ -142,8 +142,8 @@ mod tests {
             assert_eq!(own_bytes().as_deref(), Some("0 kB"));
             assert!(before == texts());
             // Children find them too, also those that end as programs do.
-            program::fork_exit()?;
-            program::fork_exit_by_libc()
+            processes::fork_exit()?;
+            processes::fork_exit_by_libc()
         });
     }
 
@@ -151,13 +151,13 @@ mod tests {
     fn libraries_are_left_out_of_children_for_a_while() {
         in_a_child(|| {
             let left_out = LeftOut::libraries()?;
-            program::fork_exit()?;
+            processes::fork_exit()?;
             let are_marked = || std::fs::read_to_string("/proc/self/smaps").unwrap_or_default().contains(" dc ");
             assert!(are_marked() || left_out.0.is_empty());
             drop(left_out);
             assert!(!are_marked());
             // The end of this one goes through all libraries.
-            program::fork_exit_by_libc()
+            processes::fork_exit_by_libc()
         });
     }
 }

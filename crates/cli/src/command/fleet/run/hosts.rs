@@ -9,7 +9,7 @@ use anyhow::Result;
 use hostmark_engine::sys::regular;
 
 use crate::language::{refuse, refused, said};
-use crate::{store, words};
+use crate::{language, store};
 
 const HOST: &str = "{host}";
 /// Bytes of a list at most: a hundred thousand long names.
@@ -45,7 +45,7 @@ impl Places for Listed {
 
 /// The words of the command that leads to each host; the name is put into a word, and makes no further one.
 pub fn words_of(each: &str) -> Result<Vec<String>> {
-    match words::split(each) {
+    match language::split(each) {
         Ok(words) if !words.iter().any(|word| word.contains(HOST)) => refuse!(
             "--each '{each}' leads every host to the same place; write {HOST} where its name belongs, as 'ssh {HOST}'"
         ),

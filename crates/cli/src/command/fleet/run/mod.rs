@@ -12,24 +12,21 @@ use hostmark_analysis::spoken;
 use hostmark_model::{Exit, FleetRequest, HostState, Inputs, Lang, Message, Profile, RunRequest};
 use hostmark_present::render::columns::{TextColumn, columns};
 use hostmark_say::say;
+use hosts::{Places, Registered};
+use manifest::Directory;
 
-use self::directory::Directory;
 use crate::command::compare::time;
 use crate::command::measure::inputs::{ProfileName, seed};
-use crate::command::measure::machine::{catch, own_program};
-use crate::command::measure::ready;
+use crate::command::measure::{catch, own_program, ready};
 use crate::command::{EndsWith, exit_of, message};
 use crate::isolate::Outside;
 use crate::language::{refuse, said};
 use crate::signals::StopRequest;
-use crate::{output, words};
-use hosts::{Places, Registered};
+use crate::{language, output};
 
-mod directory;
+mod cluster;
 mod hosts;
-mod kubernetes;
 mod manifest;
-mod slurm;
 mod waves;
 
 pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
@@ -41,8 +38,11 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
         output::print(&printed_text(&engine, arguments)?);
         return Ok(Exit::Fine);
     }
-    let before =
-        arguments.resume.as_deref().map(|path| Directory::open(path, &request.0, engine.name())).transpose()?;
+    let before = arguments
+        .resume
+        .as_deref()
+        .map(|path| manifest::Directory::open(path, &request.0, engine.name()))
+        .transpose()?;
     let program = own_program()?;
     let stop = catch(&Outside::default())?;
     let missing = before.as_ref().map(|directory| {
@@ -58,10 +58,10 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     let mut places: Box<dyn Places> = match &engine {
         Engine::Hosts { file, each } => Box::new(hosts::Listed::read(file, each)?),
         Engine::Slurm { arguments } => Box::new(
-            slurm::Allocation::of(arguments, missing.as_deref(), &stop).map_err(|error| ended_by(&stop, error))?,
+            cluster::Allocation::of(arguments, missing.as_deref(), &stop).map_err(|error| ended_by(&stop, error))?,
         ),
         Engine::Kubernetes(cluster) => {
-            Box::new(kubernetes::Pods::of(cluster, &stop).map_err(|error| ended_by(&stop, error))?)
+            Box::new(cluster::Pods::of(cluster, &stop).map_err(|error| ended_by(&stop, error))?)
         }
     };
     let measured = measure(arguments, &engine, before, &program, places.as_mut(), &stop);
@@ -102,7 +102,7 @@ fn measure(
     }
     let mut directory = match before {
         Some(directory) => directory,
-        None => Directory::make(arguments.out.as_deref(), arguments.request().0, engine.name())?,
+        None => manifest::Directory::make(arguments.out.as_deref(), arguments.request().0, engine.name())?,
     };
     let rows = directory.rows_of(&names);
     for (host, row) in rows.iter().enumerate() {
@@ -270,7 +270,7 @@ impl RunArguments {
             (Some(file), Some(each), None, None, _) => Ok(Engine::Hosts { file: file.clone(), each: each.clone() }),
             (None, _, Some(arguments), None, _) => Ok(Engine::Slurm { arguments: arguments.clone() }),
             (None, _, None, Some(selector), Some(image)) => {
-                let kubectl = words::split(&self.kubectl).ok().filter(|words| !words.is_empty());
+                let kubectl = language::split(&self.kubectl).ok().filter(|words| !words.is_empty());
                 let Some(kubectl) = kubectl else {
                     refuse!(
                         "--kubectl '{kubectl}' is no command; give one as 'kubectl -n bench'",
@@ -329,7 +329,7 @@ fn typed_again(arguments: &RunArguments, directory: &Path) -> String {
     option("--timeout", arguments.timeout.map(|time| format!("{}s", time.as_secs())));
     words.extend(words_of(&arguments.request().0));
     words.extend(["--resume".to_owned(), directory.display().to_string()]);
-    let shown = words.iter().map(|word| words::quoted(word).unwrap_or_else(|| word.clone()));
+    let shown = words.iter().map(|word| language::quoted(word).unwrap_or_else(|| word.clone()));
     shown.collect::<Vec<String>>().join(" ")
 }
 
@@ -360,7 +360,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
     }
     let measured = directory.hosts().len() - directory.missing().len();
     let path = directory.path().display().to_string();
-    let typed = words::quoted(&path).unwrap_or_else(|| visible(&path));
+    let typed = language::quoted(&path).unwrap_or_else(|| visible(&path));
     text += &spoken(
         &say!("\n{measured} of {rows} hosts are measured, in {path}\n", rows = rows.len(), path = visible(&path)),
         lang,
@@ -404,14 +404,14 @@ pub fn printed_text(engine: &Engine, arguments: &RunArguments) -> Result<String>
                      --at-once"
                 );
             }
-            let (nodes, requested) = kubernetes::usable(cluster, &catch(&Outside::default())?)?;
+            let (nodes, requested) = cluster::usable(cluster, &catch(&Outside::default())?)?;
             if nodes == 0 {
                 refuse!(
                     "there is no host to measure; {how_to_have_hosts}",
                     how_to_have_hosts = engine.how_to_have_hosts()
                 );
             }
-            let lives_s = arguments.timeout.map_or(kubernetes::LIVES_S, |limit| limit.as_secs());
+            let lives_s = arguments.timeout.map_or(cluster::LIVES_S, |limit| limit.as_secs());
             let mut command = vec!["hostmark".to_owned(), "run".into()];
             command.extend(words_of(&request));
             command.push("--format=json".into());
@@ -430,7 +430,7 @@ pub fn printed_text(engine: &Engine, arguments: &RunArguments) -> Result<String>
 
 /// A list that xargs takes the hosts from, one after the other or several at once.
 fn of_hosts(names: &[String], run: &str, way: &str, at_once: usize, request: &FleetRequest) -> Result<String> {
-    let place = words::quoted(way).unwrap_or_default();
+    let place = language::quoted(way).unwrap_or_default();
     let measured = quoted(&words_of(request))?;
     let names: String = names.iter().map(|name| format!("{name}\n")).collect();
     Ok(format!(
@@ -456,11 +456,11 @@ esac' sh '{ONE}' {place} {measured} <<'HOSTS'
 
 /// A job whose script starts a step on each of its nodes.
 fn of_slurm(typed: &str, limit: &str, at_once: usize, request: &FleetRequest) -> Result<String> {
-    let given = slurm::words_of(typed)?;
-    let options: String = slurm::WHOLE_NODES.iter().map(|word| format!("#SBATCH {word}\n")).collect();
+    let given = cluster::words_of(typed)?;
+    let options: String = cluster::WHOLE_NODES.iter().map(|word| format!("#SBATCH {word}\n")).collect();
     // Slurm ends a line of options where a comment begins, and splits it into words as a shell.
     let given = if given.is_empty() { String::new() } else { format!("#SBATCH {}\n", quoted(&given)?) };
-    let step = slurm::ONE_NODE.join(" ");
+    let step = cluster::ONE_NODE.join(" ");
     let measured = quoted(&words_of(request))?;
     Ok(format!(
         r#"#!/bin/sh
@@ -486,7 +486,7 @@ esac' sh '{ONE}' {measured}
 
 /// Words as a shell takes them.
 fn quoted(words: &[String]) -> Result<String> {
-    let quoted: Option<Vec<String>> = words.iter().map(|word| words::quoted(word)).collect();
+    let quoted: Option<Vec<String>> = words.iter().map(|word| language::quoted(word)).collect();
     match quoted {
         Some(words) => Ok(words.join(" ")),
         None => refuse!("a word has a control character, which no script should hold; write it without"),

@@ -14,17 +14,17 @@ use hostmark_model::{CaseRecord, Estimate, Exit, FleetPair, FleetRequest, HostSt
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use super::directory::Directory;
 use super::hosts::{HostAccess, Places};
+use super::manifest::Directory;
 use super::words_of;
 use crate::command::far::peers::{Pairs, tournament};
 use crate::command::lost;
 use crate::command::processes::janitor::Janitor;
 use crate::command::runs::kept::without_rounds;
-use crate::language::{self, said};
+use crate::language::said;
 use crate::signals::StopRequest;
 use crate::world::SinceStart;
-use crate::{output, words};
+use crate::{language, output};
 
 /// The time between two looks at those under way.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -183,7 +183,7 @@ impl Taking<'_> {
         self.directory.row(turn.row, state, why.clone(), Some(elapsed_s));
         let (over, all) = (self.over, self.all);
         let (host, words) = (&self.directory.hosts()[turn.row].host, state.word());
-        let word = words.get(crate::language::current());
+        let word = words.get(language::current());
         let why = why.map(|why| said!(": {why}")).unwrap_or_default();
         output::remark(&said!("{over} of {all}: {host} {word} after {elapsed_s} s{why}"));
         self.directory.save()
@@ -276,7 +276,7 @@ impl Measuring {
 
 /// The words of a command as one word for `--on`.
 pub fn quoted(way: &[String]) -> Result<String> {
-    let quoted: Option<Vec<String>> = way.iter().map(|word| words::quoted(word)).collect();
+    let quoted: Option<Vec<String>> = way.iter().map(|word| language::quoted(word)).collect();
     quoted
         .map(|words| words.join(" "))
         .ok_or_else(|| lost(said!("the command that leads there has a control character; write it without")))

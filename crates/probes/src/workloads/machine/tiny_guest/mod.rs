@@ -4,9 +4,6 @@ use std::io;
 
 use crate::workloads::machine::arch as instructions;
 
-#[cfg(target_arch = "aarch64")]
-#[path = "aarch64.rs"]
-mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
@@ -78,6 +75,36 @@ impl Port {
     #[inline(always)]
     pub fn write(&self) {
         instructions::write_port();
+    }
+}
+
+/// Absence of such a guest of Arm cores.
+#[cfg(target_arch = "aarch64")]
+mod arch {
+    use std::io;
+
+    use hostmark_engine::prelude::ReasonCode;
+    use hostmark_engine::prelude::say;
+
+    use super::{ExitCause, Pass};
+    use crate::workloads::call::fault;
+
+    /// A guest that is made nowhere.
+    #[derive(Debug)]
+    pub enum TinyGuest {}
+
+    impl TinyGuest {
+        pub fn new(_: ExitCause) -> io::Result<TinyGuest> {
+            Err(fault(ReasonCode::Architecture, say!("the guest's instructions are those of x86_64")))
+        }
+
+        pub fn pass(&mut self, _: Pass) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub fn is_nested(&self) -> bool {
+            match *self {}
+        }
     }
 }
 

@@ -1,0 +1,240 @@
+//! Rules on the CPUs: their clock, and work of several copies beside that of one alone.
+
+use hostmark_model::{CaseRecord, HostFacts, Message, Run, Text};
+use hostmark_say::say;
+use hostmark_stats::scalability::{Growth, Point, growth};
+
+use super::evidence::{Proven, case_at, lost};
+use super::host::FOLLOWING_GOVERNORS;
+use super::{CLAMPED, CLOCK_LIMIT, Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
+use crate::format::{frequency_text, number, percent, percent_number};
+use crate::texts::findings as texts;
+use crate::typography::COMMA;
+use crate::words;
+
+const FREQUENCY: &str = "cpu.frequency";
+const ONE_THREAD: &[(&str, &str)] = &[("load", "scalar"), ("threads", "1")];
+/// Less than this below the highest frequency is what heat and other cores' work take.
+const BELOW_LIMIT: f64 = 0.10;
+
+pub(super) static GOVERNOR: Rule = Rule {
+    id: "cpu.governor",
+    shown: Demonstration::Try("governor"),
+    probes: &[FREQUENCY],
+    cure: Some(texts::governor::CURE),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&CLAMPED, &CLOCK_LIMIT] },
+    draw: |run| governor_below(run).into_iter().collect(),
+};
+
+fn governor_below(run: &Run) -> Option<Conclusion> {
+    let cpu = &run.host.cpu;
+    let governor = cpu.governor.as_deref().filter(|name| FOLLOWING_GOVERNORS.contains(name))?;
+    // The driver's highest may be that of a turbo which somebody switched off.
+    if cpu.turbo == Some(false) {
+        return None;
+    }
+    let most = run.host.cpus.iter().find(|cpu| cpu.id == run.settings.cpu)?.max_hz.filter(|hz| *hz > 0.0)?;
+    let case = case_at(run, FREQUENCY, ONE_THREAD)?;
+    let ran = Proven::of_case(case)?;
+    if ran.high >= most * (1.0 - BELOW_LIMIT) {
+        return None;
+    }
+    let cost = lost(most, ran.value);
+    let (share, [ran, most]) = (percent(cost), [ran.value, most].map(frequency_text));
+    let text = texts::governor::text!(ran, share, most, governor);
+    let short = texts::governor::short!(ran, share, most, governor);
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
+}
+
+const SCALING: &str = "cpu.scaling";
+/// The source that needs nothing but a core.
+pub(crate) const PURE: &str = "cpu.sieve";
+/// A copy must lose more than this share to be worth a word.
+pub(crate) const NOTABLE: f64 = 0.10;
+
+/// The most copies of a source that were measured at once.
+struct Together<'a> {
+    case: &'a CaseRecord,
+    source: &'a str,
+    copies: f64,
+    /// Throughput together, in multiples of one alone.
+    times: Proven,
+}
+
+/// Largest number of copies of each source, in the order of the run.
+fn most_copies(run: &Run) -> Vec<Together<'_>> {
+    let mut most: Vec<Together> = Vec::new();
+    for case in run.cases.iter().filter(|case| case.probe == SCALING) {
+        let Some(together) = together(case) else { continue };
+        match most.iter_mut().find(|known| known.source == together.source) {
+            Some(known) if known.copies < together.copies => *known = together,
+            Some(_) => {}
+            None => most.push(together),
+        }
+    }
+    most
+}
+
+fn together(case: &CaseRecord) -> Option<Together<'_>> {
+    let copies: f64 = case.params.get("copies")?.parse().ok()?;
+    let source = case.params.get("source")?;
+    (copies > 1.0).then_some(Together { case, source, copies, times: Proven::of_case(case)? })
+}
+
+/// Throughput of several copies of a source, in multiples of one alone: one point for each number of copies.
+pub(crate) fn curve_of_source(run: &Run, source: &str) -> Vec<Point> {
+    let all = run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together);
+    let of_source = all.filter(|together| together.source == source);
+    let point = |together: Together| Point { parties: together.copies, throughput: together.times.value };
+    std::iter::once(Point { parties: 1.0, throughput: 1.0 }).chain(of_source.map(point)).collect()
+}
+
+/// The sources that were measured with several copies, in the order of the run.
+pub(crate) fn sources(run: &Run) -> Vec<&str> {
+    let mut sources = Vec::new();
+    for together in run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together) {
+        if !sources.contains(&together.source) {
+            sources.push(together.source);
+        }
+    }
+    sources
+}
+
+/// The cores among the usable CPUs, as the host tells its siblings; none where it has no CPU.
+pub(crate) fn usable_cores(host: &HostFacts) -> Option<usize> {
+    let usable = host.usable_cpus();
+    let is_first = |id: &&usize| {
+        let cpu = host.cpus.iter().find(|cpu| cpu.id == **id);
+        cpu.is_none_or(|cpu| cpu.siblings.iter().all(|other| other >= *id || !usable.contains(other)))
+    };
+    let cores = usable.iter().filter(is_first).count();
+    (cores > 0).then_some(cores)
+}
+
+pub(super) static SCALING_FALLS: Rule = Rule {
+    id: "cpu.scaling_falls",
+    shown: Demonstration::Run,
+    probes: &[SCALING],
+    cure: Some(texts::scaling::CURE),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
+    draw: scaling_falls,
+};
+
+/// Resource that the copies of a source share.
+const SHARED: &[(&str, Text)] = &[
+    ("syscall.null", term!("little but the cores' clock")),
+    ("memory.latency", term!("the last-level cache and the memory channels")),
+    ("process.fork_exit", term!("the kernel's locks of memory and processes")),
+    ("ipc.bandwidth", term!("caches and memory")),
+    ("net.tcp", term!("the loopback device and its soft interrupts")),
+    ("net.udp", term!("the loopback device and its soft interrupts")),
+    ("net.tcp_connect", term!("the tables of sockets and ports")),
+];
+
+fn scaling_falls(run: &Run) -> Vec<Conclusion> {
+    let all = most_copies(run);
+    let pure = all.iter().find(|together| together.source == PURE);
+    let mut found: Vec<(f64, &Together)> = all
+        .iter()
+        .filter(|together| together.source != PURE)
+        .filter_map(|together| Some((hindered(together, pure)?, together)))
+        .collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let Some((cost, worst)) = found.first() else { return Vec::new() };
+    let part = |together: &Together| {
+        let (source, times, copies) = (together.source, number(together.times.value), together.copies);
+        let shared = SHARED.iter().find(|(name, _)| *name == source).map(|(_, shared)| *shared);
+        match shared {
+            Some(shared) => say!("{source} {times} of {copies} ({shared})"),
+            None => say!("{source} {times} of {copies}"),
+        }
+    };
+    let parts = words(Message::joined(found.iter().map(|(_, together)| part(together)), COMMA));
+    let law = law(run, worst.source).unwrap_or_default();
+    let text = texts::scaling::text!(parts, law);
+    let (source, times, copies) = (worst.source, number(worst.times.value), worst.copies);
+    let short = texts::scaling::short!(source, copies, times);
+    vec![Conclusion {
+        short,
+        text,
+        cases: found.iter().map(|(_, together)| together.case.id.clone()).collect(),
+        cost: *cost,
+    }]
+}
+
+/// Law of a source's growth with its copies, where enough numbers of them were measured: the part that waits for one copy at a time, the
+/// number with the highest throughput, and the first with less.
+fn law(run: &Run, source: &str) -> Option<Text<String>> {
+    let (points, cores) = (curve_of_source(run, source), usable_cores(&run.host).map(|cores| cores as f64));
+    let Some(Growth::Smooth { law: Some(law), knee, falls_from, .. }) = growth(&points, cores, run.settings.seed)
+    else {
+        return None;
+    };
+    let [value, low, high] = [law.contention.value, law.contention.low, law.contention.high].map(percent_number);
+    let mut text = vec![say!(
+        " By the universal scalability law {value} % of the work of {source} can be done by one copy at a time only ({low} to {high} %)"
+    )];
+    if let Some(peak) = law.peak(knee) {
+        text.push(say!("; {peak:.0} copies would do most"));
+    }
+    if let Some(copies) = falls_from {
+        text.push(say!("; {copies} do less than fewer did"));
+    }
+    text.push(say!("."));
+    Some(words(Message::joined(text, "")))
+}
+
+/// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without
+/// a figure of pure computation on as many CPUs, nothing is known of the cores.
+fn hindered(together: &Together, pure: Option<&Together>) -> Option<f64> {
+    let pure = pure.filter(|pure| pure.copies >= together.copies)?;
+    // Of fewer copies than the sieve's each has no less of a core.
+    let share = |times: f64, copies: f64| (times / copies).min(1.0);
+    let expected = share(pure.times.low, pure.copies);
+    let is_proven = together.times.high / together.copies < expected * (1.0 - NOTABLE);
+    is_proven.then(|| lost(share(pure.times.value, pure.copies), together.times.value / together.copies))
+}
+
+pub(super) static SHARED_CORES: Rule = Rule {
+    id: "cpu.shared_cores",
+    shown: Demonstration::Run,
+    probes: &[SCALING, PURE, FREQUENCY],
+    cure: Some(texts::shared_cores::CURE),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
+    draw: |run| shared_cores(run).into_iter().collect(),
+};
+
+fn shared_cores(run: &Run) -> Option<Conclusion> {
+    let all = most_copies(run);
+    let sieve = all.iter().find(|together| together.source == PURE)?;
+    if sieve.times.high / sieve.copies >= 1.0 - NOTABLE {
+        return None;
+    }
+    let cost = lost(sieve.copies, sieve.times.value);
+    let (times, copies, share) = (number(sieve.times.value), sieve.copies, percent(cost));
+    let why = reason(run, sieve);
+    let text = texts::shared_cores::text!(copies, times, share, why);
+    let short = texts::shared_cores::short!(copies, times, share);
+    Some(Conclusion { short, text, cases: vec![sieve.case.id.clone()], cost })
+}
+
+fn reason(run: &Run, sieve: &Together) -> Text<String> {
+    if let Some(cores) = usable_cores(&run.host).filter(|cores| (*cores as f64) < sieve.copies) {
+        return words(say!("They are threads of {cores:core} (SMT): two threads of a core share its execution units."));
+    }
+    if let Some((alone, all)) = slower_clock(run, sieve.copies) {
+        let [alone, all] = [alone, all].map(frequency_text);
+        return texts::shared_cores::why_clock!(alone, all);
+    }
+    if run.host.virtualization.hypervisor.is_some() {
+        return texts::shared_cores::why_guest!();
+    }
+    texts::shared_cores::why_unknown!()
+}
+
+/// The clock with one core busy and with all, where the second is proven lower by over half of what is worth a word.
+fn slower_clock(run: &Run, copies: f64) -> Option<(f64, f64)> {
+    let at = |threads: &str| Proven::at(run, FREQUENCY, &[("load", "scalar"), ("threads", threads)]);
+    let (alone, all) = (at("1")?, at(&copies.to_string())?);
+    (all.high < alone.low * (1.0 - NOTABLE / 2.0)).then_some((alone.value, all.value))
+}
