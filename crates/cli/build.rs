@@ -16,7 +16,7 @@ fn main() {
 }
 
 /// Links the programs at a fixed address where the C library is glibc: each round starts a process, and a program that may lie anywhere
-/// corrects 127,000 pointers first, which takes a third of its start (docs/decisions/0067).
+/// corrects 127,000 pointers first, which takes over half of its start (docs/decisions/0067).
 fn link_at_a_fixed_address() {
     if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         println!("cargo::rustc-link-arg-bins=-no-pie");

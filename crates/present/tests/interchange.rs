@@ -542,8 +542,7 @@ fn services_that_follow_benchmarks_get_every_value_that_counts_with_its_directio
     let mut run = synthetic::plausible();
     let rates: Vec<String> = run.probes.iter().filter(|p| p.better == Better::Higher).map(|p| p.id.clone()).collect();
     let doubtful = run.cases.iter().position(|case| rates.contains(&case.probe) && case.measured().is_some()).unwrap();
-    let Outcome::Measured(measured) = &mut run.cases[doubtful].outcome else { panic!("it is measured") };
-    measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: String::new(), message: None });
+    run.cases[doubtful].measured_mut().unwrap().flags.push(Flag::new(FlagKind::Unconfirmed, "planted"));
     let is_sure = |one: &&Measured| {
         !one.flags.iter().any(|flag| matches!(flag.kind, FlagKind::Unconfirmed | FlagKind::Implausible))
     };

@@ -61,19 +61,18 @@ pub(super) fn write<'a>(
     let is_usual = beside.is_some_and(NearestReference::is_usual);
     let figures: Vec<&ConstantValue> = figures.collect();
     // Beside one machine those have a verdict that similar servers have, and the slowest of the others.
-    let (of_machine, rest): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| is_usual || figure.is_of_machine());
-    let much_slower = |figure: &ConstantValue| {
-        let verdict = beside?.verdict(figure).filter(|verdict| verdict.tone == Tone::Bad)?;
+    let much_slower = |figure: &&ConstantValue| {
+        let verdict = beside?.verdict(figure).filter(|verdict| verdict.tone == Tone::Bad && !figure.is_of_machine())?;
         Some((verdict.better, figure.row))
     };
-    let mut slow: Vec<(f64, Text)> = rest.into_iter().filter_map(much_slower).collect();
+    let mut slow: Vec<(f64, Text)> = figures.iter().filter_map(much_slower).collect();
     slow.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let rows = of_machine.iter().map(|figure| figure.row).chain(slow.iter().take(MOST_SLOW).map(|(_, row)| *row));
-    let with_verdict: Vec<Text> = rows.collect();
+    slow.truncate(MOST_SLOW);
+    let is_slow = |figure: &ConstantValue| slow.iter().any(|(_, row)| *row == figure.row);
     let (mut judged, mut others): (Vec<Cells>, Vec<Cells>) = Default::default();
     for figure in figures {
         let mut row = cells(figure, view);
-        match verdict(figure, beside, view).filter(|_| with_verdict.contains(&figure.row)) {
+        match verdict(figure, beside, view).filter(|_| is_usual || figure.is_of_machine() || is_slow(figure)) {
             Some(verdict) => {
                 let range = beside.and_then(|beside| beside.range_beside(figure)).unwrap_or_else(|| NOT_KNOWN.into());
                 row.extend(is_usual.then(|| Piece::new(view.tell(&range), Style::Dim)));
