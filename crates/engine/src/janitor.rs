@@ -123,14 +123,19 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
 }
 
 /// Removes the directories of a run's lines whose makers are gone: a directory by its inode, and one that nobody knows to have been made
-/// if it is empty. Returns the paths of the first.
+/// if it is empty; and the run's record. Returns the paths of the first.
 pub fn clean_up_after(lines: &[u8]) -> Vec<PathBuf> {
     let lines = || lines.split(|&byte| byte == b'\n');
     let made = lines().filter_map(|line| serde_json::from_slice::<Scratch>(line).ok());
     let removed = made.filter_map(|made| remove_left(&made).map(Path::to_owned)).collect();
-    for line in lines() {
-        if let Ok(CleanupEntry::Directory { base, name }) = serde_json::from_slice(line) {
-            remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name);
+    for entry in lines().filter_map(|line| serde_json::from_slice(line).ok()) {
+        match entry {
+            CleanupEntry::Directory { base, name } => remove_unanswered(Path::new(OsStr::from_bytes(&base.0)), &name),
+            // A run within layers writes it, which changes no setting.
+            CleanupEntry::Record(path) => {
+                drop(Place::entry(Path::new(OsStr::from_bytes(&path.0))).and_then(|place| place.remove()));
+            }
+            _ => {}
         }
     }
     removed

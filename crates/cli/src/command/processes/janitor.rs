@@ -170,7 +170,9 @@ impl Janitor {
     fn written(&mut self) -> io::Result<&mut Record> {
         if self.written.is_none() {
             let record = Record::begin()?;
-            self.record(&CleanupEntry::Record(PathBytes(record.path.as_os_str().as_bytes().to_vec())));
+            let entry = CleanupEntry::Record(PathBytes(record.path.as_os_str().as_bytes().to_vec()));
+            self.tell_outside(&entry.line()?);
+            self.record(&entry);
             self.written = Some(record);
         }
         self.written.as_mut().ok_or_else(|| io::Error::other("no record"))
@@ -178,10 +180,14 @@ impl Janitor {
 
     /// Writes a line on directories down for whoever comes later. A run whose data directory takes no file goes on without.
     fn write_down(&mut self, line: &str) {
+        self.tell_outside(line);
+        let _ = self.written().and_then(|record| record.add(line));
+    }
+
+    fn tell_outside(&mut self, line: &str) {
         if let Some(outside) = &mut self.outside {
             let _ = outside.write_all(line.as_bytes());
         }
-        let _ = self.written().and_then(|record| record.add(line));
     }
 
     /// Ends its charge of a setting that has been put back.
