@@ -418,8 +418,9 @@ fn shape_of(line: &str) -> Option<&'static Shape> {
 }
 
 /// Rows that not every machine has, as it has no such level or no time for it, and what not every comparison has: where others disturb both
-/// runs, no group may have a case that can be compared.
-const OF_SOME: [&str; 6] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS"];
+/// runs, no group may have a case that can be compared, and the set-up of two runs is equal or differs by what was run last.
+const OF_SOME: [&str; 8] =
+    ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS", "SETUP", "配置"];
 
 /// Beginnings of those lines that are headings or have a name before their columns: `TRUST`, `NEXT`, `pipe, 1 CPU`.
 pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

@@ -69,7 +69,7 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
             let threads = if case.contains("threads=2") { 2 } else { 1 };
             let job = job.with(|job| {
                 job.cpus = vec![job.cpus[0]; threads];
-                job.cases[0].choices.extend(chosen);
+                job.choices.extend(chosen);
             });
             std::thread::spawn(move || worker::answer(CATALOGUE, job)).join().expect("a worker that ends")
         };

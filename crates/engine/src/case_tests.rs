@@ -91,7 +91,7 @@ fn what_an_earlier_round_chose_is_taken_without_trials() {
     let fake = FakeClock::new(10);
     let mut later = case(&fake, "a.b");
     let scopes = ["a.b over 4096 bytes", "a.b within 524288 bytes", "a.b within 16777216 bytes"];
-    later.own.choices = scopes.map(|scope| Choice { scope: scope.into(), way: "nt".into() }).into();
+    later.job.choices = scopes.map(|scope| Choice { scope: scope.into(), way: "nt".into() }).into();
     let never = |_, _| panic!("a trial");
     later.job.caches_bytes.insert(1, 1 << 20);
     later.job.llc_bytes = 32 << 20;
@@ -112,7 +112,6 @@ fn what_an_earlier_round_chose_is_taken_without_trials() {
     ] {
         let mut other = case(&fake, "a.b");
         other.job = later.job.clone();
-        other.own.choices = later.own.choices.clone();
         assert_eq!(other.choose(bytes, &["plain", "nt"], |_, times| fake.advance(times * 1000)), Ok(0));
         assert_eq!(other.yielded.chosen.as_ref().unwrap().0.scope, scope);
     }

@@ -99,7 +99,7 @@ struct Runner<'a> {
     journal: Option<&'a mut dyn RoundSink>,
     states: Vec<Progress>,
     /// Choices that the rounds of each probe have made.
-    choices: HashMap<String, Vec<Choice>>,
+    choices: Vec<Choice>,
     /// Widths of the cores that looks have seen.
     widths: CoreWidths,
     /// Last cache as its looks saw it; or that there is none.
@@ -147,7 +147,7 @@ pub fn run<'a>(
         observer,
         journal,
         states,
-        choices: HashMap::new(),
+        choices: Vec::new(),
         widths: CoreWidths::default(),
         last_cache: None,
         has_no_last_cache: false,
@@ -340,6 +340,7 @@ impl Runner<'_> {
         Job {
             environment: self.setting.environment.clone(),
             cases,
+            choices: self.choices.clone(),
             round,
             budget_ns: grant.as_nanos() as u64,
             caches_bytes: cpus.first().map_or(Vec::new(), |&cpu| caches_bytes(host, cpu)),
@@ -363,10 +364,9 @@ impl Runner<'_> {
     /// Takes a round into account: what it learned, and where its time went.
     fn add(&mut self, index: usize, round: RoundResult, took: &Took) {
         if let Some((choice, _)) = round.chosen() {
-            let of_probe = self.choices.entry(self.setting.plan.cases[index].id.probe.clone()).or_default();
             // The first stays: all of one scope go the same way.
-            if !of_probe.iter().any(|known| known.scope == choice.scope) {
-                of_probe.push(choice);
+            if !self.choices.iter().any(|known| known.scope == choice.scope) {
+                self.choices.push(choice);
             }
         }
         if let Some(Event::Done { noise }) = round.events.last() {

@@ -143,22 +143,16 @@ fn for_each_case(
         // Of what further jobs find, each goes over another part.
         allotment::keep(job.is_followed.then_some(job.cases[0].seed));
     }
-    let mut choices: Vec<(CaseId, Choice)> = Vec::new();
-    for own in &job.cases {
+    let mut job = job.clone();
+    for own in &job.cases.clone() {
         // The case before may have come to its samples.
         sampler::go_on();
-        let mut own = own.clone();
-        let id: Result<CaseId> = own.id.parse().map_err(|error| RoundError::failed(ReasonCode::Protocol, error));
-        if let Ok(id) = &id {
-            own.choices.extend(choices.iter().filter(|(of, _)| of.probe == id.probe).map(|(_, choice)| choice.clone()));
-        }
         let events = guarded(|| {
             sound.clone()?;
-            round(catalogue, job, &own, id.clone()?)
+            let id = own.id.parse().map_err(|error| RoundError::failed(ReasonCode::Protocol, error))?;
+            round(catalogue, &job, own, id)
         });
-        if let (Ok(id), Some(choice)) = (id, events.iter().find_map(choice_of)) {
-            choices.push((id, choice));
-        }
+        job.choices.extend(events.iter().find_map(choice_of));
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
         if exit_message::received().is_some() {

@@ -254,6 +254,9 @@ pub struct Job {
     pub environment: Environment,
     /// The cases in the sequence in which to measure them, as the points of a curve; none for the warm-up of a CPU.
     pub cases: Vec<JobCase>,
+    /// Choices by earlier rounds among several ways to do what a case measures, each with its scope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// Number of the round, from 0.
     pub round: u32,
     /// Time for the samples of each case, ns: set-up and warm-up come on top.
@@ -307,9 +310,6 @@ pub struct JobCase {
     pub seed: u64,
     /// Iterations of a sample that an earlier round found, so that this one need not search.
     pub iterations: Option<u64>,
-    /// Choices by earlier rounds of its probe's cases among several ways to do what the case measures, each with its scope.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<Choice>,
     /// The far ends that were started for it, as many as it needs: one for each copy, or for each of several threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarEnd>,
@@ -343,17 +343,11 @@ impl Job {
     /// A job of one case on these CPUs that says of everything else what is true of no host in particular: a common cache,
     /// little time and memory, a bare environment. For tests, which have no run; an empty id asks for a warm-up.
     pub fn bare(case: &str, cpus: Vec<usize>) -> Job {
-        let only = JobCase {
-            id: case.to_owned(),
-            cpus: Vec::new(),
-            seed: 1,
-            iterations: None,
-            choices: Vec::new(),
-            far: Vec::new(),
-        };
+        let only = JobCase { id: case.to_owned(), cpus: Vec::new(), seed: 1, iterations: None, far: Vec::new() };
         Job {
             environment: Environment::bare(),
             cases: if case.is_empty() { Vec::new() } else { vec![only] },
+            choices: Vec::new(),
             round: 0,
             budget_ns: 40_000_000,
             cpus,

@@ -309,7 +309,7 @@ impl ReferenceValue {
     }
 
     /// Verdict on a value beside it. It is slower or faster where it lies beyond the interval by more than its own; `about` stands
-    /// before values without a verdict. Beside what is usual for servers of a design the words are others than beside one machine.
+    /// before values without a verdict. A value within is as usual beside servers of a design, and the same beside one machine.
     pub fn verdict(&self, found: &Counterpart, is_usual: bool) -> ReferenceVerdict {
         let value = found.estimate.value();
         let same = if is_usual { AS_USUAL } else { SAME };
@@ -331,12 +331,10 @@ impl ReferenceValue {
             let (standing, words) = if outside.abs() < PERHAPS {
                 (Standing::Within, same)
             } else if outside > 0.0 {
-                (Standing::PerhapsWorse, if is_usual { PERHAPS_SLOWER } else { same })
+                (Standing::PerhapsWorse, PERHAPS_SLOWER)
             } else {
-                (Standing::PerhapsBetter, if is_usual { PERHAPS_FASTER } else { same })
+                (Standing::PerhapsBetter, PERHAPS_FASTER)
             };
-            // Beside one machine intervals that meet are the same.
-            let standing = if is_usual { standing } else { Standing::Within };
             return verdict(standing, words.to_owned_text(), Tone::Plain, 1.0);
         }
         let beyond = over(if is_above { high } else { low });

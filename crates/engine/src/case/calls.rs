@@ -388,7 +388,7 @@ impl Case {
             return Ok(Some(0));
         }
         let scope = self.scope(bytes);
-        let Some(Choice { way, .. }) = self.own.choices.iter().find(|choice| choice.scope == scope) else {
+        let Some(Choice { way, .. }) = self.job.choices.iter().find(|choice| choice.scope == scope) else {
             return Ok(None);
         };
         let found = ways.iter().position(|known| known == way);
@@ -421,6 +421,11 @@ impl Case {
     pub fn is_outside_caches(&self, bytes: u64) -> bool {
         let (llc, told) = (self.job.llc_bytes, self.job.caches_bytes.iter().copied().max().unwrap_or(0));
         llc > 0 && bytes >= if llc < told { llc } else { OUTSIDE * llc }
+    }
+
+    /// Takes the choices of the cases of `like`, an id without sizes, and makes this case's valid for them: they do the same work.
+    pub fn choose_like(&mut self, like: impl Into<String>) {
+        self.alike = like.into();
     }
 
     /// Makes this case's choices valid for its like with any value on this axis.

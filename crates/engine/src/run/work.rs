@@ -67,7 +67,6 @@ impl<'a> Runner<'a> {
             id: name,
             cpus: if own == cpus { Vec::new() } else { own },
             iterations: self.states[index].iterations,
-            choices: self.choices.get(&id.probe).cloned().unwrap_or_default(),
             far: Vec::new(),
         }
     }

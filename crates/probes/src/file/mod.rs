@@ -81,6 +81,7 @@ fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
     let is_cached = memory.len() as u64 <= case.llc_bytes();
     let usual = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
+    case.choose_like("memory.read@kernel=best,threads=1");
     let whole = memory.len() / bandwidth::CHUNK_BYTES * bandwidth::CHUNK_BYTES;
     kernels.chosen(case, (whole as u64, whole as u64), |kernel, part, times| {
         // Refused is only what is no whole number of chunks.

@@ -246,13 +246,13 @@ const PERIOD: usize = 512;
 fn stream2_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     // A size inside of each usual cache and one beyond them; then every power of four.
     const EACH: [u64; 4] = [8 << 10, 128 << 10, 2 << 20, 32 << 20];
+    // Of two arrays half of what lies outside the caches is enough.
+    let far = beyond(host, 2 * USUAL_BYTES).map(|both| both / 2);
     let listed: Vec<u64> = match profile {
-        Profile::Glance | Profile::Quick => vec![USUAL_BYTES],
+        Profile::Glance | Profile::Quick => far.map_or(vec![USUAL_BYTES], |_| Vec::new()),
         Profile::Standard => EACH.into_iter().chain([USUAL_BYTES]).collect(),
         Profile::Thorough => (12..=28).step_by(2).map(|power| 1 << power).chain(EACH).collect(),
     };
-    // Of two arrays half of what lies outside the caches is enough.
-    let far = beyond(host, 2 * USUAL_BYTES).map(|both| both / 2);
     listed.into_iter().chain(far).collect()
 }
 
@@ -337,6 +337,7 @@ fn measure_scaling(case: &mut Case) -> Result<()> {
     let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
     let usual = bandwidth::best_read(reach(case, size));
     let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
+    case.choose_like(format!("memory.read@kernel={BEST},threads={}", cpus.len()));
     let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, (size, size), |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
