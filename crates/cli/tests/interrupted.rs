@@ -329,7 +329,7 @@ fn a_loopback_interface_that_is_set_down_is_named() {
     let script = format!("ip link set lo up && {{ (sleep 2; ip link set lo down) & exec {PROGRAM} run {words}; }}");
     let (_, out, errors) = ended(home.start("unshare").args(["-n", "sh", "-c", &script]));
     let run = load_run(&out).unwrap_or_else(|error| panic!("{error}: {errors}"));
-    let is_named = |text: &str| text.starts_with("the loopback interface was set down after ");
+    let is_named = |text: &str| text.starts_with("the loopback interface was found down after ");
     assert!(run.disturbances.iter().any(|text| is_named(&text.en)), "{:?}", run.disturbances);
     assert!(reasons(&run).into_iter().all(is_named), "{:?}", reasons(&run));
 }

@@ -155,6 +155,9 @@ fn a_turn_that_cannot_be_kept_is_told_and_the_watch_goes_on() {
     let sentence = "hostmark: /dev/full could not be written (write: No space left on device (os error 28)); make room or free the path: \
                     the watch goes on";
     assert_eq!((code, error.lines().collect::<Vec<_>>()), (5, vec![sentence; 2]), "{out}");
+    assert!(out.contains("2 turns kept in"), "{out}");
+    let next = printed(&home, &["watch", "clock.loop", "--series", "s", "--once"]);
+    assert!(next.contains("turn 3: "), "a timer's turn follows those before it: {next}");
     assert_eq!(turns(&home, "s").len(), 2);
 }
 

@@ -86,7 +86,7 @@ impl NoiseSnapshot {
         let elapsed_ns =
             self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS && !after.sees_others())? as f64;
         let cpus = after.allowed.as_ref().filter(|_| self.is_complete && after.is_complete)?;
-        let busy_ns = self.busy_until(after, cpus)? as f64;
+        let busy_ns = self.busy_until(after, cpus).filter(|_| !self.has_broken_use(after, cpus))? as f64;
         let seen_ns: u64 = used_since(self, after).iter().map(|(used_ns, _)| used_ns).sum();
         Some(((busy_ns - seen_ns as f64 - CUT_NS) / elapsed_ns).clamp(0.0, cpus.len() as f64))
     }
@@ -112,8 +112,16 @@ impl NoiseSnapshot {
 
     /// Tells whether more was stolen of one of `cpus` until `after` than time went by: such a counter is broken.
     pub fn has_broken_steal(&self, after: &NoiseSnapshot, cpus: &[usize]) -> bool {
-        let is_broken =
-            |cpu: &usize| Some(self.steal_ns_until(after, &[*cpu])? as f64 > self.elapsed_ns(after)? as f64 + CUT_NS);
+        self.is_broken(after, cpus, |cpu| self.steal_ns_until(after, cpu))
+    }
+
+    /// The same of the time for which a CPU ran programs.
+    pub fn has_broken_use(&self, after: &NoiseSnapshot, cpus: &[usize]) -> bool {
+        self.is_broken(after, cpus, |cpu| self.busy_until(after, cpu))
+    }
+
+    fn is_broken(&self, after: &NoiseSnapshot, cpus: &[usize], grown_ns: impl Fn(&[usize]) -> Option<u64>) -> bool {
+        let is_broken = |cpu: &usize| Some(grown_ns(&[*cpu])? as f64 > self.elapsed_ns(after)? as f64 + CUT_NS);
         cpus.iter().any(|cpu| is_broken(cpu) == Some(true))
     }
 
@@ -138,10 +146,10 @@ impl NoiseSnapshot {
 
     /// The share of the time of `cpus` that others used from this snapshot to `after`: neither this process, nor children
     /// that it waited for, nor idle. All of these are taken to have run on `cpus`, so that the share is rather too small.
-    /// None under 1 s, or when a CPU is not counted in both.
+    /// None under 1 s, when a CPU is not counted in both, or where a counter is broken.
     pub fn others_share(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<f64> {
         let elapsed_ns = self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_BLOCK_NS)?;
-        let busy_ns = self.busy_until(after, cpus).filter(|_| !cpus.is_empty())?;
+        let busy_ns = self.busy_until(after, cpus).filter(|_| !cpus.is_empty() && !self.has_broken_use(after, cpus))?;
         let own_ns = after.own_ns?.saturating_sub(self.own_ns?);
         Some(busy_ns.saturating_sub(own_ns) as f64 / (elapsed_ns as f64 * cpus.len() as f64))
     }

@@ -90,7 +90,7 @@ impl Taken {
         let seconds = self.at.as_secs();
         match self.what {
             Resource::Cpu(cpu) => ReasonCode::CpuUnavailable.because(say!("CPU {cpu} was taken from this run after {seconds} s: it went offline, or left the cpuset of this process")),
-            Resource::Loopback => ReasonCode::Unreachable.because(say!("the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up")),
+            Resource::Loopback => ReasonCode::Unreachable.because(say!("the loopback interface was found down after {seconds} s; bring it up by: ip link set lo up")),
         }
     }
 }

@@ -169,6 +169,15 @@ fn counters_that_stand_still_or_jump_are_unknown() {
     let [before, after] = both(|_| (), |tree| counters(tree, "102.00", [44_000_000_000, 1], 9));
     assert!(before.has_broken_steal(&after, &[0]) && !before.has_broken_steal(&after, &[9]));
     assert_eq!((before.steal_share(&after, &[0]), before.steal_share(&after, &[9])), (None, Some(0.005)));
+    let busy = |uptime: &str, ticks: u64| {
+        let tree = Tree::new();
+        tree.file("/proc/uptime", format!("{uptime} 99.00\n"))
+            .file("/proc/stat", format!("cpu0 {ticks} 0 0 40 0 0 0 0 0 0\n"));
+        NoiseSnapshot::read(&tree.root())
+    };
+    let [from, to, jumped] = [busy("100.00", 5), busy("102.00", 105), busy("102.00", 99_999_999)];
+    assert!(from.has_broken_use(&jumped, &[0]) && !from.has_broken_use(&to, &[0]));
+    assert_eq!(from.others_share(&jumped, &[0]), None);
     let jumped = |tree: &Tree| counters(tree, "1.00", [44_000_000_000, 1], 9);
     assert_eq!(lost(&[0], |tree| counters(tree, "1.00", [5, 1], 9), jumped).steal_ns, None);
 }

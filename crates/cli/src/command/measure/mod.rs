@@ -441,6 +441,11 @@ pub fn disturbances(
             "the counter of stolen CPU time grew by more than there was: it is broken, and steal unknown"
         )));
     }
+    if before.has_broken_use(after, cpus) {
+        found.push(words(say!(
+            "the counters of CPU time grew by more than there was: they are broken, and who else used the CPUs is unknown"
+        )));
+    }
     if before.has_standing_counters(after) {
         found.push(words(say!("the counters of CPU time stand still: who else used the CPUs is unknown")));
     }
@@ -487,7 +492,7 @@ pub fn taken_away(taken: &Taken) -> Text<String> {
                  rounds or none, cases of one CPU went on with another"
         )),
         Resource::Loopback => words(say!(
-            "the loopback interface was set down after {seconds} s: cases that need it have fewer rounds or none"
+            "the loopback interface was found down after {seconds} s: cases that need it have fewer rounds or none"
         )),
     }
 }

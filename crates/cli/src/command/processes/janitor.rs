@@ -276,10 +276,12 @@ impl Record {
         let nowhere = || io::Error::other(say!("neither XDG_DATA_HOME nor HOME names a directory"));
         let (directory, name) = (directory().ok_or_else(nowhere)?, fresh_name()? + ".jsonl");
         let file = Directory::make(&directory)?.entry(name.as_ref())?.create_new(Mode::from_raw_mode(0o644))?;
-        file.lock_shared()?;
         let mut record = Record { file, path: directory.join(name) };
-        record.file.write_all((boot_id() + "\n").as_bytes())?;
-        Ok(record)
+        let begun = record.file.lock_shared().and_then(|()| record.add(&(boot_id() + "\n")));
+        if begun.is_err() {
+            let _ = Place::entry(&record.path).and_then(|place| place.remove());
+        }
+        begun.map(|()| record)
     }
 
     pub fn add(&mut self, line: &str) -> io::Result<()> {

@@ -102,7 +102,13 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
     let load = Load::of_percent(arguments.max_cpu);
     let (watch, past) = match &arguments.resume {
         Some(name) => resumed(arguments, name, load)?,
-        None => (begun(arguments, load)?, Vec::new()),
+        None => {
+            let watch = begun(arguments, load)?;
+            // A timer's turns follow each other.
+            let is_followed = arguments.once && store::has_turns(&watch.series);
+            let past = if is_followed { store::turns(&watch.series)? } else { Vec::new() };
+            (watch, past)
+        }
     };
     watch.load.check(watch.every_s)?;
     for file in [&arguments.prometheus, &arguments.jsonl].into_iter().flatten() {

@@ -10,7 +10,7 @@ use hostmark_engine::Wall;
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::sys::usage;
 use hostmark_engine::worker::far::NoPeers;
-use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
+use hostmark_model::{CaseRecord, Exit, Inputs, Lang, Message, Outcome, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export};
 
 use super::{Load, Pace, Since, shown};
@@ -74,11 +74,14 @@ impl Turns<'_> {
             match self.measure_one(mock) {
                 Ok(None) => {}
                 Ok(Some((run, place))) => {
-                    let (line, saved) = (self.line(&run, &before, number), self.save(&run, place));
-                    kept += usize::from(saved == Exit::Fine);
-                    exit = exit.or(saved);
+                    let (line, (is_kept, saved)) = (self.line(&run, &before, number), self.save(&run, place));
+                    kept += usize::from(is_kept);
+                    exit = exit.or(saved).or(crate::command::run::exit_of(&run, None));
                     if !output::is_quiet() {
                         output::print(&line);
+                    }
+                    if let Some((case, why)) = run.cases.iter().find_map(failed) {
+                        output::complain(&said!("turn {number}: {case} failed: {why}"));
                     }
                     before.extend(Turn::of(&run));
                     before.drain(..before.len().saturating_sub(BEFORE));
@@ -165,7 +168,8 @@ impl Turns<'_> {
     }
 
     /// Keeps a turn, and writes the files that a person asked for. Each that cannot be written is told, and the watch goes on.
-    fn save(&self, run: &Run, place: Result<RunFiles, String>) -> Exit {
+    /// True where the turn itself was kept.
+    fn save(&self, run: &Run, place: Result<RunFiles, String>) -> (bool, Exit) {
         let mut exit = Exit::Fine;
         let mut failed = |what: &str, why: &dyn std::fmt::Display| {
             exit = Exit::ResourceLost;
@@ -173,13 +177,12 @@ impl Turns<'_> {
                 "{what} could not be written ({why}); make room or free the path: the watch goes on"
             ));
         };
-        match place {
-            Err(why) => failed(&self.series.name, &why),
-            Ok(place) => {
-                if let Err(error) = place.save(run) {
-                    failed(&place.file.display().to_string(), &error);
-                }
-            }
+        let unkept = match place {
+            Err(why) => Some((self.series.name.clone(), why)),
+            Ok(place) => place.save(run).err().map(|error| (place.file.display().to_string(), error.to_string())),
+        };
+        if let Some((what, why)) = &unkept {
+            failed(what, why);
         }
         if let Err(error) = thin(&self.series.name, self.most_bytes) {
             let series = &self.series.name;
@@ -199,7 +202,7 @@ impl Turns<'_> {
         {
             failed(&file.display().to_string(), &error);
         }
-        exit
+        (unkept.is_none(), exit)
     }
 
     /// Line about a turn: the number of values, and the ones slower than before.
@@ -228,6 +231,14 @@ impl Turns<'_> {
         let share = used.as_secs_f64() / elapsed.as_secs_f64().max(self.series.every_s);
         let share = hostmark_analysis::format::percent(share);
         said!("{kept:turn} kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n")
+    }
+}
+
+/// The case and its reason, where it failed.
+fn failed(case: &CaseRecord) -> Option<(&str, Message)> {
+    match &case.outcome {
+        Outcome::Failed { reason } => Some((&case.id, reason.into())),
+        _ => None,
     }
 }
 
