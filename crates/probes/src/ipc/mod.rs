@@ -20,7 +20,7 @@ use crate::workloads::network::uring_messages::{By, Messages, Step};
 pub(crate) const SECTION: Text = term!("Communication");
 
 /// Axis cpus: one CPU by default, as the costs of the way itself are compared best.
-const PLACEMENT: Axis =
+pub(crate) const PLACEMENT: Axis =
     Axis::placements("cpus", "same_cpu", Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(APART));
 
 const APART: &[&str] = &["smt_sibling", "other_cache", "same_package_other_node", "other_node", "free"];

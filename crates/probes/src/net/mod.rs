@@ -39,19 +39,12 @@ pub const SENDER_CPUS: Quantity =
 pub const RECEIVER_CPUS: Quantity =
     Quantity::given("receiver_cpus", Unit::Ratio, Better::Lower, term!("CPUs busy with receiving"));
 
+/// Placements of the two ends, from one CPU to the scheduler's choice.
+const PLACEMENTS: &[&str] =
+    &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];
 /// CPUs of the two ends: the client on the first, the server on the other.
-const ENDS: Axis = Axis::placements(
-    "cpus",
-    "same_cpu",
-    Points::quick(&["same_cpu"]).standard(&[
-        "smt_sibling",
-        "same_cache",
-        "other_cache",
-        "same_package_other_node",
-        "other_node",
-        "free",
-    ]),
-);
+const ENDS: Axis =
+    Axis::placements("cpus", "same_cpu", Points::quick(&["same_cpu"]).standard(PLACEMENTS.split_at(1).1));
 
 /// Times exchanges one by one: the value is their median, and the percentiles are those of all.
 fn exchanges(case: &mut Case, mut exchange: impl FnMut() -> io::Result<()>) -> Result<()> {

@@ -14,18 +14,7 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, IDLE, ADDED, RATE],
     axes: &[
         Axis::choice("load", "receive", Points::quick(&["receive"]).standard(&["send", "both"])).of_links(),
-        Axis::placements(
-            "cpus",
-            "free",
-            Points::quick(&["free"]).standard(&[
-                "same_cpu",
-                "smt_sibling",
-                "same_cache",
-                "other_cache",
-                "same_package_other_node",
-                "other_node",
-            ]),
-        ),
+        Axis::placements("cpus", "free", Points::quick(&["free"]).standard(super::PLACEMENTS.split_at(6).0)),
     ],
     blocking: true,
     measure: Measure::Between { service: &UNDER_LOAD, measure },

@@ -62,26 +62,13 @@ fn measure_handle(case: &mut Case) -> Result<()> {
 
 /// Probe signal.round_trip: a signal to another process and its answer by one.
 pub static ROUND_TRIP: Probe = Probe {
-    axes: &[CPUS],
+    axes: &[crate::ipc::PLACEMENT],
     limit: Limit::HandOvers(2),
     blocking: true,
     section: crate::ipc::SECTION,
     measure: Measure::Run(measure_round_trip),
     ..crate::texts::signal::ROUND_TRIP
 };
-
-/// CPUs of the two processes.
-const CPUS: Axis = Axis::placements(
-    "cpus",
-    "same_cpu",
-    Points::quick(&["same_cpu"]).standard(&["same_cache"]).thorough(&[
-        "smt_sibling",
-        "other_cache",
-        "same_package_other_node",
-        "other_node",
-        "free",
-    ]),
-);
 
 fn measure_round_trip(case: &mut Case) -> Result<()> {
     let other = crate::ipc::other_party(case)?;
