@@ -325,7 +325,7 @@ fn a_loopback_interface_that_is_set_down_is_named() {
         return skipped("no network namespace can be made here");
     }
     let home = Home::new();
-    let words = ["net.tcp", "net.udp", "net.rpc_udp", "net.tcp_bandwidth", "--format", "json"].join(" ");
+    let words = ["net.tcp", "net.udp", "net.rpc@protocol=udp", "net.tcp_bandwidth", "--format", "json"].join(" ");
     let script = format!("ip link set lo up && {{ (sleep 2; ip link set lo down) & exec {PROGRAM} run {words}; }}");
     let (_, out, errors) = ended(home.start("unshare").args(["-n", "sh", "-c", &script]));
     let run = load_run(&out).unwrap_or_else(|error| panic!("{error}: {errors}"));

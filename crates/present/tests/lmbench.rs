@@ -283,7 +283,7 @@ fn a_column_of_the_summary_names_its_probes_however_it_is_typed() {
     assert_eq!(probes_of_column("Null  I/O"), ["syscall.byte"]);
     assert_eq!(probes_of_column("2p/0k ctxsw"), ["sched.context_switch"]);
     assert_eq!(probes_of_column("pipe"), ["ipc.round_trip", "ipc.bandwidth"]);
-    assert_eq!(probes_of_column("RPC/TCP"), ["net.rpc_tcp"]);
+    assert_eq!(probes_of_column("RPC/TCP"), ["net.rpc"]);
     assert_eq!(probes_of_column("空调用"), ["syscall.null"]);
     assert_eq!(
         (probes_of_column("scal load"), probes_of_column("Guesses")),

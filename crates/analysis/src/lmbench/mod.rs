@@ -403,22 +403,22 @@ fn find(run: &Run, point: CasePoint) -> Option<&CaseRecord> {
         return cases().filter(has_all).max_by_key(|case| (case.measured().is_some(), size(case)));
     }
     match is_far(point) && run.imported.is_none() {
-        true => far_case(run, point.probe),
+        true => far_case(run, point.probe, point.at),
         false => case_at(run, point.probe, point.at),
     }
 }
 
-/// The default case of a probe whose other end is the run's first peer.
-pub fn far_case<'a>(run: &'a Run, probe: &str) -> Option<&'a CaseRecord> {
+/// The case of a probe that has these values and else its defaults, and whose other end is the run's first peer.
+pub fn far_case<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let peer = run.peers.first()?.name.as_str();
     let info = run.probes.iter().find(|info| info.id == probe)?;
-    let is_default = |case: &&CaseRecord| {
+    let is_meant = |case: &&CaseRecord| {
         info.axes.iter().filter(|axis| axis.kind != AxisKind::Placement && axis.name != PEER_AXIS).all(|axis| {
-            let at = case.params.get(&axis.name);
-            axis.default.is_empty() || at.is_none() || at == Some(axis.default.as_str())
+            let asked = at.iter().find(|(name, _)| *name == axis.name).map_or(&*axis.default, |(_, value)| value);
+            asked.is_empty() || case.params.get(&axis.name).is_none_or(|value| value == asked)
         })
     };
-    run.cases.iter().filter(|case| case.probe == probe && case.peer() == Some(peer)).find(is_default)
+    run.cases.iter().filter(|case| case.probe == probe && case.peer() == Some(peer)).find(is_meant)
 }
 
 /// The case of a probe that has these values, and on every other axis stands at its probe's default, with both ends on one

@@ -309,7 +309,7 @@ fn date(run: &Run) -> String {
 
 /// The bandwidth to another host, which has no column: lmbench prints it behind the one to this host.
 fn far_bandwidth(run: &Run, out: &mut String) -> std::fmt::Result {
-    let Some(case) = hostmark_analysis::lmbench::far_case(run, "net.tcp_bandwidth") else { return Ok(()) };
+    let Some(case) = hostmark_analysis::lmbench::far_case(run, "net.tcp_bandwidth", &[]) else { return Ok(()) };
     let message = case.params.get("message").and_then(|bytes| bytes.parse::<f64>().ok()).unwrap_or(0.0) / 1e6;
     let rate = case.measured().map(|measured| measured.estimate.value() / 1e6).filter(|rate| *rate > 0.0);
     let Some(rate) = rate.filter(|rate| rate.is_finite()) else { return Ok(()) };

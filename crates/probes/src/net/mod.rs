@@ -11,8 +11,7 @@ mod data_path;
 mod http;
 mod open_loop;
 mod rate_latency;
-mod rpc_tcp;
-mod rpc_udp;
+mod rpc;
 mod tcp;
 mod tcp_bandwidth;
 mod tcp_connect;
@@ -20,7 +19,7 @@ mod tcp_offload;
 mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp open_loop tcp_connect rpc_tcp rpc_udp http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
+crate::group!("net": tcp udp open_loop tcp_connect rpc http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
 
 /// Section of a report that shows the group.
 pub(crate) const SECTION: Text = term!("Network");
