@@ -127,7 +127,7 @@ pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
         name: term!("TCP over loopback"),
         constants: &[
-            constant(term!("round trip"), term!("TCP round trip"), &[at("net.tcp", &[("cpus", "same_cpu")])]),
+            constant(term!("round trip"), term!("TCP round trip"), &[at("net.round_trip", &[("cpus", "same_cpu")])]),
             constant(term!("stream"), term!("TCP stream"), &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])]),
         ],
     },

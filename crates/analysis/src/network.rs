@@ -230,8 +230,8 @@ pub fn capacities(peer: &Peer, direction: Direction, protocol: Protocol) -> Vec<
     all
 }
 
-/// The probe of TCP's round trip.
-pub const TCP_ROUND_TRIP: &str = "net.tcp";
+/// The probe of a byte's round trip.
+pub const ROUND_TRIP: &str = "net.round_trip";
 
 /// A table of hosts by hosts.
 #[derive(Debug, Clone, PartialEq)]
@@ -263,7 +263,7 @@ pub fn matrices(run: &Run) -> Option<[Matrix<'_>; 2]> {
         match (case.probe.as_str(), Direction::of(case)) {
             (TCP_BANDWIDTH, Some(Direction::Send)) => rates.best(asks, answers, case),
             (TCP_BANDWIDTH, Some(Direction::Receive)) => rates.best(answers, asks, case),
-            (TCP_ROUND_TRIP, _) => times.first(asks, answers, case),
+            (ROUND_TRIP, _) if case.params.get("protocol") != Some("udp") => times.first(asks, answers, case),
             _ => {}
         }
     }

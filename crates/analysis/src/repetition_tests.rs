@@ -93,16 +93,16 @@ fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
     measured.estimate.quiet =
         Some(Quiet { value: 95.0, low: Some(94.9), high: Some(95.1), range: None, at_hz: Some(3e9) });
     measured.estimate.leading = Leading::Quiet;
-    let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.001)]);
+    let mut new = run("new", vec![core, case("net.round_trip", 100.0, 0.001)]);
     add(&mut new, &Earlier::default());
     let width = |of: Repetition| of.high / of.low;
-    let (core, net) = (of_id(&new, "cpu.latency"), of_id(&new, "net.tcp"));
+    let (core, net) = (of_id(&new, "cpu.latency"), of_id(&new, "net.round_trip"));
     assert!(core.low < 95.0 && 95.0 < core.high && core.high < 100.0, "{core:?}");
     assert!(width(core) < width(net), "{core:?} {net:?}");
     // Undisturbed values of a core that was never alone are disturbed themselves.
     new.neighbours = Some(hostmark_model::Neighbours { core_shared: Some(0.9), last_cache: None });
     add(&mut new, &Earlier::default());
-    assert!(width(of_id(&new, "cpu.latency")) > width(core) && of_id(&new, "net.tcp") == net);
+    assert!(width(of_id(&new, "cpu.latency")) > width(core) && of_id(&new, "net.round_trip") == net);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn no_end_lies_where_physics_forbids_and_none_is_made_up() {
 #[test]
 fn estimated_again_it_stands_as_the_file_has_it() {
     let before = runs("ipc.pipe", &[100.0, 101.0, 102.0, 103.0, 104.0]);
-    let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01), case("net.tcp", 7.0, 0.2)]);
+    let mut new = run("new", vec![case("ipc.pipe", 100.0, 0.01), case("net.round_trip", 7.0, 0.2)]);
     let earlier = Earlier::of(&new, &before);
     add(&mut new, &earlier);
     let mut again = new.clone();
@@ -140,13 +140,13 @@ fn estimated_again_it_stands_as_the_file_has_it() {
 #[test]
 fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
     let half_of = |others: f64, wall_s: f64| {
-        let mut cases = vec![case("net.tcp", 100.0, 0.0)];
+        let mut cases = vec![case("net.round_trip", 100.0, 0.0)];
         cases.extend((0..6).map(|number| case(&format!("net.{number}"), 100.0, others)));
         cases.extend((0..6).map(|number| case(&format!("ipc.{number}"), 100.0, 0.4)));
         let time = Some(RunTime { wall_s, ..RunTime::default() });
         let mut run = Run { time, ..run("new", cases) };
         add(&mut run, &Earlier::default());
-        (of_id(&run, "net.tcp").high / of_id(&run, "net.tcp").low).ln() / 2.0
+        (of_id(&run, "net.round_trip").high / of_id(&run, "net.round_trip").low).ln() / 2.0
     };
     let [calm, busy, short] = [(0.0, 57.0), (0.1, 285.0), (0.1, 57.0 / 4.0)].map(|(others, s)| half_of(others, s));
     assert!((0.014..0.015).contains(&calm) && (0.07..0.09).contains(&busy), "{calm} {busy}");
@@ -171,7 +171,7 @@ fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycle
                 .unwrap()
             })
             .collect();
-        let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.0)]);
+        let mut new = run("new", vec![core, case("net.round_trip", 100.0, 0.0)]);
         add(&mut new, &Earlier::default());
         let half = |of: Repetition| (of.high / of.low).ln() / 2.0;
         let cycles = |run: &Run| run.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();
@@ -180,7 +180,7 @@ fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycle
         measured.also.values_mut().for_each(|also| also.estimate.repetition = None);
         keep(&mut again, &new);
         assert_eq!(again, new);
-        [half(of_id(&new, "cpu.latency")), half(of_id(&new, "net.tcp")), half(cycles(&new))]
+        [half(of_id(&new, "cpu.latency")), half(of_id(&new, "net.round_trip")), half(cycles(&new))]
     };
     let (steady, stepping) = (half_with([3.0; 5]), half_with([2.85, 3.0, 2.9, 3.0, 2.95]));
     assert!(steady[0] < 0.006 && (0.05..0.07).contains(&stepping[0]), "{steady:?} {stepping:?}");

@@ -278,8 +278,7 @@ const OPEN: &[&str] =
 const MEMORY: &[&str] =
     &["memory.read@size=512M", "ipc.round_trip@by=posix_queue", "ipc.hand_over@by=sysv_semaphore,cpus=same_cpu"];
 /// What sends over loopback.
-const NET: &[&str] =
-    &["net.tcp_connect@copies=1", "net.udp@cpus=same_cpu", "syscall.readiness@call=poll,descriptors=100"];
+const NET: &[&str] = &["net.tcp_connect@copies=1", "net.rpc", "syscall.readiness@call=poll,descriptors=100"];
 
 #[derive(Default)]
 struct Lack {

@@ -202,7 +202,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ("count=1024", "count=8"),
     ("for n in 1 2 3 4 5", "for n in 1 2"),
     ("hostmark watch", "hostmark watch --once --series w"),
-    ("ipc net", "ipc.round_trip@by=pipe net.tcp"),
+    ("ipc net", "ipc.round_trip@by=pipe net.round_trip"),
     ("syscall ipc process file net", "syscall.null ipc.round_trip@by=pipe"),
 ];
 /// Programs that print what the documents' commands look for.

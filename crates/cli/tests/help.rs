@@ -242,7 +242,7 @@ const WORDS: &[(&str, &str)] = &[
     ("FINDINGS", "FINDINGS"),
     ("Scaling", "cpu.scaling"),
     ("Core to core", "cpu.core_to_core"),
-    ("TCP RTT", "net.tcp"),
+    ("TCP RTT", "net.round_trip"),
 ];
 
 /// What is opened, or listed first, under a name.

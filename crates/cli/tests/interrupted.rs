@@ -164,7 +164,7 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
 #[test]
 fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
-    let hit = || run_with_one_hit_by("net.tcp", "service", Signal::KILL);
+    let hit = || run_with_one_hit_by("net.round_trip@protocol=tcp", "service", Signal::KILL);
     let Cost::Case(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("a case fails") };
     assert!(reason.starts_with(&format!("the far end {}", out_of_memory())), "{reason}");
 }
@@ -172,7 +172,7 @@ fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
 #[test]
 fn a_far_end_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
-    let hit = || run_with_one_hit_by("net.udp", "service", Signal::STOP);
+    let hit = || run_with_one_hit_by("net.round_trip@protocol=udp", "service", Signal::STOP);
     let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no far end was hit that had a CPU") };
     let Cost::Round(reason) = cost else { panic!("{cost:?}") };
     let expected = ["the far end did not answer within ", "the far end did not listen within "];
@@ -240,7 +240,7 @@ fn a_program_that_is_replaced_or_deleted_measures_to_its_end() {
         fs::copy(PROGRAM, &program).unwrap();
         fs::copy("/bin/false", &other).unwrap();
         let mut command = home.start(program.to_str().unwrap());
-        command.args(["run", "syscall.null", "ipc.round_trip@by=pipe,cpus=same_cpu", "net.tcp", "--format", "json"]);
+        command.args(["run", "syscall.null", "ipc.round_trip@by=pipe,cpus=same_cpu", "net.rpc", "--format", "json"]);
         let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let has_worker = || processes(&home).iter().any(|(_, word)| word == "worker");
         assert!(within(SOON, has_worker));
@@ -302,7 +302,7 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     let (Some(first), Some(last)) = (cpus.first(), cpus.get(1)) else { return skipped("there is one CPU") };
     let Some(group) = cpu_set(&format!("{first},{last}")) else { return skipped("there is no cpuset here") };
     let home = Home::new();
-    let words = ["run", "syscall.null", "ipc.round_trip@by=pipe", "cpu.core_to_core", "net.tcp", "--format", "json"];
+    let words = ["run", "syscall.null", "ipc.round_trip@by=pipe", "cpu.core_to_core", "net.rpc", "--format", "json"];
     let mut command = group.start(&home, &[&[PROGRAM], &words[..]].concat());
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first pass is over.
@@ -325,7 +325,7 @@ fn a_loopback_interface_that_is_set_down_is_named() {
         return skipped("no network namespace can be made here");
     }
     let home = Home::new();
-    let words = ["net.tcp", "net.udp", "net.rpc@protocol=udp", "net.tcp_bandwidth", "--format", "json"].join(" ");
+    let words = ["net.round_trip", "net.rpc@protocol=udp", "net.tcp_bandwidth", "--format", "json"].join(" ");
     let script = format!("ip link set lo up && {{ (sleep 2; ip link set lo down) & exec {PROGRAM} run {words}; }}");
     let (_, out, errors) = ended(home.start("unshare").args(["-n", "sh", "-c", &script]));
     let run = load_run(&out).unwrap_or_else(|error| panic!("{error}: {errors}"));

@@ -91,7 +91,7 @@ fn within_namespaces_everything_is_measured_in_them_and_the_run_says_so() {
     }
     let before = mounted();
     let home = Home::new();
-    let filters = ["syscall.null", "ipc.round_trip", "ipc.hand_over", "net.tcp", "file.create_delete", "process.exec"];
+    let filters = ["syscall.null", "ipc.round_trip", "ipc.hand_over", "net.rpc", "file.create_delete", "process.exec"];
     let inside = run(&home, &[&filters[..], &["--isolate", "namespaces"]].concat());
     for probe in filters {
         assert!(of_probe(&inside, probe).measured().is_some(), "{:?}", of_probe(&inside, probe).outcome);
@@ -128,7 +128,7 @@ fn within_a_filter_what_is_refused_says_so_and_the_rest_is_measured() {
         "syscall.null",
         "syscall.io_uring",
         "ipc.round_trip@by=pipe",
-        "net.tcp",
+        "net.round_trip@protocol=tcp",
         "file.create_delete@op=create",
         "process.exec",
         "memory.latency@size=32K",
@@ -237,7 +237,7 @@ fn another_user_than_root_has_namespaces_too() {
         "run",
         "syscall.null",
         "file.create_delete@op=create",
-        "net.tcp",
+        "net.round_trip@protocol=tcp",
         "ipc.round_trip@by=pipe",
         "--format",
         "json",

@@ -340,7 +340,7 @@ fn who_yields_to_others_is_reported_and_no_finding_has_another_cause_for_it() {
 fn where_too_few_files_may_be_open_every_probe_is_skipped_with_the_same_remedy() {
     let _beside = beside();
     let (home, mut skipped) = (Home::new(), 0);
-    const FAR: &[&str] = &["net.tcp@cpus=same_cpu", "net.rpc@protocol=udp,cpus=same_cpu"];
+    const FAR: &[&str] = &["net.round_trip@protocol=tcp,cpus=same_cpu", "net.rpc@protocol=udp,cpus=same_cpu"];
     // No worker has room, or no far end has.
     for (files, filters) in [(17, &["net", "ipc", "file"][..]), (18, FAR), (19, FAR)] {
         let smaller = Smaller { home: &home, outside: &[], inside: format!("ulimit -n {files}") };
@@ -366,7 +366,7 @@ fn what_stands_on_the_loopback_path_is_reported_and_is_unknown_to_who_may_not_se
     let (_, report) = smaller.host();
     assert_eq!(report.host.loopback.filter_rules, Some(30));
     assert!(ids(&report).contains(&"host.loopback_path"), "{:?}", ids(&report));
-    let table = smaller.table(&["net.udp@cpus=same_cpu", "--full"]);
+    let table = smaller.table(&["net.round_trip@protocol=udp,cpus=same_cpu", "--full"]);
     assert!(table.contains("30 packet-filter rules on the loopback path"), "{table}");
     let nobody = Smaller { outside: &["setpriv", "--reuid=65534", "--clear-groups"], inside: "true".into(), ..smaller };
     let (_, report) = nobody.host();

@@ -38,7 +38,7 @@ impl Seeds {
     fn of(home: &Home) -> Seeds {
         let mut seeds = Seeds::default();
         for filters in
-            [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.round_trip@by=pipe", "net.tcp"]]
+            [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.round_trip@by=pipe", "net.rpc"]]
         {
             stopped(home, &[&["run"], filters].concat(), 4);
             in_process(&home.hostmark(&[&["run"], filters].concat()));

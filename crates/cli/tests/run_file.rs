@@ -313,7 +313,7 @@ fn what_a_host_lacks_has_its_code() {
         ("sched.core_scheduling", |_| {}, Some(ReasonCode::Topology)),
         ("cpu.core_to_core@cpus=0-7", |_| {}, Some(ReasonCode::CpuUnavailable)),
         ("memory.read@threads=4", |_| {}, Some(ReasonCode::TooFewCpus)),
-        ("net.tcp@cpus=two_hosts", |_| {}, Some(ReasonCode::NoPeer)),
+        ("net.round_trip@protocol=tcp,cpus=two_hosts", |_| {}, Some(ReasonCode::NoPeer)),
     ];
     for (filter, change, code) in lacks {
         let mut host = able(2);

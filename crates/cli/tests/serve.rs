@@ -395,15 +395,15 @@ fn a_server_is_a_peer_and_measures_to_none_itself() {
         command.args(["--via", "127.0.0.1", "--format", "json", "--token-file"]).arg(&token);
         ended(&mut command)
     };
-    let (code, out, errors) = with(&["run", "net.tcp@to=peer", "net.udp_bandwidth@to=peer", "--peer", &place]);
+    let (code, out, errors) = with(&["run", "net.round_trip@to=peer", "net.udp_bandwidth@to=peer", "--peer", &place]);
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&out).unwrap();
     assert_eq!(run.peers[0].place.as_deref(), Some(place.as_str()));
     assert!(run.cases.iter().all(|case| case.measured().is_some()), "{:?}", run.cases);
-    let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--on", &place, "--peer", "here"]);
+    let (code, _, errors) = with(&["run", "net.round_trip@protocol=tcp,to=peer", "--on", &place, "--peer", "here"]);
     assert_eq!(code, 2, "{errors}");
     assert!(errors.contains("hostmark serve measures to no other host"), "{errors}");
-    let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--peer", "here"]);
+    let (code, _, errors) = with(&["run", "net.round_trip@protocol=tcp,to=peer", "--peer", "here"]);
     assert_eq!(code, 2, "{errors}");
     assert!(errors.contains("--token-file belongs to a place as tcp:HOST"), "{errors}");
 }
@@ -423,10 +423,10 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
     };
     assert_eq!(asks(PeerRequest::Addresses), PeerAnswer::Addresses(vec![Ipv4Addr::LOCALHOST.into()]));
     let nonce = Nonce::of([7; 16]);
-    let wanted = |service: &str, at: IpAddr, parties: usize| {
+    let wanted = |protocol: &str, at: IpAddr, parties: usize| {
         PeerRequest::Serve(ServeRequest {
-            service: service.into(),
-            params: Params::default(),
+            service: "echo".into(),
+            params: Params(vec![("protocol".into(), protocol.into())]),
             at: vec![at],
             nonces: vec![nonce; parties],
             is_bound: false,
@@ -437,11 +437,11 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
     };
     // Addresses that are none of its own, all of its own, and one that nobody else reaches.
     let addresses: [IpAddr; 5] = ["192.0.2.77", "0.0.0.0", "::", "127.0.0.2", "::1"].map(|at| at.parse().unwrap());
-    for (service, at) in ["tcp_echo", "udp_echo"].into_iter().flat_map(|service| addresses.map(|at| (service, at))) {
-        let PeerAnswer::Serving { at: listens } = asks(wanted(service, at, 1)) else { panic!("{service} {at}") };
-        assert!(listens[0].ip() == Ipv4Addr::LOCALHOST, "{service} {at}: {listens:?}");
-        assert_eq!(listening_elsewhere(&server, &loopback()), [""; 0], "{service} {at}");
-        if service == "tcp_echo" {
+    for (protocol, at) in ["tcp", "udp"].into_iter().flat_map(|protocol| addresses.map(|at| (protocol, at))) {
+        let PeerAnswer::Serving { at: listens } = asks(wanted(protocol, at, 1)) else { panic!("{protocol} {at}") };
+        assert!(listens[0].ip() == Ipv4Addr::LOCALHOST, "{protocol} {at}: {listens:?}");
+        assert_eq!(listening_elsewhere(&server, &loopback()), [""; 0], "{protocol} {at}");
+        if protocol == "tcp" {
             // Its client is not kept waiting by those who say nothing.
             let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(listens[0]).unwrap()).collect();
             let mut peer = TcpStream::connect(listens[0]).unwrap();
@@ -458,12 +458,12 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
     }
     // Those that may be used, however little of them a quota leaves.
     let cpus = hostmark_host::read_here().usable_cpus().len();
-    let PeerAnswer::Unserved { is_skipped: true, reason } = asks(wanted("tcp_echo", addresses[0], cpus + 1)) else {
+    let PeerAnswer::Unserved { is_skipped: true, reason } = asks(wanted("tcp", addresses[0], cpus + 1)) else {
         panic!("more far ends than CPUs");
     };
     let expected = format!("{} far ends were asked for, and hostmark serve starts one for each CPU", cpus + 1);
     assert!(reason.starts_with(&expected) && reason.ends_with(&cpus.to_string()), "{reason}");
-    let PeerAnswer::Serving { at } = asks(wanted("tcp_echo", addresses[0], cpus)) else { panic!("none for each CPU") };
+    let PeerAnswer::Serving { at } = asks(wanted("tcp", addresses[0], cpus)) else { panic!("none for each CPU") };
     assert_eq!(at.len(), cpus);
 }
 
@@ -472,7 +472,7 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
 fn what_a_session_measures_listens_where_its_server_does() {
     let server = Server::start(&[]);
     let home = Home::new();
-    let mut command = server.client(&home, &["run", "net.tcp", "net.udp", "net.http"]);
+    let mut command = server.client(&home, &["run", "net.round_trip", "net.http"]);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut has_measured = false;
     while run.try_wait().unwrap().is_none() {

@@ -65,7 +65,7 @@ fn connected(address: SocketAddr, nonce: Nonce) -> TcpStream {
 #[test]
 fn a_service_that_an_agent_starts_serves_who_knows_its_nonce() {
     for at in [V4, V6].into_iter().filter(|&at| has(at)) {
-        let (far, end) = started("net.tcp@cpus=same_cpu,copies=1", at);
+        let (far, end) = started(TCP, at);
         let mut stranger = connected(end.address, STRANGER);
         stranger.write_all(b"x").ok();
         assert!(!matches!(stranger.read(&mut [0]), Ok(1..)), "a stranger is answered");
@@ -89,7 +89,7 @@ fn a_service_that_an_agent_starts_serves_who_knows_its_nonce() {
 #[test]
 fn a_service_of_datagrams_answers_no_address_that_did_not_send_its_nonce() {
     for at in [V4, V6].into_iter().filter(|&at| has(at)) {
-        let (far, end) = started("net.udp@cpus=same_cpu,copies=1", at);
+        let (far, end) = started(&TCP.replace("tcp", "udp"), at);
         let socket = || {
             let socket = UdpSocket::bind((at, 0)).unwrap();
             socket.connect(end.address).unwrap();
@@ -224,16 +224,16 @@ fn every_probe_of_two_parties_measures_over_either_family() {
 
 #[test]
 fn a_worker_without_its_far_end_says_so() {
-    let events = worker_events(Home::new().hostmark(&["worker"]), &job("net.tcp@cpus=same_cpu,copies=1"));
+    let events = worker_events(Home::new().hostmark(&["worker"]), &job(TCP));
     let Some(Event::Failed { reason }) = events.last() else { panic!("{events:?}") };
-    assert_eq!(&**reason, "the job cannot be meant: it has 0 far ends, and net.tcp@cpus=same_cpu,copies=1 needs 1");
+    assert_eq!(**reason, format!("the job cannot be meant: it has 0 far ends, and {TCP} needs 1"));
 }
 
 #[test]
 fn no_address_to_listen_at_is_skipped_with_the_reason() {
     // Kept for documentation: no machine has it.
     let nowhere: IpAddr = "192.0.2.1".parse().unwrap();
-    for case in ["net.tcp@cpus=same_cpu,copies=1", "net.udp@cpus=same_cpu,copies=1"] {
+    for case in [TCP, &TCP.replace("tcp", "udp")] {
         match far_ends(&[PROGRAM], &job(case), &[nowhere]) {
             Err(Missing::Round(RoundError::Skipped(reason))) => {
                 assert!(reason.starts_with("cannot open a socket at 192.0.2.1: bind: "), "{reason}");
@@ -257,7 +257,7 @@ fn a_machine_without_the_older_loopback_address_is_measured_over_the_newer() {
     }
     let home = Home::new();
     let mut command = home.start("unshare");
-    command.args(apart).args([PROGRAM, "run", "net.tcp", "net.udp", "net.http", "--format", "json"]);
+    command.args(apart).args([PROGRAM, "run", "net.round_trip", "net.http", "--format", "json"]);
     let output = command.output().unwrap();
     let run = load_run(&String::from_utf8(output.stdout).unwrap()).unwrap();
     for case in &run.cases {
@@ -470,12 +470,13 @@ fn words_that_make_no_sense_in_a_run_end_it() {
     }
 }
 
+const TCP: &str = "net.round_trip@protocol=tcp,cpus=same_cpu,copies=1";
 const NONCE: Nonce = Nonce::of([7; 16]);
 
 /// Far ends of the round trip.
 fn served() -> ServeRequest {
     ServeRequest {
-        service: "tcp_echo".into(),
+        service: "echo".into(),
         params: Params::default(),
         at: vec![std::net::Ipv4Addr::LOCALHOST.into()],
         nonces: vec![NONCE],

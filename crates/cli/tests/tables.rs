@@ -62,7 +62,7 @@ fn a_glance_has_the_constants_in_ten_seconds_unless_something_is_asked_for() {
         (all["limit_s"].as_f64(), all["profile"].as_str(), all["rounds"].as_u64()),
         (Some(10.0), Some("glance"), Some(5))
     );
-    for constant in ["memory.latency@", "syscall.null", "net.tcp@", "disk.fsync", "memory.stream@kernel=triad"] {
+    for constant in ["memory.latency@", "syscall.null", "net.round_trip@", "disk.fsync", "memory.stream@kernel=triad"] {
         assert!(has(&all, constant), "{constant}");
     }
     assert!(!has(&all, "memory.stream@kernel=copy") && !has(&all, "virt."));

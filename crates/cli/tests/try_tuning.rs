@@ -133,7 +133,7 @@ fn a_setting_that_stays_when_all_are_killed_at_once_is_told_by_every_command_unt
         "hostmark: {FILE} is still 8388608, as a hostmark try that was killed left it, and was 212992; undo it by hostmark try \
          --undo, or by echo 212992 > {FILE}\n"
     );
-    for words in [&["list", "clock"][..], &["explain", "net.tcp"], &["--quiet", "host"], &[]] {
+    for words in [&["list", "clock"][..], &["explain", "net.round_trip"], &["--quiet", "host"], &[]] {
         assert_eq!(any(words).2, told, "{words:?}");
     }
     assert_eq!(any(&["try", "--undo"]), (0, format!("{FILE} is 212992 again\n"), String::new()));

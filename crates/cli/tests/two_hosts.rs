@@ -56,7 +56,7 @@ fn a_peer_is_measured_beside_this_host_and_described() {
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
     let peer = beside(&networks, 2);
-    let arguments = ["run", "net.tcp", "net.udp@to=peer", "--peer", &peer, "--set", "ip=any,4,6"];
+    let arguments = ["run", "net.round_trip", "--peer", &peer, "--set", "ip=any,4,6"];
     let run = measured(&mut at(&home, &networks, 1, &arguments));
     let [described] = run.peers.as_slice() else { panic!("{:?}", run.peers) };
     assert_eq!((described.name.as_str(), described.place.as_deref()), ("peer", Some(peer.as_str())));
@@ -66,10 +66,10 @@ fn a_peer_is_measured_beside_this_host_and_described() {
     assert_eq!((there.interface.as_deref(), there.path_mtu_bytes), (Some("wire"), Some(1500)));
     assert_eq!(back.destination, Some("192.0.2.1".parse::<IpAddr>().unwrap()));
     // Both versions of the Internet Protocol lead there, and neither way is the one that stays here.
-    for probe in ["net.tcp", "net.udp"] {
-        let of_probe = |case: &&CaseRecord| case.probe == probe;
-        let ways: Vec<_> = cases_to(&run, "peer").filter(of_probe).map(|case| case.params.get("ip")).collect();
-        assert_eq!(ways, [Some("any"), Some("4"), Some("6")], "{probe}");
+    for protocol in ["tcp", "udp"] {
+        let has_it = |case: &&CaseRecord| case.params.get("protocol") == Some(protocol);
+        let ways: Vec<_> = cases_to(&run, "peer").filter(has_it).map(|case| case.params.get("ip")).collect();
+        assert_eq!(ways, [Some("any"), Some("4"), Some("6")], "{protocol}");
     }
     assert!(run.cases.iter().all(|case| value(case) > 0.0));
     assert!(run.disturbances.iter().any(|text| text.en.contains("peer is this very machine")));
@@ -81,8 +81,8 @@ fn a_peer_is_measured_beside_this_host_and_described() {
 fn ids_have_no_axis_of_the_far_host_in_a_run_without_peers() {
     let _alone = alone();
     let home = Home::new();
-    let run = measured(&mut home.hostmark(&["run", "net.tcp@cpus=same_cpu"]));
-    assert_eq!(run.cases[0].id, "net.tcp@cpus=same_cpu,copies=1");
+    let run = measured(&mut home.hostmark(&["run", "net.round_trip@protocol=tcp,cpus=same_cpu"]));
+    assert_eq!(run.cases[0].id, "net.round_trip@protocol=tcp,cpus=same_cpu,copies=1");
     assert!(run.peers.is_empty() && run.probes[0].axes.iter().all(|axis| axis.name != "to"));
 }
 
@@ -93,7 +93,7 @@ fn a_run_elsewhere_reaches_its_peer_by_itself() {
     let home = Home::new();
     // This process is at neither of the two.
     let (from, to) = (place(&networks, 1), place(&networks, 2));
-    let arguments = ["run", "net.tcp@to=peer", "net.tcp_connect@to=peer", "--on", &from, "--peer", &to];
+    let arguments = ["run", "net.round_trip@to=peer", "net.tcp_connect@to=peer", "--on", &from, "--peer", &to];
     let run = measured(&mut home.hostmark(&arguments));
     assert_eq!(run.place.as_deref(), Some(from.as_str()));
     assert_eq!(run.peers[0].place.as_deref(), Some(to.as_str()));
@@ -109,7 +109,7 @@ fn every_pair_of_three_hosts_is_measured_both_ways_and_alone() {
     let Some(networks) = hosts(3) else { return };
     let home = Home::new();
     let places = [beside(&networks, 2), beside(&networks, 3)];
-    let arguments = ["run", "net.udp@to=here", "--peer", &places[0], "--peer", &places[1]];
+    let arguments = ["run", "net.round_trip@protocol=udp,to=here", "--peer", &places[0], "--peer", &places[1]];
     let run = measured(&mut at(&home, &networks, 1, &arguments));
     let names: Vec<&str> = run.peers.iter().map(|peer| peer.name.as_str()).collect();
     let [one, other] = names[..] else { panic!("{names:?}") };
@@ -121,7 +121,7 @@ fn every_pair_of_three_hosts_is_measured_both_ways_and_alone() {
     for pair in &run.pairs {
         assert_eq!(pair.failed, None);
         let probes: Vec<_> = pair.cases.iter().map(|case| (case.probe.as_str(), value(case) > 0.0)).collect();
-        assert_eq!(probes, [("net.tcp", true), ("net.tcp_bandwidth", true)]);
+        assert_eq!(probes, [("net.round_trip", true), ("net.tcp_bandwidth", true)]);
         // Any two of three hosts share one with every other two.
         assert_eq!(run.pairs.iter().filter(|other| other.turn == pair.turn).count(), 1, "{:?}", pair.turn);
     }
@@ -135,7 +135,7 @@ fn a_peer_that_cannot_be_reached_is_reported_in_a_sentence() {
     let home = Home::new();
     let peer = beside(&networks, 2);
     let refused = |arguments: &[&str], code: i32, says: &str| {
-        let arguments = [&["run", "net.tcp"], arguments].concat();
+        let arguments = [&["run", "net.round_trip@protocol=tcp"], arguments].concat();
         let (ended_with, out, errors) = ended(&mut at(&home, &networks, 1, &arguments));
         assert_eq!((ended_with, out.as_str()), (code, ""), "{errors}");
         assert!(errors.contains(says) && errors.trim_end().lines().count() == 1, "{errors}");
@@ -152,7 +152,7 @@ fn a_peer_that_cannot_be_reached_is_reported_in_a_sentence() {
 /// A run of a minute with a peer, at the first of two networks.
 fn long_run(networks: &Networks) -> UnderWay {
     let (on, peer) = (place(networks, 1), place(networks, 2));
-    UnderWay::start(&["run", "net.tcp", "net.udp_bandwidth", "--on", &on, "--peer", &peer])
+    UnderWay::start(&["run", "net.round_trip@protocol=tcp", "net.udp_bandwidth", "--on", &on, "--peer", &peer])
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_peer_that_dies_fails_its_own_cases_and_no_others() {
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
     let place = beside(&networks, 2);
-    let mut command = at(&home, &networks, 1, &["run", "net.tcp", "net.udp", "--peer", &place, "--format", "json"]);
+    let mut command = at(&home, &networks, 1, &["run", "net.round_trip", "--peer", &place, "--format", "json"]);
     let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let agent = || processes(&home).into_iter().find(|(_, word)| word == "agent");
     let has_begun = || processes(&home).iter().any(|(_, word)| word == "worker");
@@ -221,7 +221,7 @@ fn measured_over(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run,
 }
 
 fn case<'a>(run: &'a Run, probe: &str) -> &'a CaseRecord {
-    run.cases.iter().find(|case| case.probe == probe).unwrap_or_else(|| panic!("no {probe}"))
+    run.cases.iter().find(|case| case.id.contains(probe)).unwrap_or_else(|| panic!("no {probe}"))
 }
 
 /// The smallest sample: who wakes late only adds.
@@ -251,14 +251,14 @@ fn lost(case: &CaseRecord) -> (f64, f64) {
 fn a_known_delay_is_what_round_trips_take() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let delay = Duration::from_millis(37);
-    let filters = ["net.tcp@to=peer", "net.udp@to=peer", "net.tcp_connect@to=peer"];
+    let filters = ["net.round_trip@to=peer", "net.tcp_connect@to=peer"];
     let bare = match measured_over(Duration::ZERO, 0, &filters) {
         Ok(run) => run,
         Err(why) => return skipped(&why),
     };
     let delayed = measured_over(delay, 0, &filters).unwrap();
     // A connection is made in one round trip, and the far end's close comes with the next.
-    for (probe, passes) in [("net.tcp", 2.0), ("net.udp", 2.0), ("net.tcp_connect", 4.0)] {
+    for (probe, passes) in [("protocol=tcp", 2.0), ("protocol=udp", 2.0), ("net.tcp_connect", 4.0)] {
         let (bare, delayed) = (least(case(&bare, probe)), least(case(&delayed, probe)));
         // What the way takes by itself is no part of the delay.
         let added = delayed - bare;
@@ -285,8 +285,8 @@ fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
     let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
     quiet.holds(before < resent / 3.0, || format!("{before} without loss, {resent} with"));
     // Each is two frames, of which every hundredth is lost: one in fifty, where there are many.
-    let requests = measured_over(delay, 100, &["net.udp@to=peer", "--profile", "standard"]).unwrap();
-    let (share, asked) = lost(case(&requests, "net.udp"));
+    let filter = "net.round_trip@protocol=udp,to=peer";
+    let (share, asked) = lost(case(&measured_over(delay, 100, &[filter, "--profile", "standard"]).unwrap(), "udp"));
     if asked < 500.0 {
         return skipped(&format!("only {asked} requests were made"));
     }

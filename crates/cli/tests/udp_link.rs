@@ -300,7 +300,7 @@ const FIRST: Loses = |count| count == 1;
 const ALL_BUT_FIRST: Loses = |count| count > 1;
 
 const ROUND_TRIPS: [&str; 4] = [
-    "net.udp@cpus=same_cache,copies=1",
+    "net.round_trip@protocol=udp,cpus=same_cache,copies=1",
     "net.rpc@protocol=udp,cpus=same_cache",
     "net.open_loop@load=50,protocol=udp,outstanding=1,rate=auto,cpus=same_cache",
     "net.open_loop@load=50,protocol=udp,outstanding=16,rate=2000,cpus=same_cache",

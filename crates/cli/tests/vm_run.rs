@@ -62,7 +62,7 @@ fn every_side_measures_the_network_to_the_same_other_end() {
     let _alone = alone();
     let home = Home::new();
     let words =
-        ["vm", "run", "--on", "env", "net.tcp@to=peer", "--peer", "here", "--runs", "1", "--format", "overhead"];
+        ["vm", "run", "--on", "env", "net.round_trip@to=peer", "--peer", "here", "--runs", "1", "--format", "overhead"];
     with_code(0, ended(&mut home.hostmark(&words)));
     let sides = sides(home.data.path());
     for name in ["native", "guest"] {

@@ -461,16 +461,16 @@ fn what_stands_on_the_loopback_path_is_a_finding_beside_what_was_measured_over_i
     let with = |rules: Option<u64>| {
         let mut run = synthetic::plausible();
         let mut probe = run.probes[0].clone();
-        (probe.id, probe.unit) = ("net.tcp".into(), Unit::Nanoseconds);
+        (probe.id, probe.unit) = ("net.round_trip".into(), Unit::Nanoseconds);
         run.probes.push(probe);
-        run.cases.push(value("net.tcp@cpus=same_cpu", 160e3, NARROW));
+        run.cases.push(value("net.round_trip@protocol=tcp,cpus=same_cpu", 160e3, NARROW));
         run.host.loopback.filter_rules = rules;
         run
     };
     let finding = one(&with(Some(2000)), ID);
     near(finding.cost, 0.25);
     assert!(finding.text.en.starts_with("2000 packet-filter rules on the loopback path"), "{}", finding.text.en);
-    assert!(finding.cases.contains(&"net.tcp@cpus=same_cpu".to_owned()), "{:?}", finding.cases);
+    assert!(finding.cases.contains(&"net.round_trip@protocol=tcp,cpus=same_cpu".to_owned()), "{:?}", finding.cases);
     none(&with(Some(3)), ID);
     none(&with(None), ID);
     let mut elsewhere = with(Some(2000));
@@ -530,10 +530,10 @@ fn copies_that_hinder_each_other_do_so_beyond_what_their_cores_share() {
     none(&run(vec![copies("process.fork_exit", 2, 1.2)]), ID);
     none(&run(vec![copies("cpu.sieve", 2, 2.0), copies("process.fork_exit", 4, 1.2)]), ID);
     let more_expensive =
-        run(vec![copies("cpu.sieve", 4, 3.96), copies("net.tcp", 4, 2.0), copies("syscall.null", 4, 0.99)]);
+        run(vec![copies("cpu.sieve", 4, 3.96), copies("net.round_trip", 4, 2.0), copies("syscall.null", 4, 0.99)]);
     assert_eq!(
         one(&more_expensive, ID).cases,
-        ["cpu.scaling@source=syscall.null,copies=4", "cpu.scaling@source=net.tcp,copies=4"]
+        ["cpu.scaling@source=syscall.null,copies=4", "cpu.scaling@source=net.round_trip,copies=4"]
     );
 }
 

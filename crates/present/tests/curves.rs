@@ -307,7 +307,7 @@ fn a_curve_without_coherence_is_amdahls_and_one_on_second_threads_bends() {
             copies("syscall.null", |n| universal(0.05, 0.0, n.min(16))),
             threads("stat", |n| universal(0.0, 0.0, n)),
             copies("cpu.sieve", |n| f64::from(n.min(8)) + 0.3 * f64::from(n.saturating_sub(8))),
-            copies("net.tcp", |n| f64::from(n.min(8))),
+            copies("net.round_trip", |n| f64::from(n.min(8))),
         ]
         .concat(),
     );
@@ -368,8 +368,8 @@ fn the_knee_of_a_device_is_where_more_requests_only_wait() {
 #[test]
 fn what_follows_no_law_and_what_has_too_few_points_say_so() {
     let uneven = [2.0, 3.8, 5.5, 14.0, 11.0];
-    let mut cases = copies("net.tcp", |n| uneven[n.trailing_zeros() as usize - 1]);
-    cases.extend(copies("net.udp", f64::from).into_iter().take(2));
+    let mut cases = copies("net.round_trip", |n| uneven[n.trailing_zeros() as usize - 1]);
+    cases.extend(copies("net.tcp_connect", f64::from).into_iter().take(2));
     let run = on_32_cpus(cases);
     let en = ["uneven, so no law is told: 8 do", "too few numbers of CPUs for a law (3 of 5)"];
     let zh = ["不平滑，故不给出定律", "CPU 数目的取值太少，无法判断定律（3 个，需 5 个）"];

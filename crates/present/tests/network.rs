@@ -340,17 +340,15 @@ fn cases_to_another_host_never_pair_with_those_on_this_one() {
 #[test]
 fn lmbenchs_remote_table_is_that_of_the_first_peer() {
     let mut run = three_hosts();
-    let axes: &[(&str, AxisKind, &str)] =
-        &[("cpus", AxisKind::Placement, "same_cpu"), ("copies", AxisKind::Copies, "1")];
-    for probe in ["net.tcp", "net.udp"] {
-        run.probes.push(synthetic::probe(probe, (probe, probe), Unit::Nanoseconds, ("Network", "网络"), axes));
-    }
-    run.cases.retain(|case| !matches!(case.probe.as_str(), "net.tcp" | "net.udp"));
+    let axes: &[_] = &[("protocol", AxisKind::Choice, "tcp"), ("copies", AxisKind::Copies, "1")];
+    let probe = "net.round_trip";
+    run.probes.push(synthetic::probe(probe, (probe, probe), Unit::Nanoseconds, ("Network", "网络"), axes));
+    run.cases.retain(|case| case.probe != probe);
     run.cases.extend([
-        synthetic::value("net.tcp@cpus=same_cpu,copies=1", 9_000.0),
-        synthetic::value("net.tcp@cpus=two_hosts,copies=2,to=db-18", 77_000.0),
-        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-19", 61_000.0),
-        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-18", 51_200.0),
+        synthetic::value("net.round_trip@protocol=tcp,cpus=same_cpu,copies=1", 9_000.0),
+        synthetic::value("net.round_trip@protocol=tcp,cpus=two_hosts,copies=2,to=db-18", 77_000.0),
+        synthetic::value("net.round_trip@protocol=tcp,cpus=two_hosts,copies=1,to=db-19", 61_000.0),
+        synthetic::value("net.round_trip@protocol=tcp,cpus=two_hosts,copies=1,to=db-18", 51_200.0),
     ]);
     let text = format_named("lmbench").unwrap().render_one(&run, &RenderOptions::default());
     let remote: Vec<&str> = text.lines().skip_while(|line| !line.contains("Remote communication")).take(14).collect();

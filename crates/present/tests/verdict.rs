@@ -35,7 +35,7 @@ fn of_design(vendor: &str, design: &str) -> Run {
         ("paging.fault", time, &[("@kind=anonymous", 3310.0)]),
         ("process.exec", time, &[("@way=fork,child=static", 316e3)]),
         ("ipc.round_trip", time, &[("@by=pipe,cpus=same_cpu", 7540.0), ("@by=pipe,cpus=same_cache", 15.4e3)]),
-        ("net.tcp", time, &[("@cpus=same_cpu", 22.5e3)]),
+        ("net.round_trip", time, &[("@protocol=tcp,cpus=same_cpu", 22.5e3)]),
         ("net.tcp_bandwidth", rate, &[("@cpus=same_cpu", 2.19e9)]),
         ("disk.fsync", time, &[("", 238e3)]),
     ] {

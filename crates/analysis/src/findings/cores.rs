@@ -126,8 +126,7 @@ const SHARED: &[(&str, Text)] = &[
     ("memory.latency", term!("the last-level cache and the memory channels")),
     ("process.fork_exit", term!("the kernel's locks of memory and processes")),
     ("ipc.bandwidth", term!("caches and memory")),
-    ("net.tcp", term!("the loopback device and its soft interrupts")),
-    ("net.udp", term!("the loopback device and its soft interrupts")),
+    ("net.round_trip", term!("the loopback device and its soft interrupts")),
     ("net.tcp_connect", term!("the tables of sockets and ports")),
 ];
 

@@ -194,17 +194,17 @@ pub static LOCAL: &[SummaryColumn] = &[
     ring!(term!("2p/0K\nctxsw"), "2", "0"),
     column(term!("Pipe"), US, case("ipc.round_trip", &[]), case("lmbench.lat_pipe", &[])),
     column(Text::name("AF\nUNIX"), US, case("ipc.round_trip", UNIX), case("lmbench.lat_unix", &[])),
-    column(Text::name("UDP"), US, case("net.udp", &[]), case("lmbench.lat_udp", &[LOCALHOST])),
+    column(Text::name("UDP"), US, case("net.round_trip", &[UDP]), case("lmbench.lat_udp", &[LOCALHOST])),
     column(Text::name("RPC/\nUDP"), US, case("net.rpc", &[UDP]), case("lmbench.lat_rpc", &[UDP, LOCALHOST])),
-    column(Text::name("TCP"), US, case("net.tcp", &[]), case("lmbench.lat_tcp", &[LOCALHOST])),
+    column(Text::name("TCP"), US, case("net.round_trip", &[TCP]), case("lmbench.lat_tcp", &[LOCALHOST])),
     column(Text::name("RPC/\nTCP"), US, case("net.rpc", &[TCP]), case("lmbench.lat_rpc", &[TCP, LOCALHOST])),
     column(term!("TCP\nconn"), US, case("net.tcp_connect", &[]), case("lmbench.lat_connect", &[LOCALHOST])),
 ];
 
 pub static REMOTE: &[SummaryColumn] = &[
-    column(Text::name("UDP"), US, case("net.udp", &[PEER]), case("lmbench.lat_udp", &[AWAY])),
+    column(Text::name("UDP"), US, case("net.round_trip", &[UDP, PEER]), case("lmbench.lat_udp", &[AWAY])),
     column(Text::name("RPC/\nUDP"), US, case("net.rpc", &[UDP, PEER]), case("lmbench.lat_rpc", &[UDP, AWAY])),
-    column(Text::name("TCP"), US, case("net.tcp", &[PEER]), case("lmbench.lat_tcp", &[AWAY])),
+    column(Text::name("TCP"), US, case("net.round_trip", &[TCP, PEER]), case("lmbench.lat_tcp", &[AWAY])),
     column(Text::name("RPC/\nTCP"), US, case("net.rpc", &[TCP, PEER]), case("lmbench.lat_rpc", &[TCP, AWAY])),
     column(term!("TCP\nconn"), US, case("net.tcp_connect", &[PEER]), case("lmbench.lat_connect", &[AWAY])),
 ];

@@ -206,7 +206,7 @@ const FIELD_WORDS: &[(&[&str], &[&str])] = &[
     ),
     (&["hyper-threading", "hyperthreading", term!("hyper-threading").zh], &["host.smt_siblings", "cpu.shared_cores"]),
     (&["jitter", term!("jitter").zh], &["sched.noise", "sched.timer_latency", "clock.sleep"]),
-    (&["rtt", "tcp rtt", "ping"], &["net.tcp", "net.udp"]),
+    (&["rtt", "tcp rtt", "ping"], &["net.round_trip"]),
     (&["copy", "scale", "add", "triad"], &["memory.stream"]),
     (&["description", term!("description").zh], &["host"]),
 ];

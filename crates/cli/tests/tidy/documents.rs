@@ -306,7 +306,7 @@ fn service_job() -> ServiceJob {
     ServiceJob {
         protocol: PROTOCOL,
         parent: 1,
-        service: "tcp_echo".into(),
+        service: "echo".into(),
         params: Params::default(),
         at: vec![[127, 0, 0, 1].into()],
         nonce: Nonce::of([0; 16]),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use hostmark_analysis::format::{amount, both, low_high, percent};
 use hostmark_analysis::network::{
-    Capacity, CapacityCause, Direction, LinkDirection, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits,
-    capacities, cases_to, flows, matrices, peers, queue_text,
+    Capacity, CapacityCause, Direction, LinkDirection, Matrix, Protocol, ROUND_TRIP, TCP_BANDWIDTH, bits, capacities,
+    cases_to, flows, matrices, peers, queue_text,
 };
 use hostmark_analysis::typography::COMMA;
 use hostmark_model::{CaseRecord, Estimate, Finding, Measured, Message, NetworkPath, Offloads, Peer, Run, Text, Unit};
@@ -111,9 +111,9 @@ fn facts(run: &Run, peer: &Peer, flows: &[LinkDirection], findings: (usize, &[Fi
         row(datagrams, udp(run, peer, flow.direction));
     }
     row(term!("TCP both ways at once"), both_ways(run, peer));
-    row(term!("TCP round trip", "link"), round_trip(run, peer, TCP_ROUND_TRIP));
-    row(term!("UDP round trip"), round_trip(run, peer, "net.udp"));
-    row(term!("TCP connection"), round_trip(run, peer, "net.tcp_connect"));
+    row(term!("TCP round trip", "link"), round_trip(run, peer, ROUND_TRIP, Some("tcp")));
+    row(term!("UDP round trip"), round_trip(run, peer, ROUND_TRIP, Some("udp")));
+    row(term!("TCP connection"), round_trip(run, peer, "net.tcp_connect", None));
     row(term!("round trip under load"), under_load(run, peer));
     row(term!("what limits it"), limits(run, peer, findings));
     let columns = vec![Column::default(), Column::default()];
@@ -247,10 +247,10 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Message> {
 
 const PERCENTILES: [(&str, &str); 4] = [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p999", "p99.9")];
 
-/// A time with its percentiles, of the first case to the peer.
-fn round_trip(run: &Run, peer: &Peer, probe: &str) -> Vec<Message> {
-    let Some(measured) = cases_to(run, probe, peer).find_map(CaseRecord::measured) else { return Vec::new() };
-    vec![with_percentiles(measured)]
+/// A time with its percentiles, of the first case to the peer that has this protocol.
+fn round_trip(run: &Run, peer: &Peer, probe: &str, protocol: Option<&str>) -> Vec<Message> {
+    let mut cases = cases_to(run, probe, peer).filter(|case| case.params.get("protocol") == protocol);
+    cases.find_map(CaseRecord::measured).map(with_percentiles).into_iter().collect()
 }
 
 fn with_percentiles(measured: &Measured) -> Message {

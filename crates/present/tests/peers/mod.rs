@@ -64,7 +64,7 @@ pub fn three_hosts() -> Run {
         failed: None,
         cases: vec![
             case(&format!("{TCP}@direction=send,to={to}"), rate, &[]),
-            case(&format!("net.tcp@to={to}"), ns, &[]),
+            case(&format!("net.round_trip@protocol=tcp,to={to}"), ns, &[]),
         ],
     };
     let mut all = synthetic::plausible();
@@ -78,12 +78,12 @@ pub fn three_hosts() -> Run {
         sends(9.9e6, &[("sender_cpus", 0.03), ("receiver_cpus", 0.05), ("rtt", 3.1e7)]),
         case(&format!("{TCP}@direction=send,streams=4,to=db-18"), 9.91e6, &[]),
         case(&format!("{TCP}@direction=receive,to=db-18"), 117e6, &[]),
-        case("net.tcp@to=db-18", 51_200.0, &[("p50", 51_000.0), ("p99", 88_000.0)]),
-        case("net.udp@to=db-18", 48_000.0, &[]),
+        case("net.round_trip@protocol=tcp,to=db-18", 51_200.0, &[("p50", 51_000.0), ("p99", 88_000.0)]),
+        case("net.round_trip@protocol=udp,to=db-18", 48_000.0, &[]),
         case("net.rate_latency@load=send,to=db-18", 31e6, &[("idle", 3e5), ("rate", 9.9e6)]),
         case("net.udp_bandwidth@direction=send,to=db-18", 10.05e6, &[("loss", 0.013)]),
         case(&format!("{TCP}@direction=send,to=db-19"), 110e6, &[]),
-        case("net.tcp@to=db-19", 61_000.0, &[]),
+        case("net.round_trip@protocol=tcp,to=db-19", 61_000.0, &[]),
     ]);
     all
 }

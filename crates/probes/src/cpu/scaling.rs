@@ -172,8 +172,7 @@ pub const SOURCES: &[&str] = &[
     "process.fork_exit",
     "paging.parallel_fault",
     "ipc.bandwidth",
-    "net.tcp",
-    "net.udp",
+    "net.round_trip",
     "net.tcp_connect",
     "syscall.parallel",
 ];

@@ -11,21 +11,20 @@ mod data_path;
 mod http;
 mod open_loop;
 mod rate_latency;
+mod round_trip;
 mod rpc;
-mod tcp;
 mod tcp_bandwidth;
 mod tcp_connect;
 mod tcp_offload;
-mod udp;
 mod udp_bandwidth;
 
-crate::group!("net": tcp udp open_loop tcp_connect rpc http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
+crate::group!("net": round_trip open_loop tcp_connect rpc http tcp_bandwidth rate_latency tcp_offload udp_bandwidth data_path);
 
 /// Section of a report that shows the group.
 pub(crate) const SECTION: Text = term!("Network");
 
 /// The service whose far end says whether a peer can be reached: it sends back each byte.
-pub(crate) const REACHED: &str = tcp::ECHO.name;
+pub(crate) const REACHED: &str = round_trip::ECHO.name;
 
 /// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
 /// is kept by slices of time.
@@ -38,6 +37,8 @@ pub const SENDER_CPUS: Quantity =
 pub const RECEIVER_CPUS: Quantity =
     Quantity::given("receiver_cpus", Unit::Ratio, Better::Lower, term!("CPUs busy with receiving"));
 
+/// Protocol by which the two ends speak.
+const PROTOCOL: Axis = Axis::ways("protocol", "tcp", Points::quick(&["tcp", "udp"]));
 /// Placements of the two ends, from one CPU to the scheduler's choice.
 const PLACEMENTS: &[&str] =
     &["same_cpu", "smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node", "free"];

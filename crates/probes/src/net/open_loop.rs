@@ -6,7 +6,7 @@ use std::net::{TcpStream, UdpSocket};
 
 use hostmark_engine::prelude::*;
 
-use super::udp::LOST;
+use super::round_trip::{ECHO, LOST};
 use crate::authenticated::{self, PATIENCE};
 
 pub static PROBE: Probe = Probe {
@@ -36,15 +36,6 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Between { service: &ECHO, measure },
     ..crate::texts::net::OPEN_LOOP
 };
-
-static ECHO: Service = Service { name: "echo", serve };
-
-fn serve(serving: &mut Serving) -> Result<()> {
-    match serving.param::<String>("protocol")?.as_str() {
-        "udp" => super::udp::serve(serving),
-        _ => super::tcp::serve(serving),
-    }
-}
 
 fn measure(case: &mut Case) -> Result<()> {
     let plan = RequestPlan {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hostmark_engine::prelude::*;
 
 use crate::authenticated::{self, connect};
-use crate::net::tcp;
+use crate::net::round_trip;
 use crate::net::tcp_bandwidth::{Direction, Flows, StreamOptions, StreamsFarEnd};
 
 pub static PROBE: Probe = Probe {
@@ -75,7 +75,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
         let (control, _) = door.admit()?;
         let (requests, _) = door.admit()?;
         std::thread::scope(|scope| -> Result<()> {
-            let echoing = || authenticated::gone(tcp::echo(requests));
+            let echoing = || authenticated::gone(round_trip::echo(requests));
             let echoing = std::thread::Builder::new().spawn_scoped(scope, echoing).call("clone")?;
             far.carry(&door, control, sender.as_ref())?;
             Ok(echoing.join().unwrap_or(Ok(()))?)

@@ -5,13 +5,13 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use super::udp::{self, Question};
+use super::round_trip::{self, Question};
 use crate::authenticated::{AuthenticatedListener, connect, receive};
 use crate::kernels::rpc::{LONGEST_MESSAGE, RecordReader, answer, check_reply, null_call, write_record};
 
 pub static PROBE: Probe = Probe {
-    also: udp::ALSO,
-    axes: &[Axis::ways("protocol", "tcp", Points::quick(&["tcp", "udp"])), super::ENDS],
+    also: round_trip::ALSO,
+    axes: &[super::PROTOCOL, super::ENDS],
     full_factorial: &[
         FullFactorial { from: Profile::Quick, axes: &["protocol", "cpus"] },
         FullFactorial { from: Profile::Quick, axes: &["protocol", "ip"] },
@@ -33,7 +33,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
 
 fn measure(case: &mut Case) -> Result<()> {
     if case.param::<String>("protocol")? == "udp" {
-        return udp::time_answers::<NullCall>(case);
+        return round_trip::time_answers::<NullCall>(case);
     }
     let mut records = RecordReader::new(connect(case.far_end()?)?);
     let mut transaction = 0_u32;

@@ -33,7 +33,7 @@ fn request(begun: Option<Box<BegunRun>>) -> RunRequest {
 /// Far ends that a peer is asked for.
 fn served() -> ServeRequest {
     ServeRequest {
-        service: "tcp_echo".into(),
+        service: "echo".into(),
         params: Params(vec![("copies".into(), "1".into())]),
         at: vec![[127, 0, 0, 1].into()],
         nonces: vec![Nonce::of([7; 16])],

@@ -370,7 +370,7 @@ pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
 
 /// Cases measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
-    ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
+    ["net.round_trip@protocol=tcp,to=peer", "net.tcp_bandwidth@to=peer,congestion=default,direction=send"];
 pub struct Pairs<'a> {
     runs: OwnRuns,
     seed: Option<u64>,

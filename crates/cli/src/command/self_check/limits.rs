@@ -64,7 +64,7 @@ pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Li
 }
 
 const BANDWIDTH: &str = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
-const ROUND_TRIP: &str = "net.tcp@to=peer,cpus=two_hosts";
+const ROUND_TRIP: &str = "net.round_trip@protocol=tcp,to=peer,cpus=two_hosts";
 
 pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut MeasureIn) -> Line {
     let (delay, loses) = relay.expected;
@@ -75,7 +75,7 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
     let surroundings = Surroundings::Relayed { delay, loses };
     in_surroundings(check("relay", put_in, bound), bench, surroundings, &[ROUND_TRIP, BANDWIDTH], measure, |run| {
         // The smallest: who wakes late only adds, and so does what is sent again.
-        let trip = measured(run, "net.tcp")?.estimate.min / 1e6;
+        let trip = measured(run, "net.round_trip")?.estimate.min / 1e6;
         let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.stated().value;
         let one_in = 1e9 / PAYLOAD / resent;
         let back = say!("{trip:.2} ms, one in {one_in:.0} sent again");
@@ -108,10 +108,8 @@ pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> L
     let filters = ["disk.read@pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
         let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated();
-        Some((
-            Message::plain(format!("{:.0} /s", rate.value)),
-            is_within(rate.value, rate.of_this_run, wanted, READS_OFF),
-        ))
+        let back = Message::plain(format!("{:.0} /s", rate.value));
+        Some((back, is_within(rate.value, rate.of_this_run, wanted, READS_OFF)))
     })
 }
 

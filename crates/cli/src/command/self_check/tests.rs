@@ -488,7 +488,7 @@ fn as_put_in(surroundings: Surroundings) -> Run {
         Surroundings::Relayed { delay, loses } => {
             let trip = 2.0 * delay.as_nanos() as f64 + 150_000.0;
             let resent = [("retransmits_per_gb", 1e9 / 1448.0 / f64::from(loses.max(1)))];
-            run_of(&[("net.tcp", trip, &[]), ("net.tcp_bandwidth", 1e6, &resent)])
+            run_of(&[("net.round_trip", trip, &[]), ("net.tcp_bandwidth", 1e6, &resent)])
         }
         Surroundings::Quota { percent } => {
             let mut run = run_of(&[("clock.loop", 1.0, &[])]);

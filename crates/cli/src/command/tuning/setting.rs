@@ -343,7 +343,8 @@ pub const NEAR: &str = "NEAR";
 
 const PIPE_ACROSS: Concerned = case("ipc.round_trip@by=pipe,cpus=NEAR", term!("a pipe round trip across CPUs"));
 const WAKEUP: Concerned = case("sched.wakeup@by=futex,rate=1000,cpus=NEAR", term!("waking another CPU"));
-const TCP_ACROSS: Concerned = case("net.tcp@cpus=NEAR", term!("a TCP round trip across CPUs over loopback"));
+const TCP_ACROSS: Concerned =
+    case("net.round_trip@protocol=tcp,cpus=NEAR", term!("a TCP round trip across CPUs over loopback"));
 const FREQUENCY: Concerned = case("cpu.frequency@load=scalar,threads=1", term!("the frequency of one busy core"));
 const DRAM: Concerned = case("memory.latency@size=268435456,pattern=random,page=pmd", term!("DRAM latency"));
 const NULL_CALL: Concerned = case("syscall.null", term!("a null system call"));
@@ -363,7 +364,7 @@ pub static TUNINGS: &[Tuning] = &[
         findings: &["ipc.across_cpus"],
         cases: &[
             case("ipc.round_trip@by=pipe", term!("a pipe round trip")),
-            case("net.tcp", term!("a TCP round trip over loopback")),
+            case("net.round_trip@protocol=tcp", term!("a TCP round trip over loopback")),
             case("memory.random_access", term!("random reads of memory")),
         ],
         turn: Mechanism::Axis(&[["bind", "none", "cpu"], ["cpus", "free", "same_cpu"]]),

@@ -366,7 +366,7 @@ fn pair_record(from: String, to: String, turn: u32, outcome: Result<Vec<CaseReco
         cases.filter_map(|case| Some(case.measured()?.estimate.clone())).collect()
     };
     let bandwidth = of("net.tcp_bandwidth").into_iter().max_by(|one, other| one.value().total_cmp(&other.value()));
-    let round_trip = of("net.tcp").into_iter().next();
+    let round_trip = of("net.round_trip").into_iter().next();
     let is_empty = bandwidth.is_none() && round_trip.is_none();
     let failed = failed.or_else(|| is_empty.then(|| said!("its run has no value")));
     FleetPair { from, to, turn, bandwidth, round_trip, failed }

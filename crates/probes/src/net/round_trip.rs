@@ -1,28 +1,60 @@
-//! Probe net.udp: a datagram of one byte goes to a server, and one comes back.
+//! Probe net.round_trip: a byte goes to a server, over a TCP connection or as a datagram, and one comes back.
 
-use std::io;
-use std::net::UdpSocket;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use crate::authenticated::{self, PATIENCE, receive};
+use crate::authenticated::{self, AuthenticatedListener, PATIENCE, connect, receive};
 use crate::kernels::rpc::LONGEST_MESSAGE;
 
 pub static PROBE: Probe = Probe {
     also: ALSO,
-    axes: &[super::ENDS, Axis::copies(Profile::Standard)],
+    axes: &[super::PROTOCOL, super::ENDS, Axis::copies(Profile::Standard)],
+    full_factorial: &[
+        FullFactorial { from: Profile::Quick, axes: &["protocol", "cpus"] },
+        FullFactorial { from: Profile::Quick, axes: &["protocol", "copies"] },
+        FullFactorial { from: Profile::Quick, axes: &["protocol", "ip"] },
+    ],
     limit: Limit::HandOvers(2),
     blocking: true,
     measure: Measure::Between { service: &ECHO, measure },
-    ..crate::texts::net::UDP
+    ..crate::texts::net::ROUND_TRIP
 };
 
-/// Sends back each datagram.
-static ECHO: Service = Service { name: "udp_echo", serve };
+/// Sends back each byte; where the axis protocol is udp, each datagram.
+pub(super) static ECHO: Service = Service { name: "echo", serve };
+
+fn serve(serving: &mut Serving) -> Result<()> {
+    match serving.param::<String>("protocol").as_deref() {
+        Ok("udp") => echo_datagrams(serving),
+        _ => Ok(AuthenticatedListener::open(serving)?.serve(echo)?),
+    }
+}
 
 fn measure(case: &mut Case) -> Result<()> {
-    time_answers::<Byte>(case)
+    if case.param::<String>("protocol")? == "udp" {
+        return time_answers::<Byte>(case);
+    }
+    let mut stream = connect(case.far_end()?)?;
+    let mut sent = 0_u8;
+    super::exchanges(case, || {
+        sent = sent.wrapping_add(1);
+        stream.write_all(&[sent]).call("sendto")?;
+        let mut back = [0];
+        stream.read_exact(&mut back).call("recvfrom")?;
+        if back == [sent] { Ok(()) } else { Err(super::wrong_answer()) }
+    })
+}
+
+/// Sends back each byte until the client is gone.
+pub(super) fn echo(mut stream: TcpStream) -> io::Result<()> {
+    let mut byte = [0];
+    loop {
+        stream.read_exact(&mut byte).call("recvfrom")?;
+        stream.write_all(&byte).call("sendto")?;
+    }
 }
 
 /// A datagram of one byte, the last of the question's number.
@@ -45,7 +77,7 @@ impl Question for Byte {
 }
 
 /// Sends each datagram of its client back to where it came from.
-pub(super) fn serve(serving: &mut Serving) -> Result<()> {
+fn echo_datagrams(serving: &mut Serving) -> Result<()> {
     let admitted = receive(serving)?;
     // The longest that is asked, and one of 16 bytes would be the client's nonce.
     let mut datagram = [0; 32];
