@@ -110,13 +110,13 @@ fn no_end_lies_where_physics_forbids_and_none_is_made_up() {
     let mut bounded = case("memory.copy", 100.0, 0.01);
     let Outcome::Measured(measured) = &mut bounded.outcome else { unreachable!() };
     measured.bounds = Some(Bounds { least: None, most: Some(101.0) });
-    let mut few = case("disk.read", 100.0, 0.01);
+    let mut few = case("disk.direct_io", 100.0, 0.01);
     let Outcome::Measured(measured) = &mut few.outcome else { unreachable!() };
     (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
     let mut new = run("new", vec![bounded, few, case("sched.noise", -1.0, 0.01), case("ipc.none", 0.0, 0.0)]);
     add(&mut new, &Earlier::default());
     assert_eq!(of_id(&new, "memory.copy").high, 101.0);
-    for id in ["disk.read", "sched.noise", "ipc.none"] {
+    for id in ["disk.direct_io", "sched.noise", "ipc.none"] {
         let found = new.cases.iter().find(|case| case.id == id).unwrap();
         assert_eq!(found.measured().unwrap().estimate.repetition, None, "{id}");
     }

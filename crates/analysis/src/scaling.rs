@@ -18,7 +18,7 @@ const PARALLEL: &[&str] = &["paging.parallel_fault", "syscall.parallel"];
 const OPERATION: &str = "call";
 
 /// Requests to a device past the cache, by how many are under way at once.
-const QUEUED: &[&str] = &["disk.read", "disk.write"];
+const QUEUED: &str = "disk.direct_io";
 /// A rate is near the highest when it has this share of it.
 const NEAR_THE_MOST: f64 = 0.9;
 
@@ -88,12 +88,13 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
             }
         }
     }
-    for &probe in QUEUED {
-        let rates = curve(run, probe, "depth", &[]);
+    for operation in ["read", "write"] {
+        let rates = curve(run, QUEUED, "depth", &[("op", operation)]);
         let Some(one) = rates.first().filter(|point| point.at == 1) else { continue };
         let throughput = |rate: &CurvePoint| typical(rate) / typical(one);
         let points = rates.iter().map(|rate| Point { parties: rate.at as f64, throughput: throughput(rate) }).collect();
-        all.push(Scaling::of(run, probe.to_owned(), Parties::Requests, points, slows(run, probe, &rates)));
+        let (source, slows) = (format!("{QUEUED} {operation}"), slows(run, QUEUED, &rates));
+        all.push(Scaling::of(run, source, Parties::Requests, points, slows));
     }
     all.retain(|scaling| scaling.points.len() > 1);
     all

@@ -150,7 +150,7 @@ fn in_a_container_that_allows_little_every_group_is_measured() {
         reason(&run, "syscall.io_uring"),
         "io_uring is not available: io_uring_setup: Operation not permitted (os error 1)"
     );
-    for probe in ["disk.read", "disk.write"] {
+    for probe in ["disk.direct_io@op=read", "disk.direct_io@op=write"] {
         match of_probe(&run, probe).measured() {
             Some(measured) => assert_eq!(measured.notes["interface"], "pread and pwrite", "{probe}"),
             // A build that lies on no disk, or a machine that is busy.

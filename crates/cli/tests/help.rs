@@ -227,7 +227,7 @@ const WORDS: &[(&str, &str)] = &[
     ("quota", "run.cpu_quota"),
     ("noisy neighbour", "run.neighbours"),
     ("p99", "disk.fsync"),
-    ("IOPS", "disk.read"),
+    ("IOPS", "disk.direct_io"),
     ("numa", "memory.numa_latency"),
     ("mitigations", "syscall.mitigations"),
     ("spectre", "syscall.mitigations"),

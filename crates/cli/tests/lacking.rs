@@ -182,7 +182,7 @@ fn on_a_slow_disk_what_takes_too_long_to_fill_is_skipped_with_its_rate_and_nothi
         let Some(group) = ControlGroup::of("lacking", &places) else { return skipped("no disk can be made slow here") };
         let (run, _) = Smaller { home: &home, outside: &[], inside: group.enter() }.run(&["disk.read", "clock.loop"]);
         assert!(is_measured(&run, "clock.loop"));
-        for case in run.cases.iter().filter(|case| case.probe == "disk.read") {
+        for case in run.cases.iter().filter(|case| case.probe == "disk.direct_io") {
             let reason = reason_of(&run, &case.id);
             let expected = reason.contains(" MB/s takes ") || reason.contains("waited for a device");
             assert!(expected, "{bytes_a_second} {case:?}");
@@ -427,7 +427,7 @@ fn a_device_that_is_a_file_is_reported_beside_the_disks_values_and_answers_from_
     if !smaller.can_be_had() {
         return skipped("no loop device can be had here");
     }
-    let (run, _) = smaller.run(&["disk.read", "--scratch", &format!("{at}/mounted")]);
+    let (run, _) = smaller.run(&["disk.direct_io@op=read", "--scratch", &format!("{at}/mounted")]);
     let table = ended(&mut home.hostmark(&["report", "--full"])).1;
     assert!(table.contains("ext4 on loop") && table.replace("\n  ", " ").contains(&image), "{table}");
     // What others read meanwhile from the device below counts as if this file had been read from there.

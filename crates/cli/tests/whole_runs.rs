@@ -44,7 +44,7 @@ fn explain_knows_every_name_that_the_first_screen_prints() {
         ("as usual", "eight of ten cloud servers"),
         ("unsteady", "25 %"),
         // Groups stay groups.
-        ("disk", "disk.read"),
+        ("disk", "disk.direct_io"),
     ] {
         let out = succeeded(hostmark(&["explain", name]));
         assert!(out.contains(page), "{name}: {out}");

@@ -358,7 +358,7 @@ fn bandwidth_far_below_the_modules_is_reported_a_whole_machine_only() {
 fn a_disk_that_no_device_could_be_is_reported_and_costs_nothing() {
     const ID: &str = "disk.answered_by_cache";
     let on = |filesystem: &str, p50: f64, sync: f64| {
-        let read = value("disk.read@pattern=random,block=4096,depth=1", 4096.0 / (p50 / 1e9), NARROW);
+        let read = value("disk.direct_io@op=read,pattern=random,block=4096,depth=1", 4096.0 / (p50 / 1e9), NARROW);
         let mut run = run(vec![also(read, "p50", p50, NARROW), value("disk.fsync@block=2300", sync, NARROW)]);
         run.cases.iter_mut().for_each(|case| {
             of(case).notes.insert("filesystem".into(), filesystem.into());

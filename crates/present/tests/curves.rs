@@ -238,11 +238,11 @@ fn on_32_cpus(cases: Vec<CaseRecord>) -> Run {
     run.probes = vec![
         synthetic::probe("cpu.scaling", ("scaling", "扩展"), Unit::Ratio, ("core", "核心"), &[]),
         synthetic::probe(
-            "disk.read",
+            "disk.direct_io",
             ("reads", "读"),
             Unit::BytesPerSecond,
             ("disks", "磁盘"),
-            &[("depth", AxisKind::Count, "1")],
+            &[("op", AxisKind::Choice, "read"), ("depth", AxisKind::Count, "1")],
         ),
         synthetic::probe("syscall.parallel", ("calls", "调用"), Unit::Nanoseconds, ("system", "系统"), axes),
     ];
@@ -352,10 +352,10 @@ fn the_knee_of_a_device_is_where_more_requests_only_wait() {
     // A device of four stations, which are equally busy: N / (N + 3).
     let rates = |depths: &[u32]| {
         let rate = |n: &u32| 4e8 * f64::from(*n) / (f64::from(*n) + 3.0);
-        depths.iter().map(|n| synthetic::value(&format!("disk.read@depth={n}"), rate(n))).collect()
+        depths.iter().map(|n| synthetic::value(&format!("disk.direct_io@op=read,depth={n}"), rate(n))).collect()
     };
     let en = [
-        "disk.read, requests in flight",
+        "disk.direct_io read, requests in flight",
         "serial share 25.0 % (25.0 to 25.0 %), scatter",
         "so never over 4.00x one alone",
         "knee at 32",

@@ -218,7 +218,7 @@ fn a_cold_file_is_bound_by_the_disk_from_above_and_by_the_sum_from_below() {
     let of_disk = |path: &str| row(&text, "Files that are not cached", path);
     assert!(of_disk("cold_file_null").ends_with("100 %"), "{text}");
     assert!(of_disk("cold_file_socket_null").ends_with("94 %"), "{text}");
-    assert!(of_disk("disk.read, sequential block=131072 depth=32").ends_with("160 %"), "{text}");
+    assert!(of_disk("disk.direct_io, sequential block=131072 depth=32").ends_with("160 %"), "{text}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_cold_file_that_is_faster_than_its_disk_came_from_a_cache_below() {
     let mut faster = one_cpu();
     change(&mut faster, "cold_file_null", |measured| measured.estimate = synthetic::estimate(1.4e9, 0.01));
     assert!(words(&faster).contains(may_be), "{}", words(&faster));
-    faster.cases.retain(|case| case.probe != "disk.read");
+    faster.cases.retain(|case| case.probe != "disk.direct_io");
     assert!(words(&faster).contains(unsure) && !words(&faster).contains(may_be), "{}", words(&faster));
 }
 

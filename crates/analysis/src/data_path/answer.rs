@@ -205,7 +205,7 @@ fn noted(stage: &Pipeline) -> Option<Message> {
 }
 
 /// The probe of direct reads, and where it reads in order, large blocks, several at a time.
-pub const DISK: &str = "disk.read";
+pub const DISK: &str = "disk.direct_io";
 pub const IN_ORDER: [(&str, &str); 3] = [("pattern", "sequential"), ("block", "1048576"), ("depth", "4")];
 
 /// Table of pipelines from a file that is not cached, beside the file alone and the disk itself.
@@ -226,10 +226,10 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     if all.is_empty() {
         return None;
     }
-    let in_order =
-        run.cases.iter().filter(|case| case.probe == DISK && case.params.get(IN_ORDER[0].0) == Some(IN_ORDER[0].1));
+    let is_at = |case: &CaseRecord, (axis, value)| case.params.get(axis) == Some(value);
+    let disk = run.cases.iter().filter(|case| case.probe == DISK && is_at(case, ("op", "read")));
     let mut fastest: Option<f64> = None;
-    for case in in_order {
+    for case in disk.filter(|case| is_at(case, IN_ORDER[0])) {
         let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
         fastest = Some(fastest.map_or(measured.value, |fastest| fastest.max(measured.value)));
         let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
@@ -249,7 +249,7 @@ fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Message> {
     let Some(disk) = disk else {
         return Some(say!(
             "{path} was dropped from this system's page cache alone. Whether a cache below it answered (the hypervisor's, the \
-                 device's) is unknown: the disk was not read directly beside it (disk.read)."
+                 device's) is unknown: the disk was not read directly beside it (disk.direct_io)."
         ));
     };
     (alone.rate.value > FASTER * disk).then(|| {

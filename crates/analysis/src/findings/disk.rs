@@ -7,8 +7,8 @@ use super::{Conclusion, DISTURBED, Demonstration, Doubt, IO_LIMIT, QUOTA_OF_ONE,
 use crate::format::time_text;
 use crate::texts::findings as texts;
 
-const READ: &str = "disk.read";
-const READ_AT: &[(&str, &str)] = &[("pattern", "random"), ("block", "4096"), ("depth", "1")];
+const DIRECT: &str = "disk.direct_io";
+const READ_AT: &[(&str, &str)] = &[("op", "read"), ("pattern", "random"), ("block", "4096"), ("depth", "1")];
 const SYNC: &str = "disk.fsync";
 /// A page of NAND takes 40 to 100 µs from the request to its answer; 25 to 30 µs is what the fastest SLC flash has. ns
 const FASTEST_FLASH_NS: f64 = 25e3;
@@ -20,7 +20,7 @@ const ON_DEVICE: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
 pub(super) static DISK_CACHE: Rule = Rule {
     id: "disk.answered_by_cache",
     shown: Demonstration::Run,
-    probes: &[READ, SYNC],
+    probes: &[DIRECT, SYNC],
     cure: Some(texts::disk_cache::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[&IO_LIMIT] },
     draw: |run| [cached_read(run), cached_sync(run)].into_iter().flatten().collect(),
@@ -37,7 +37,7 @@ fn is_on_device(case: &CaseRecord) -> bool {
 }
 
 fn cached_read(run: &Run) -> Option<Conclusion> {
-    let case = case_at(run, READ, READ_AT).filter(|case| is_on_device(case))?;
+    let case = case_at(run, DIRECT, READ_AT).filter(|case| is_on_device(case))?;
     let took = Proven::also(case, "p50").filter(|took| took.high < FASTEST_FLASH_NS)?;
     let (took, place) = (time_text(took.value), cache_place(run));
     let text = texts::disk_cache::read_text!(took, place);

@@ -185,7 +185,7 @@ const LEAST_BEGINNING: usize = 3;
 
 /// The field's words for what our texts call otherwise, or speak of everywhere; the ids that answer best come first.
 const FIELD_WORDS: &[(&[&str], &[&str])] = &[
-    (&["iops"], &["disk.read", "disk.write", "disk.mixed"]),
+    (&["iops"], &["disk.direct_io", "disk.mixed"]),
     (
         &["p99", "p999", "tail latency", term!("tail latency").zh],
         &["disk.fsync", "sched.wakeup", "disk.open_loop", "net.open_loop"],

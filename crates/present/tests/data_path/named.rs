@@ -17,7 +17,7 @@ fn the_table_asks_for_every_path_on_every_number_of_cpus() {
     let paths: std::collections::BTreeSet<&str> = cells.iter().filter_map(|cell| cell.params.get("path")).collect();
     let on = |cpus: &str| cells.iter().filter(|cell| cell.params.get("cpus") == Some(cpus)).count();
     assert_eq!((cells.len(), paths.len()), (41, 21));
-    let (disk, cells): (Vec<&CaseId>, Vec<&CaseId>) = cells.iter().partition(|cell| cell.probe == "disk.read");
+    let (disk, cells): (Vec<&CaseId>, Vec<&CaseId>) = cells.iter().partition(|cell| cell.probe == "disk.direct_io");
     assert_eq!(disk[0].params.get("pattern"), Some("sequential"));
     assert_eq!([on(EACH_POINT), on("2"), on("1")], [19, 19, 2]);
     let of_turns = |cell: &&CaseId| {
@@ -243,7 +243,7 @@ pub fn one_cpu() -> Run {
     if let Some(Outcome::Measured(measured)) = run.cases.last_mut().map(|case| &mut case.outcome) {
         measured.notes.insert("zero_copy".into(), "copied".into());
     }
-    let disk = "disk.read@pattern=sequential,block=131072,depth=32";
+    let disk = "disk.direct_io@op=read,pattern=sequential,block=131072,depth=32";
     run.cases.push(synthetic::case(disk, Outcome::Measured(Box::new(synthetic::measured(0.8e9, SPREAD)))));
     run
 }

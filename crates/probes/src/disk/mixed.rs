@@ -1,6 +1,7 @@
 //! Probe disk.mixed: direct reads and overwrites of a file at once, by their shares.
 
 use hostmark_engine::prelude::*;
+
 pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
@@ -16,7 +17,7 @@ pub static PROBE: Probe = Probe {
     ],
     axes: &[
         Axis::count("reads", "70", Points::quick(&["70"]).standard(&["50", "90"]).thorough(&["10", "30"])),
-        super::PATTERN_OF_ONE,
+        Axis::choice("pattern", "random", Points::quick(&["random"]).thorough(&["sequential"])),
         Axis::size("block", "4096", Points::quick(&["4096"]).standard(&["16384"]).thorough(&["131072"])),
         Axis::count("depth", "16", Points::quick(&["16"]).standard(&["1"]).thorough(&["4", "64"])),
     ],
@@ -28,8 +29,8 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let reads: u32 = case.param("reads")?;
-    match (1..super::read::ALL).contains(&reads) {
-        true => super::read::keep(case, reads),
+    match (1..super::direct_io::ALL).contains(&reads) {
+        true => super::direct_io::keep(case, reads),
         false => Err(RoundError::not_applicable(say!("reads is a share from 1 to 99 of a hundred"))),
     }
 }

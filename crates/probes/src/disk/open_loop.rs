@@ -2,8 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::read;
-use super::read::IoPath;
+use super::direct_io::{self, IoPath};
 use crate::kernels::random_access::Random;
 use crate::workloads::storage::uring::IoDirection;
 
@@ -36,7 +35,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (block, outstanding): (u64, u32) = (case.param("block")?, case.param("outstanding")?);
     let load = case.param::<f64>("load")? / 100.0;
     let fixed: Option<f64> = case.param::<String>("rate")?.parse().ok();
-    let (mut io_path, places) = read::open(case, false, outstanding, block)?;
+    let (mut io_path, places) = direct_io::open(case, false, outstanding, block)?;
     let (mut random, closed_ns) = (Random::new(case.seed()), CLOSED_SHARE * case.grant_ns());
     let mut read = |io_path: &mut IoPath, slot: usize| {
         io_path.submit(slot, IoDirection::Read, u64::from(random.below(places as u32)) * block)

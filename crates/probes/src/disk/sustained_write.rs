@@ -1,6 +1,6 @@
 //! Probe disk.sustained_write: direct writes in order until the device's cache or burst credit is used up, or space or time is.
 
-use super::read::IoPath;
+use super::direct_io::IoPath;
 use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
 use hostmark_engine::prelude::*;

@@ -105,9 +105,9 @@ pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> L
     let wanted = f64::from(reads.expected);
     let put_in = say!("a disk limited to {wanted} reads a second");
     let surroundings = Surroundings::Disk { reads_a_second: reads.put };
-    let filters = ["disk.read@pattern=random,block=4096,depth=1"];
+    let filters = ["disk.direct_io@op=read,pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
-        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated();
+        let rate = measured(run, "disk.direct_io")?.also.get("sustained")?.estimate.stated();
         let back = Message::plain(format!("{:.0} /s", rate.value));
         Some((back, is_within(rate.value, rate.of_this_run, wanted, READS_OFF)))
     })

@@ -498,7 +498,7 @@ fn as_put_in(surroundings: Surroundings) -> Run {
             run
         }
         Surroundings::Disk { reads_a_second } => {
-            run_of(&[("disk.read", 4096.0 * 1e3, &[("sustained", f64::from(reads_a_second))])])
+            run_of(&[("disk.direct_io", 4096.0 * 1e3, &[("sustained", f64::from(reads_a_second))])])
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Probe disk.read: direct reads of a file, by pattern, block and queue depth.
+//! Probe disk.direct_io: direct reads and overwrites of a file, by pattern, block and queue depth.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,36 @@ use crate::workloads::storage::uring::{IoDirection, IoRing};
 pub static PROBE: Probe = Probe {
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: super::ALSO,
-    axes: super::REQUESTS,
-    full_factorial: super::FULL_FACTORIAL,
+    also: &[
+        super::OPERATIONS,
+        Quantity::P50,
+        Quantity::P99,
+        Quantity::P999,
+        Quantity::MEAN,
+        Quantity::SUSTAINED,
+        Quantity::DEVICE_SHARE,
+    ],
+    axes: &[
+        Axis::ways("op", "read", Points::quick(&["read", "write"])),
+        Axis::choice("pattern", "random", Points::quick(&["random"]).standard(&["sequential"])),
+        Axis::size(
+            "block",
+            "4096",
+            Points::quick(&["4096"]).standard(&["16384", "131072", "1048576"]).thorough(&["65536"]),
+        ),
+        Axis::count("depth", "1", Points::quick(&["1"]).standard(&["2", "4", "8", "16", "32"]).thorough(&["64"])),
+    ],
+    full_factorial: &[
+        FullFactorial { from: Profile::Quick, axes: &["op", "pattern", "block"] },
+        FullFactorial { from: Profile::Quick, axes: &["op", "depth"] },
+        FullFactorial { from: Profile::Thorough, axes: &["op", "pattern", "block", "depth"] },
+    ],
     blocking: true,
-    measure: Measure::Run(|case| keep(case, ALL)),
-    ..crate::texts::disk::READ
+    measure: Measure::Run(|case| {
+        let reads = if case.param::<String>("op")? == "read" { ALL } else { 0 };
+        keep(case, reads)
+    }),
+    ..crate::texts::disk::DIRECT_IO
 };
 
 /// Path of requests to the file, and what they write there, if they do.
@@ -228,5 +252,5 @@ fn settle(most: usize, mut rate: impl FnMut() -> Result<f64>) -> Result<Option<u
 }
 
 #[cfg(test)]
-#[path = "read_tests.rs"]
+#[path = "direct_io_tests.rs"]
 mod tests;
