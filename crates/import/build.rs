@@ -1,10 +1,18 @@
-//! Makes `texts` of what importers say of their values, `src/<name>.md`, and of `terms.md`.
+//! Makes `texts` of what importers say of their values, `src/<name>.md`, and of `terms.md`, and lists the formats `src/<name>.json`.
 
-use hostmark_texts::{Page, Pair, fail, identifier, pages, placeholders, terms, write};
+use hostmark_texts::{Page, Pair, fail, identifier, pages, placeholders, slice, terms, write};
 
 fn main() {
-    let out: String = pages("src").iter().map(module_of).collect();
-    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}{}", terms("terms.md")));
+    let pages = pages("src");
+    let out: String = pages.iter().map(module_of).collect();
+    let formats = slice("DESCRIBED", "(&str, &str, &[(&str, Text)])", pages.iter().filter_map(format_of));
+    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{formats}{out}{}", terms("terms.md")));
+}
+
+/// The name of the format that a file beside the page describes, the file and its texts.
+fn format_of(page: &Page) -> Option<String> {
+    let file = page.path.with_extension("json").canonicalize().ok()?;
+    Some(format!("({:?}, include_str!({file:?}), {}::TEXTS)", page.name().replace('_', "-"), page.name()))
 }
 
 /// The module of a page: `TEXTS` by their headings, and a macro for each text that has placeholders.

@@ -201,7 +201,7 @@ pub(super) fn each_document<T: DeserializeOwned>(
         let input = Counted { input: &mut *input, lines: &counted };
         let input = FiniteNumbers { input, is_text: false, is_escaped: false, word: VecDeque::new() };
         let mut document = serde_json::Deserializer::from_reader(input);
-        let document = T::deserialize(&mut document).map_err(|error| problem(&error, lines, what))?;
+        let document = T::deserialize(&mut document).map_err(|error| json_problem(&error, lines, what))?;
         (lines, is_first) = (counted.get(), false);
         each(document).map_err(|what| ImportError { line: lines + 1, what })?;
     }
@@ -212,12 +212,16 @@ const OF_SERDE: [&str; 6] =
     ["invalid type", "invalid value", "invalid length", "unknown variant", "missing field", "duplicate field"];
 
 /// The fault of a document, and its place.
-fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
+pub(super) fn json_problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     let place = format!("column {}", error.column());
     let fault = json_fault(error);
     let is_of_serde = error.is_syntax() || OF_SERDE.iter().any(|start| text.starts_with(start));
+    let unknown = text
+        .strip_prefix("unknown field `")
+        .and_then(|rest| Some(format!("no key is called '{}'", shortened(rest.split_once('`')?.0))));
+    let text = unknown.as_deref().unwrap_or(text);
     let text = if is_of_serde { fault.split_once(": ").map_or("", |(_, what)| what) } else { text };
     let what = match error.classify() {
         serde_json::error::Category::Eof => {

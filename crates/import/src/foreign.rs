@@ -132,7 +132,7 @@ impl ImportedValue {
 
 #[derive(Default)]
 pub(super) struct Foreign {
-    format: &'static ImportFormat,
+    format: ImportFormat,
     /// The tool's name and version.
     pub version: String,
     pub host: HostFacts,
@@ -156,8 +156,8 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    pub(super) fn of(format: &'static ImportFormat) -> Foreign {
-        Foreign { format, version: format.tool.to_owned(), ..Foreign::default() }
+    pub(super) fn of(format: &ImportFormat) -> Foreign {
+        Foreign { format: *format, version: format.tool.to_owned(), ..Foreign::default() }
     }
 
     /// True until a value is kept.
@@ -207,6 +207,7 @@ impl Foreign {
     }
 
     pub(super) fn version_is(&mut self, version: &str) {
+        let version = version.strip_prefix(self.format.tool).unwrap_or(version).trim_start();
         self.version = format!("{} {version}", self.format.tool).trim_end().to_owned();
     }
 
@@ -247,7 +248,7 @@ impl Foreign {
     }
 
     fn into_run(mut self) -> Run {
-        let format = self.format;
+        let format = &self.format;
         let ids: HashSet<&str> = self.cases.iter().map(|(id, _)| id.probe.as_str()).collect();
         let programs: Vec<&ForeignQuantity> =
             format.programs.iter().filter(|program| ids.contains(program.id)).collect();
@@ -307,7 +308,7 @@ impl Foreign {
 
 /// The run of a text, of which `each` takes every line with its number, and none at the end.
 pub(super) fn read_lines(
-    format: &'static ImportFormat,
+    format: &ImportFormat,
     input: &mut dyn BufRead,
     mut each: impl FnMut(&mut Foreign, u64, Option<&str>) -> Result<(), String>,
 ) -> Result<Run, ImportError> {
@@ -318,7 +319,7 @@ pub(super) fn read_lines(
 
 /// The run of a file of JSON, of which `each` takes every document.
 pub(super) fn read_documents<T: DeserializeOwned>(
-    format: &'static ImportFormat,
+    format: &ImportFormat,
     input: &mut dyn BufRead,
     mut each: impl FnMut(&mut Foreign, T) -> Result<(), String>,
 ) -> Result<Run, ImportError> {
@@ -330,7 +331,7 @@ pub(super) fn read_documents<T: DeserializeOwned>(
 
 /// The run of a file of XML, of which `each` takes every element, and none at the end.
 pub(super) fn read_elements(
-    format: &'static ImportFormat,
+    format: &ImportFormat,
     input: &mut dyn BufRead,
     mut each: impl FnMut(&mut Foreign, Option<(&str, &str)>) -> Result<(), String>,
 ) -> Result<Run, ImportError> {

@@ -9,6 +9,8 @@ mod texts {
 
 mod benchmark_json;
 mod bounded;
+mod described;
+mod description;
 mod fio;
 mod foreign;
 mod iperf3;
@@ -16,17 +18,16 @@ mod lmbench;
 mod perf;
 mod perfkit;
 mod phoronix;
-mod printed;
 mod stream;
 mod stress_ng;
-mod sysbench;
 mod table;
 
 use std::io::BufRead;
 
+pub use described::DescribedFormat;
 use hostmark_model::{Run, Text};
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct ImportFormat {
     /// Name on the command line.
     pub name: &'static str,
@@ -43,28 +44,58 @@ pub struct ImportFormat {
     pub read: fn(&mut dyn BufRead) -> Result<Run, ImportError>,
 }
 
+/// A format of which a file of JSON tells all: `sc_membench.json` beside `sc_membench.md`.
+macro_rules! described {
+    ($name:literal) => {
+        ImportFormat {
+            name: $name,
+            tool: "",
+            what: "",
+            nothing: "",
+            texts: &[],
+            programs: &[],
+            read: |input| described($name)?.read(input),
+        }
+    };
+}
+
 pub static FORMATS: &[ImportFormat] = &[
     lmbench::FORMAT,
     stream::FORMAT,
     fio::FORMAT,
     iperf3::FORMAT,
-    sysbench::FORMAT,
+    described!("sysbench"),
     stress_ng::FORMAT,
     perf::FORMAT,
-    printed::NETPERF,
-    printed::SOCKPERF,
-    printed::UNIXBENCH,
-    printed::SC_MEMBENCH,
+    described!("netperf"),
+    described!("sockperf"),
+    described!("unixbench"),
+    described!("sc-membench"),
     benchmark_json::HYPERFINE,
     benchmark_json::GOOGLE_BENCHMARK,
     perfkit::FORMAT,
     phoronix::FORMAT,
+    described!("openssl-speed"),
+    described!("tinymembench"),
+    described!("p7zip"),
+    described!("go-bench"),
+    described!("criterion"),
+    described!("pytest-benchmark"),
+    described!("jmh"),
+    described!("geekbench"),
 ];
 
-impl Default for &ImportFormat {
+impl Default for ImportFormat {
     fn default() -> Self {
-        &FORMATS[0]
+        FORMATS[0]
     }
+}
+
+/// The format that is described in the file of this name, read only when it is used.
+fn described(name: &str) -> Result<DescribedFormat, ImportError> {
+    let found = texts::DESCRIBED.iter().find(|(known, ..)| *known == name);
+    let (_, text, texts) = found.copied().unwrap_or_default();
+    DescribedFormat::with_texts(text, texts)
 }
 
 /// The format called `name`.
@@ -73,67 +104,28 @@ pub fn format_named(name: &str) -> Option<&'static ImportFormat> {
 }
 
 /// Parts of files by which a format is known, or a text that its tool writes unless told otherwise; each with what to do.
-const KNOWN_BY: &[(&str, &str)] = &[
-    ("[lmbench", "hostmark import lmbench"),
-    ("Simple syscall: ", "hostmark import lmbench"),
-    ("\"stride=", "hostmark import lmbench"),
-    ("STREAM version", "hostmark import stream"),
-    ("\"fio version\"", "hostmark import fio"),
-    ("\"test_start\"", "hostmark import iperf3"),
-    ("# Running ", "hostmark import perf-bench"),
-    ("bogo-ops-per-second-real-time:", "hostmark import stress-ng"),
-    ("STREAM TEST from ", "hostmark import netperf"),
-    ("REQUEST/RESPONSE TEST from ", "hostmark import netperf"),
-    ("sockperf: ", "hostmark import sockperf"),
-    ("BYTE UNIX Benchmarks", "hostmark import unixbench"),
-    ("operation,bandwidth_mb_s,latency_ns", "hostmark import sc-membench"),
-    ("\"PerfKitBenchmarker\"", "hostmark import perfkit"),
-    ("<PhoronixTestSuite>", "hostmark import phoronix"),
-    ("\"times\": [", "hostmark import hyperfine"),
-    ("\"benchmarks\": [", "hostmark import google-benchmark"),
-    ("S U M M A R Y", "hostmark import lmbench results/SYSTEM/HOST.0"),
-    ("sysbench 0.", "hostmark import sysbench"),
-    ("sysbench 1.", "hostmark import sysbench"),
-    ("(groupid=", "fio --output-format=json"),
-    (";fio-3.", "fio --output-format=json"),
-    ("[ ID] Interval", "iperf3 --json"),
-    ("stress-ng: info:", "hostmark import stress-ng"),
-];
+const KNOWN_BY: &str = include_str!("../known_by.tsv");
 
 /// Parts of files of tools whose results cannot be imported, and the tools.
-const UNREAD: &[(&str, &str)] = &[
-    ("\"commit_info\"", "pytest-benchmark"),
-    ("\"jmhVersion\"", "JMH"),
-    ("\"iteration_duration\"", "k6"),
-    ("BenchmarkDotNet", "BenchmarkDotNet"),
-    ("Criterion.rs", "Criterion"),
-    ("goos: ", "Go's testing package"),
-    ("This is ApacheBench", "ab"),
-    (" test @ http", "wrk"),
-    ("requests completed in", "redis-benchmark"),
-    ("pgbench (", "pgbench"),
-    ("transaction type: ", "pgbench"),
-    ("Iozone: Performance Test", "IOzone"),
-    ("ioping statistics ---", "ioping"),
-    ("/dev/cpu_dma_latency set to", "cyclictest"),
-    ("tinymembench v", "tinymembench"),
-    ("CoreMark Size", "CoreMark"),
-    ("Geekbench ", "Geekbench"),
-    ("Intel(R) Memory Latency Checker", "Intel MLC"),
-    ("are in 1000s of bytes per second processed", "openssl speed"),
-    ("7-Zip ", "7-Zip"),
-    ("hostmark.run/", "hostmark itself"),
-];
+const UNREAD: &str = include_str!("../unread.tsv");
+
+/// The second cell of the first row of a table whose first is part of a text.
+fn row_of(table: &'static str, text: &str) -> Option<&'static str> {
+    table.lines().filter_map(|row| row.split_once('\t')).find(|(part, _)| text.contains(part)).map(|(_, cell)| cell)
+}
 
 /// The tool that a text is of, where its results cannot be imported.
 pub fn unread_tool(text: &str) -> Option<&'static str> {
-    UNREAD.iter().find(|(part, _)| text.contains(part)).map(|(_, tool)| *tool)
+    row_of(UNREAD, text)
 }
 
 /// Advice on a text that is none of this format: the command that reads it, or has its tool write what can be read.
-pub fn hint(text: &str, format: &ImportFormat) -> Option<&'static str> {
-    let known = KNOWN_BY.iter().find(|(part, _)| text.contains(part))?.1;
-    (known.strip_prefix("hostmark import ") != Some(format.name)).then_some(known)
+pub fn hint(text: &str, format: &ImportFormat) -> Option<String> {
+    let is_known = |name: &str| described(name).is_ok_and(|format| format.is_known_by(text));
+    let described = texts::DESCRIBED.iter().find(|(name, ..)| is_known(name));
+    let command = described.map(|(name, ..)| format!("hostmark import {name}"));
+    let other = || row_of(KNOWN_BY, text).map(str::to_owned);
+    command.or_else(other).filter(|known| known.strip_prefix("hostmark import ") != Some(format.name))
 }
 
 /// Fault of a file that cannot be read, and its place.

@@ -221,7 +221,7 @@ impl Reader<'_> {
         let total = now.total.map(|total| total.to_string()).unwrap_or_default();
         let fields = &now.fields;
         let value = fields
-            .value(&FORMAT, probe, samples, "untold")?
+            .value(&FORMAT, probe, samples, "untold")
             .asked("operations", fields.text("operations"))
             // Of a benchmark without axes of its own all that it says of itself; of others, what they say in their summary.
             .asked("setup", fields.text(if probe == "perf.operation" { "setup" } else { "summary" }))

@@ -333,14 +333,20 @@ fn a_file_of_another_tool_is_known_by_its_text() {
         for other in hostmark_import::FORMATS {
             let hint = hostmark_import::hint(text, other);
             let wanted = format!("hostmark import {format}");
-            assert_eq!(hint, (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
+            assert_eq!(hint.as_deref(), (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
         }
     }
     let fio = hostmark_import::format_named("fio").unwrap();
-    assert_eq!(hostmark_import::hint("a: (groupid=0, jobs=1): err= 0:", fio), Some("fio --output-format=json"));
+    assert_eq!(
+        hostmark_import::hint("a: (groupid=0, jobs=1): err= 0:", fio).as_deref(),
+        Some("fio --output-format=json")
+    );
     let summary = "                 L M B E N C H  3 . 0   S U M M A R Y";
     let lmbench = hostmark_import::format_named("lmbench").unwrap();
-    assert_eq!(hostmark_import::hint(summary, lmbench), Some("hostmark import lmbench results/SYSTEM/HOST.0"));
+    assert_eq!(
+        hostmark_import::hint(summary, lmbench).as_deref(),
+        Some("hostmark import lmbench results/SYSTEM/HOST.0")
+    );
 }
 
 /// What an output becomes when a part is another.
@@ -408,7 +414,8 @@ fn files_are_read_as_their_table_says() {
             Ok(run) => {
                 let cases = run.cases.iter().map(|case| format!("{} {}", case.id, told(&case.outcome)));
                 let Run { started, finished, host, disturbances, .. } = &run;
-                cases.chain([format!("run {started} {finished:?} {:?} {disturbances:?}", host.kernel)]).collect()
+                let facts = format!("{:?} {disturbances:?} {} {} cases", host.kernel, host.hostname, run.cases.len());
+                cases.chain([format!("run {started} {finished:?} {facts}")]).collect()
             }
         };
         for wanted in wanted {
@@ -421,7 +428,10 @@ fn files_are_read_as_their_table_says() {
 /// An outcome in words: a value with its flags, or a reason.
 fn told(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Measured(m) => format!("{:.4} {:?} {:?} {:?}", m.estimate.typical, m.flags, m.also.keys(), m.notes),
+        Outcome::Measured(m) => {
+            let also: Vec<_> = m.also.iter().map(|(name, also)| (name, also.estimate.typical)).collect();
+            format!("{:.4} {:?} {also:?} {:?} n={}", m.estimate.typical, m.flags, m.notes, m.estimate.n)
+        }
         other => format!("{other:?}"),
     }
 }

@@ -28,6 +28,7 @@ mod html;
 #[cfg(feature = "system")]
 mod html_browser;
 mod import;
+mod import_described;
 mod import_printed;
 mod interchange;
 mod lmbench;

@@ -3,8 +3,6 @@
 use crate::bounded::shortened;
 use crate::foreign::ForeignQuantity;
 
-type Axes = &'static [(&'static str, &'static str)];
-
 /// A value with the case it belongs to, in its base unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LmbenchValue {
@@ -15,12 +13,8 @@ pub(super) struct LmbenchValue {
 }
 
 impl LmbenchValue {
-    pub(super) fn new(program: &'static str, axes: Axes, number: f64) -> LmbenchValue {
-        LmbenchValue {
-            program,
-            params: axes.iter().map(|(axis, value)| (*axis, (*value).to_owned())).collect(),
-            number,
-        }
+    pub(super) fn new(program: &'static str, number: f64) -> LmbenchValue {
+        LmbenchValue { program, params: Vec::new(), number }
     }
 
     fn with(mut self, axis: &'static str, value: impl ToString) -> LmbenchValue {
@@ -44,51 +38,18 @@ const MB_PER_S: f64 = 1e6;
 const KB_PER_S: f64 = 1e3;
 const ONE: f64 = 1.0;
 
-/// Labels that stand alone before a colon: label, program, axes, unit.
-const LABELS: &[(&str, &str, Axes, f64)] = &[
-    ("Simple syscall", "lat_syscall", &[("op", "null")], US),
-    ("Simple read", "lat_syscall", &[("op", "read")], US),
-    ("Simple write", "lat_syscall", &[("op", "write")], US),
-    ("Null syscall", "lat_syscall", &[("op", "write")], US),
-    ("Simple stat", "lat_syscall", &[("op", "stat")], US),
-    ("Simple fstat", "lat_syscall", &[("op", "fstat")], US),
-    ("Simple open/close", "lat_syscall", &[("op", "open")], US),
-    ("Signal handler installation", "lat_sig", &[("op", "install")], US),
-    ("Signal handler overhead", "lat_sig", &[("op", "catch")], US),
-    ("Protection fault", "lat_sig", &[("op", "prot")], US),
-    ("Pipe latency", "lat_pipe", &[], US),
-    ("Fifo latency", "lat_fifo", &[], US),
-    ("AF_UNIX sock stream latency", "lat_unix", &[], US),
-    ("UNIX connection cost", "lat_unix_connect", &[], US),
-    ("Fcntl lock latency", "lat_fcntl", &[], US),
-    ("Semaphore latency", "lat_sem", &[], US),
-    ("Procedure call", "lat_proc", &[("op", "procedure")], US),
-    ("Process fork+exit", "lat_proc", &[("op", "fork")], US),
-    ("Process fork+execve", "lat_proc", &[("op", "exec")], US),
-    ("Process fork+/bin/sh -c", "lat_proc", &[("op", "shell")], US),
-    ("Pipe bandwidth", "bw_pipe", &[], MB_PER_S),
-    ("AF_UNIX sock stream bandwidth", "bw_unix", &[], MB_PER_S),
-    ("tlb", "tlb", &[], ONE),
-    ("STREAM copy bandwidth", "stream", &[("kernel", "copy")], MB_PER_S),
-    ("STREAM scale bandwidth", "stream", &[("kernel", "scale")], MB_PER_S),
-    ("STREAM add bandwidth", "stream", &[("kernel", "add")], MB_PER_S),
-    ("STREAM triad bandwidth", "stream", &[("kernel", "triad")], MB_PER_S),
-    ("STREAM2 fill bandwidth", "stream2", &[("kernel", "fill")], MB_PER_S),
-    ("STREAM2 copy bandwidth", "stream2", &[("kernel", "copy")], MB_PER_S),
-    ("STREAM2 daxpy bandwidth", "stream2", &[("kernel", "daxpy")], MB_PER_S),
-    ("STREAM2 sum bandwidth", "stream2", &[("kernel", "sum")], MB_PER_S),
-];
-
-/// Labels that end with the far end's name: beginning, program, axes, unit.
-const WITH_SERVER: &[(&str, &str, Axes, f64)] = &[
-    ("UDP latency using ", "lat_udp", &[], US),
-    ("TCP latency using ", "lat_tcp", &[], US),
-    ("RPC/udp latency using ", "lat_rpc", &[("protocol", "udp")], US),
-    ("RPC/tcp latency using ", "lat_rpc", &[("protocol", "tcp")], US),
-    ("TCP/IP connection cost to ", "lat_connect", &[], US),
-    // lmbench 2 measures one size of message and does not tell which.
-    ("Socket bandwidth using ", "bw_tcp", &[], MB_PER_S),
-];
+/// The value and the unit of a label, whole or up to a server's name, or of a heading, by `labels.tsv`; and the rest of it.
+fn labelled<'a>(kind: &str, label: &'a str) -> Option<(LmbenchValue, f64, &'a str)> {
+    include_str!("labels.tsv").lines().find_map(|row| {
+        let mut cells = row.split('\t');
+        let (known, start) = (cells.next()?, cells.next()?);
+        let rest = label.strip_prefix(start).filter(|rest| known == kind && (kind != "label" || rest.is_empty()))?;
+        let (program, axis, unit) = (cells.next()?, cells.next()?, cells.next()?);
+        let value = LmbenchValue::new(program, 0.0);
+        let value = axis.split_once('=').into_iter().fold(value, |value, (axis, of)| value.with(axis, of));
+        Some((value, unit.parse().ok()?, rest))
+    })
+}
 
 /// Types and operations of `lat_ops` and `par_ops`. The summary of lmbench 3 looks for another word than its program
 /// prints; both mean this.
@@ -129,7 +90,7 @@ pub(super) fn command(line: &str, programs: &[ForeignQuantity]) -> Option<Comman
         count => count.parse().ok(),
     });
     let block = COMMANDS.iter().find(|(known, ..)| *known == program).and_then(|(_, ops, key, unit)| {
-        let value = LmbenchValue::new(program, &[], 0.0);
+        let value = LmbenchValue::new(program, 0.0);
         let op = words.iter().find(|word| ops.contains(word));
         let value = match op {
             _ if program == "bw_tcp" => value.with("server", server_of(words.last().copied().unwrap_or_default())),
@@ -153,7 +114,7 @@ pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, String> {
         return Ok(None);
     };
     let block = LmbenchBlock {
-        value: LmbenchValue::new("bw_mem", &[], 0.0).with("op", op),
+        value: LmbenchValue::new("bw_mem", 0.0).with("op", op),
         key: Key::Megabytes("size"),
         unit: MB_PER_S,
     };
@@ -164,7 +125,7 @@ pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, String> {
 pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, String> {
     if let Some(words) = line.strip_suffix(" nanosec clock") {
         let number = number(words.split_whitespace().next().unwrap_or_default(), "mhz")? * 1e6;
-        return Ok(Some(LmbenchValue::new("mhz", &[], number)));
+        return Ok(Some(LmbenchValue::new("mhz", number)));
     }
     let Some((label, rest)) = line.rsplit_once(':') else { return Ok(None) };
     let label = label.trim();
@@ -174,19 +135,19 @@ pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, String> {
 }
 
 fn of_label(label: &str) -> Option<(LmbenchValue, f64)> {
-    if let Some((_, program, axes, unit)) = LABELS.iter().find(|(known, ..)| *known == label) {
-        return Some((LmbenchValue::new(program, axes, 0.0), *unit));
+    if let Some((value, unit, _)) = labelled("label", label) {
+        return Some((value, unit));
     }
-    let of_server = WITH_SERVER.iter().find_map(|known| Some((known, label.strip_prefix(known.0)?)));
-    if let Some(((_, program, axes, unit), server)) = of_server {
-        let value = LmbenchValue::new(program, axes, 0.0).with("server", server_of(server));
-        return Some((if *program == "bw_tcp" { value.with("message", "untold") } else { value }, *unit));
+    if let Some((value, unit, server)) = labelled("server", label) {
+        let value = value.with("server", server_of(server));
+        // lmbench 2 measures one size of message and does not tell which.
+        return Some((if value.program == "bw_tcp" { value.with("message", "untold") } else { value }, unit));
     }
     if label.starts_with("Pagefaults on ") {
-        return Some((LmbenchValue::new("lat_pagefault", &[], 0.0), US));
+        return Some((LmbenchValue::new("lat_pagefault", 0.0), US));
     }
     if label.starts_with("File ") && label.ends_with("write bandwidth") {
-        return Some((LmbenchValue::new("lmdd", &[], 0.0), KB_PER_S));
+        return Some((LmbenchValue::new("lmdd", 0.0), KB_PER_S));
     }
     let words: Vec<&str> = label.split_whitespace().collect();
     let kind_of = |word: &str| TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
@@ -202,11 +163,11 @@ fn of_label(label: &str) -> Option<(LmbenchValue, f64)> {
 
 fn select(count: &str, kind: &str) -> Option<LmbenchValue> {
     let count: u32 = count.parse().ok()?;
-    Some(LmbenchValue::new("lat_select", &[], 0.0).with("descriptors", count).with("kind", kind))
+    Some(LmbenchValue::new("lat_select", 0.0).with("descriptors", count).with("kind", kind))
 }
 
 fn operated(program: &'static str, kind: &str, op: &str) -> LmbenchValue {
-    LmbenchValue::new(program, &[], 0.0).with("type", kind).with("op", op)
+    LmbenchValue::new(program, 0.0).with("type", kind).with("op", op)
 }
 
 fn server_of(name: &str) -> &'static str {
@@ -251,50 +212,31 @@ pub(super) struct LmbenchBlock {
     unit: f64,
 }
 
-/// Headings of blocks: beginning, program, axes, unit; what the lines begin with is a size in units of 10^6 bytes.
-const HEADINGS: &[(&str, &str, Axes, f64)] = &[
-    ("\"mappings", "lat_mmap", &[], US),
-    ("\"read bandwidth", "bw_file_rd", &[("op", "io_only")], MB_PER_S),
-    ("\"read open2close bandwidth", "bw_file_rd", &[("op", "open2close")], MB_PER_S),
-    ("\"Mmap read bandwidth", "bw_mmap_rd", &[("op", "mmap_only")], MB_PER_S),
-    ("\"Mmap read open2close bandwidth", "bw_mmap_rd", &[("op", "open2close")], MB_PER_S),
-    ("\"libc bcopy unaligned", "bw_mem", &[("op", "bcopy")], MB_PER_S),
-    ("\"libc bcopy aligned", "bw_mem", &[("op", "bcopy_aligned")], MB_PER_S),
-    ("\"unrolled bcopy unaligned", "bw_mem", &[("op", "fcp")], MB_PER_S),
-    ("\"unrolled partial bcopy unaligned", "bw_mem", &[("op", "cp")], MB_PER_S),
-    ("Memory bzero bandwidth", "bw_mem", &[("op", "bzero")], MB_PER_S),
-    ("Memory read bandwidth", "bw_mem", &[("op", "frd")], MB_PER_S),
-    ("Memory partial read bandwidth", "bw_mem", &[("op", "rd")], MB_PER_S),
-    ("Memory write bandwidth", "bw_mem", &[("op", "fwr")], MB_PER_S),
-    ("Memory partial write bandwidth", "bw_mem", &[("op", "wr")], MB_PER_S),
-    ("Memory partial read/write bandwidth", "bw_mem", &[("op", "rdwr")], MB_PER_S),
-    ("Memory load parallelism", "par_mem", &[], ONE),
-];
-
 impl LmbenchBlock {
     /// The block that this line begins; none when it is no heading.
     pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<LmbenchBlock>, String> {
         let block = |value, key, unit| Ok(Some(LmbenchBlock { value, key, unit }));
-        if let Some((_, program, axes, unit)) = HEADINGS.iter().find(|(start, ..)| line.starts_with(start)) {
-            return block(LmbenchValue::new(program, axes, 0.0), Key::Megabytes("size"), *unit);
+        // The lines begin with a size in units of 10^6 bytes.
+        if let Some((value, unit, _)) = labelled("heading", line) {
+            return block(value, Key::Megabytes("size"), unit);
         }
         if line.starts_with("\"File system latency") {
-            return block(LmbenchValue::new("lat_fs", &[], 0.0), Key::FileSize, ONE);
+            return block(LmbenchValue::new("lat_fs", 0.0), Key::FileSize, ONE);
         }
         if let Some(rest) = line.strip_prefix("\"size=") {
             let kib = rest.split('k').next().unwrap_or_default();
             let bytes = number(kib, "size")? * 1024.0;
-            return block(LmbenchValue::new("lat_ctx", &[], 0.0).with("footprint", whole(bytes)?), Key::Processes, US);
+            return block(LmbenchValue::new("lat_ctx", 0.0).with("footprint", whole(bytes)?), Key::Processes, US);
         }
         if let Some(stride) = line.strip_prefix("\"stride=") {
             let stride = whole(number(stride.trim(), "stride")?)?;
-            let value = LmbenchValue::new("lat_mem_rd", &[], 0.0).with("pattern", pattern.unwrap_or("stride"));
+            let value = LmbenchValue::new("lat_mem_rd", 0.0).with("pattern", pattern.unwrap_or("stride"));
             return block(value.with("stride", stride), Key::Mebibytes, NS);
         }
         // With a value behind a colon it is a line of lmbench 2.
         match line.strip_prefix("Socket bandwidth using ") {
             Some(server) if !line.contains(": ") => {
-                let value = LmbenchValue::new("bw_tcp", &[], 0.0).with("server", server_of(server));
+                let value = LmbenchValue::new("bw_tcp", 0.0).with("server", server_of(server));
                 block(value, Key::Megabytes("message"), MB_PER_S)
             }
             _ => Ok(None),

@@ -189,7 +189,7 @@ impl LmbenchReader {
         for (name, program, scale) in [("MHZ", "mhz", 1e6), ("LINE_SIZE", "line", 1.0)] {
             let number = self.header.get(name).and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
             if let Some(number) = number.filter(|number| number.abs() < LARGEST) {
-                run.keep(LmbenchValue::new(program, &[], number * scale).imported())?;
+                run.keep(LmbenchValue::new(program, number * scale).imported())?;
             }
         }
         Ok(())
