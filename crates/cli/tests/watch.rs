@@ -156,9 +156,9 @@ fn a_turn_that_cannot_be_kept_is_told_and_the_watch_goes_on() {
                     the watch goes on";
     assert_eq!((code, error.lines().collect::<Vec<_>>()), (5, vec![sentence; 2]), "{out}");
     assert!(out.contains("2 turns kept in"), "{out}");
+    assert_eq!(turns(&home, "s").len(), 2);
     let next = printed(&home, &["watch", "clock.loop", "--series", "s", "--once"]);
     assert!(next.contains("turn 3: "), "a timer's turn follows those before it: {next}");
-    assert_eq!(turns(&home, "s").len(), 2);
 }
 
 #[test]
