@@ -5,8 +5,9 @@ use hostmark_texts::{Page, Pair, fail, identifier, pages, placeholders, slice, t
 fn main() {
     let pages = pages("src");
     let out: String = pages.iter().map(module_of).collect();
-    let formats = slice("DESCRIBED", "(&str, &str, &[(&str, Text)])", pages.iter().filter_map(format_of));
-    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{formats}{out}{}", terms("terms.md")));
+    let formats = slice("DESCRIBED", "DescribedText", pages.iter().filter_map(format_of));
+    let uses = "pub(crate) use hostmark_model::Text;\ntype DescribedText = (&'static str, &'static str, &'static [(&'static str, Text)]);";
+    write(&["src", "terms.md"], &format!("{uses}\n{formats}{out}{}", terms("terms.md")));
 }
 
 /// The name of the format that a file beside the page describes, the file and its texts.

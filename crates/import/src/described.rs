@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::bounded::{amount, bytes, json_problem, shortened};
 use crate::description::{Description, Fields, LineRule, Pointer, QuantityRule, Verdict, filled, short};
 use crate::foreign::{Foreign, ImportedValue, read_documents, read_lines};
-use crate::{ImportError, ImportFormat};
+use crate::{ImportError, ImportFormat, format_named};
 
 /// Longest line that expressions are tried on, bytes.
 const LONGEST_LINE: usize = 4096;
@@ -24,14 +24,28 @@ const LARGEST_DESCRIPTION: usize = 64 << 10;
 /// A format of a file, and how its files are read.
 #[derive(Clone, Copy)]
 pub struct DescribedFormat {
-    description: &'static Description,
+    /// None for a format that is read by code.
+    description: Option<&'static Description>,
     pub format: ImportFormat,
 }
 
 impl DescribedFormat {
-    /// The format that a text describes, which lives as long as the program.
-    pub fn of(text: &str) -> Result<DescribedFormat, ImportError> {
-        DescribedFormat::with_texts(text, &[])
+    /// The format that a text describes, which lives as long as the program; `is_taken` tells names that it may not have.
+    pub fn of(text: &str, is_taken: impl Fn(&str) -> bool) -> Result<DescribedFormat, ImportError> {
+        let described = DescribedFormat::with_texts(text, &[])?;
+        let name = described.format.name;
+        match format_named(name).is_some() || is_taken(name) {
+            true => Err(ImportError {
+                line: 1,
+                what: format!("hostmark has a format or probes called {name}; choose another name"),
+            }),
+            false => Ok(described),
+        }
+    }
+
+    /// One of hostmark's own formats.
+    pub fn named(name: &str) -> Option<DescribedFormat> {
+        format_named(name).map(|format| DescribedFormat { description: None, format: *format })
     }
 
     pub(super) fn with_texts(
@@ -57,24 +71,24 @@ impl DescribedFormat {
             let line = text.lines().position(|line| line.contains(word)).unwrap_or_default() as u64 + 1;
             ImportError { line, what }
         })?;
-        Ok(DescribedFormat { description, format })
+        Ok(DescribedFormat { description: Some(description), format })
     }
 
     /// Reads a file as the format says.
     pub fn read(&self, input: &mut dyn BufRead) -> Result<Run, ImportError> {
-        let Description { fields, what, .. } = self.description;
+        let Some(description) = self.description else { return (self.format.read)(input) };
+        let Description { fields, what, .. } = description;
         if fields.is_empty() {
-            let headings = vec![Vec::new(); self.description.lines.len()];
+            let headings = vec![Vec::new(); description.lines.len()];
             let (fields, is_open, spent) = (Fields::new(), false, Duration::ZERO);
-            let mut reader = LineReader { format: self.description, fields, headings, is_open, spent };
+            let mut reader = LineReader { format: description, fields, headings, is_open, spent };
             return read_lines(&self.format, input, |run, _, line| match line {
                 Some(line) => reader.take(run, line.trim()),
                 None => reader.end(),
             });
         }
         let mut limited = Read::take(input, LARGEST_DOCUMENT);
-        let read =
-            read_documents(&self.format, &mut limited, |run, value: Value| document(self.description, run, &value));
+        let read = read_documents(&self.format, &mut limited, |run, value: Value| document(description, run, &value));
         match limited.limit() {
             0 => Err(ImportError { line: 1, what: format!("it is larger than {LARGEST_DOCUMENT} bytes; give {what}") }),
             _ => read,
@@ -83,7 +97,7 @@ impl DescribedFormat {
 
     /// Tells whether a text has a part by which the format is known.
     pub(super) fn is_known_by(&self, text: &str) -> bool {
-        self.description.known_by.iter().any(|part| text.contains(part))
+        self.description.iter().flat_map(|description| &description.known_by).any(|part| text.contains(part))
     }
 }
 
@@ -113,6 +127,7 @@ impl LineReader {
         filled(text, &self.fields)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "bounds the expressions; nothing is measured with it")]
     fn take(&mut self, run: &mut Foreign, line: &str) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Ok(());

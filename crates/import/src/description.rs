@@ -73,12 +73,10 @@ pub(super) struct LineRule {
     #[serde(default)]
     pub each: BTreeMap<String, Pattern>,
     pub refuse: Option<String>,
-    /// True where all fields are forgotten.
     #[serde(default)]
     pub begins: bool,
     #[serde(default)]
     pub opens: bool,
-    /// True where the fields give values.
     #[serde(default)]
     pub keep: bool,
     #[serde(default)]
@@ -112,7 +110,6 @@ pub(super) struct QuantityRule {
 }
 
 impl QuantityRule {
-    /// Names and kinds of its axes.
     pub(super) fn axes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.axes.iter().map(|axis| axis.split_once(':').unwrap_or((axis, "choice")))
     }

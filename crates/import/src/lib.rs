@@ -23,6 +23,7 @@ mod stress_ng;
 mod table;
 
 use std::io::BufRead;
+use std::path::Path;
 
 pub use described::DescribedFormat;
 use hostmark_model::{Run, Text};
@@ -98,13 +99,30 @@ fn described(name: &str) -> Result<DescribedFormat, ImportError> {
     DescribedFormat::with_texts(text, texts)
 }
 
+/// Bytes of a file by which its tool is known.
+pub const KNOWN_BY: u64 = 1 << 16;
+/// Larger than any result file of another tool, and small enough to be read on any host.
+pub const LARGEST: u64 = 64 << 20;
+
+/// Gives a run its id and the name of its file, and the time of the import where the file does not tell when it was measured.
+pub fn complete(run: &mut Run, id: String, file: &Path, now: impl Fn() -> String) {
+    run.id = id;
+    if run.started.is_empty() {
+        run.started = now();
+        run.finished = Some(run.started.clone());
+    }
+    if let Some(imported) = &mut run.imported {
+        imported.file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    }
+}
+
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
 /// Parts of files by which a format is known, or a text that its tool writes unless told otherwise; each with what to do.
-const KNOWN_BY: &str = include_str!("../known_by.tsv");
+const COMMANDS: &str = include_str!("../known_by.tsv");
 
 /// Parts of files of tools whose results cannot be imported, and the tools.
 const UNREAD: &str = include_str!("../unread.tsv");
@@ -124,7 +142,7 @@ pub fn hint(text: &str, format: &ImportFormat) -> Option<String> {
     let is_known = |name: &str| described(name).is_ok_and(|format| format.is_known_by(text));
     let described = texts::DESCRIBED.iter().find(|(name, ..)| is_known(name));
     let command = described.map(|(name, ..)| format!("hostmark import {name}"));
-    let other = || row_of(KNOWN_BY, text).map(str::to_owned);
+    let other = || row_of(COMMANDS, text).map(str::to_owned);
     command.or_else(other).filter(|known| known.strip_prefix("hostmark import ") != Some(format.name))
 }
 

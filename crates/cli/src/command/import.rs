@@ -9,7 +9,9 @@ use clap::builder::PossibleValuesParser;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::spoken;
 use hostmark_engine::sys::regular;
+use hostmark_import::{DescribedFormat, FORMATS, KNOWN_BY, LARGEST};
 use hostmark_model::{Exit, Lang, Run};
+use hostmark_probes::CATALOGUE;
 use hostmark_say::say;
 
 use super::unsaved;
@@ -17,36 +19,26 @@ use crate::language::{refuse, refused, said};
 use crate::store::RunFiles;
 use crate::{language, output, store};
 
-/// Bytes of a file by which its tool is known.
-const KNOWN_BY: u64 = 1 << 16;
-/// Larger than any result file of another tool, and small enough to be read on any host.
-const LARGEST: u64 = 64 << 20;
-
-fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(hostmark_import::FORMATS.iter().map(|format| format.name))
-}
-
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub struct ImportArguments {
     /// Tool that wrote the file
-    #[arg(value_parser = formats())]
-    format: String,
+    #[arg(value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)), required_unless_present = "format_file", conflicts_with = "format_file")]
+    format: Option<String>,
     /// Results of that tool
     file: PathBuf,
+    /// Read the format that this file describes
+    #[arg(long, value_name = "FILE")]
+    format_file: Option<PathBuf>,
     /// Write the run file here [default: the run store]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
-    let mut run = read(&arguments.format, &arguments.file)?;
+    let mut run = read(arguments)?;
     let id = uuid::Uuid::now_v7();
-    run.id = id.to_string();
-    if run.started.is_empty() {
-        // The file does not tell when: the run stands where it was imported.
-        run.started = store::now().to_string();
-        run.finished = Some(run.started.clone());
-    }
+    hostmark_import::complete(&mut run, id.to_string(), &arguments.file, || store::now().to_string());
     let place = match &arguments.out {
         Some(path) => RunFiles::named(path)?,
         None => {
@@ -64,10 +56,11 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn read(format: &str, path: &Path) -> Result<Run> {
-    let shown = path.display();
-    let format = hostmark_import::format_named(format)
-        .with_context(|| said!("there is no such format; hostmark import --help names them"))?;
+fn read(arguments: &ImportArguments) -> Result<Run> {
+    let named = || arguments.format.as_deref().and_then(DescribedFormat::named);
+    let described = arguments.format_file.as_deref().map(described).transpose()?.or_else(named);
+    let described = described.with_context(|| said!("there is no such format; hostmark import --help names them"))?;
+    let (path, shown) = (&arguments.file, arguments.file.display());
     if path.is_dir() {
         refuse!("{shown} is a directory; give a file in it");
     }
@@ -81,20 +74,26 @@ fn read(format: &str, path: &Path) -> Result<Run> {
     let (mut file, mut start) = (file.take(LARGEST), Vec::new());
     let begun = file.by_ref().take(KNOWN_BY).read_to_end(&mut start);
     begun.map_err(|error| refused!("{shown} cannot be read: {error}; give another file"))?;
-    let mut run = (format.read)(&mut BufReader::new(start.as_slice().chain(file))).map_err(|error| {
-        let (text, name) = (String::from_utf8_lossy(&start), format.name);
-        match (hostmark_import::unread_tool(&text), hostmark_import::hint(&text, format)) {
+    let mut input = BufReader::new(start.as_slice().chain(file));
+    described.read(&mut input).map_err(|error| {
+        let (text, name) = (String::from_utf8_lossy(&start), described.format.name);
+        match (hostmark_import::unread_tool(&text), hostmark_import::hint(&text, &described.format)) {
             (Some(tool), _) => refused!("{shown} is a file of {tool}, which cannot be imported as {name}"),
             (None, None) => refused!("{shown}, {error}"),
             (None, Some(hint)) => {
                 refused!("{shown} is no file of {name}; by its text it is one for another command: {hint}")
             }
         }
-    })?;
-    if let Some(imported) = &mut run.imported {
-        imported.file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    }
-    Ok(run)
+    })
+}
+
+/// The format that a file describes.
+fn described(path: &Path) -> Result<DescribedFormat> {
+    let (shown, mut text) = (path.display(), Vec::new());
+    let read = regular::open_to_read(path).and_then(|file| file.take(KNOWN_BY + 1).read_to_end(&mut text));
+    read.map_err(|error| refused!("{shown} cannot be read: {error}; give another file"))?;
+    let is_own = |name: &str| CATALOGUE.iter().any(|group| group.name == name);
+    DescribedFormat::of(&String::from_utf8_lossy(&text), is_own).map_err(|error| refused!("{shown}, {error}"))
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {
