@@ -138,7 +138,8 @@ fn in_a_container_that_allows_little_every_group_is_measured() {
     if !inside.can_be_had() {
         return skipped("a mount namespace, another user or a filter of system calls is not available here");
     }
-    let filters = [defaults(), vec!["--scratch".into(), disk.path().display().to_string()]].concat();
+    let write = "disk.direct_io@op=write".into();
+    let filters = [defaults(), vec![write, "--scratch".into(), disk.path().display().to_string()]].concat();
     let Some((run, errors)) = inside.run(&filters) else { return };
     assert_eq!(errors, "");
     for case in &run.cases {
