@@ -143,16 +143,16 @@ fn for_each_case(
         // Of what further jobs find, each goes over another part.
         allotment::keep(job.is_followed.then_some(job.cases[0].seed));
     }
-    let mut job = job.clone();
-    for own in &job.cases.clone() {
+    let mut known = job.clone();
+    for own in &job.cases {
         // The case before may have come to its samples.
         sampler::go_on();
         let events = guarded(|| {
             sound.clone()?;
             let id = own.id.parse().map_err(|error| RoundError::failed(ReasonCode::Protocol, error))?;
-            round(catalogue, &job, own, id)
+            round(catalogue, &known, own, id)
         });
-        job.choices.extend(events.iter().find_map(choice_of));
+        known.choices.extend(events.iter().find_map(choice_of));
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
         if exit_message::received().is_some() {

@@ -115,7 +115,7 @@ impl NoiseSnapshot {
         self.is_broken(after, cpus, |cpu| self.steal_ns_until(after, cpu))
     }
 
-    /// The same of the time for which a CPU ran programs.
+    /// Tells whether one of `cpus` ran programs for longer until `after` than time went by: such a counter is broken.
     pub fn has_broken_use(&self, after: &NoiseSnapshot, cpus: &[usize]) -> bool {
         self.is_broken(after, cpus, |cpu| self.busy_until(after, cpu))
     }

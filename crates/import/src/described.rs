@@ -24,8 +24,7 @@ const LARGEST_DESCRIPTION: usize = 64 << 10;
 /// A format of a file, and how its files are read.
 #[derive(Clone, Copy)]
 pub struct DescribedFormat {
-    /// None for a format that is read by code.
-    description: Option<&'static Description>,
+    description: &'static Description,
     pub format: ImportFormat,
 }
 
@@ -41,11 +40,6 @@ impl DescribedFormat {
             }),
             false => Ok(described),
         }
-    }
-
-    /// One of hostmark's own formats.
-    pub fn named(name: &str) -> Option<DescribedFormat> {
-        format_named(name).map(|format| DescribedFormat { description: None, format: *format })
     }
 
     pub(super) fn with_texts(
@@ -71,19 +65,19 @@ impl DescribedFormat {
             let line = text.lines().position(|line| line.contains(word)).unwrap_or_default() as u64 + 1;
             ImportError { line, what }
         })?;
-        Ok(DescribedFormat { description: Some(description), format })
+        Ok(DescribedFormat { description, format })
     }
 
     /// Reads a file as the format says.
     pub fn read(&self, input: &mut dyn BufRead) -> Result<Run, ImportError> {
-        let Some(description) = self.description else { return (self.format.read)(input) };
+        let description = self.description;
         let Description { fields, what, .. } = description;
         if fields.is_empty() {
             let headings = vec![Vec::new(); description.lines.len()];
             let (fields, is_open, spent) = (Fields::new(), false, Duration::ZERO);
             let mut reader = LineReader { format: description, fields, headings, is_open, spent };
             return read_lines(&self.format, input, |run, _, line| match line {
-                Some(line) => reader.take(run, line.trim()),
+                Some(line) => reader.read_line(run, line.trim()),
                 None => reader.end(),
             });
         }
@@ -93,11 +87,6 @@ impl DescribedFormat {
             0 => Err(ImportError { line: 1, what: format!("it is larger than {LARGEST_DOCUMENT} bytes; give {what}") }),
             _ => read,
         }
-    }
-
-    /// Tells whether a text has a part by which the format is known.
-    pub(super) fn is_known_by(&self, text: &str) -> bool {
-        self.description.iter().flat_map(|description| &description.known_by).any(|part| text.contains(part))
     }
 }
 
@@ -128,7 +117,7 @@ impl LineReader {
     }
 
     #[expect(clippy::disallowed_methods, reason = "bounds the expressions; nothing is measured with it")]
-    fn take(&mut self, run: &mut Foreign, line: &str) -> Result<(), String> {
+    fn read_line(&mut self, run: &mut Foreign, line: &str) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Ok(());
         }
@@ -179,7 +168,7 @@ impl LineReader {
             same_length(matches.len(), values.len())?;
             values.iter_mut().zip(&matches).for_each(|(fields, found)| fields.extend(pattern.fields(found)));
         }
-        values.iter().try_for_each(|fields| keep(format, run, fields))
+        values.iter().try_for_each(|fields| keep_values(format, run, fields))
     }
 }
 
@@ -248,7 +237,7 @@ fn document(format: &'static Description, run: &mut Foreign, document: &Value) -
             }
         }
         describe(run, &fields);
-        keep(format, run, &fields)?;
+        keep_values(format, run, &fields)?;
     }
     Ok(())
 }
@@ -290,7 +279,7 @@ fn text_of(part: &Value) -> Option<String> {
 }
 
 /// Keeps the values of a result.
-fn keep(format: &'static Description, run: &mut Foreign, fields: &Fields) -> Result<(), String> {
+fn keep_values(format: &'static Description, run: &mut Foreign, fields: &Fields) -> Result<(), String> {
     for quantity in format.quantities.iter().filter(|quantity| quantity.when.hold(fields)) {
         if let Some(value) = value(format, run, quantity, fields)? {
             run.keep(value)?;

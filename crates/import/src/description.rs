@@ -31,8 +31,6 @@ pub(super) struct Description {
     pub what: String,
     nothing: Option<String>,
     #[serde(default)]
-    pub known_by: Vec<String>,
-    #[serde(default)]
     reading: String,
     #[serde(default)]
     pub lines: Vec<LineRule>,
@@ -56,7 +54,7 @@ pub(super) struct Description {
     pub doubt: Option<Verdict>,
 }
 
-/// Meaning of a line.
+/// Rule for the lines that an expression fits: their fields, and what becomes of them.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LineRule {

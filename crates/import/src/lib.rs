@@ -138,12 +138,8 @@ pub fn unread_tool(text: &str) -> Option<&'static str> {
 }
 
 /// Advice on a text that is none of this format: the command that reads it, or has its tool write what can be read.
-pub fn hint(text: &str, format: &ImportFormat) -> Option<String> {
-    let is_known = |name: &str| described(name).is_ok_and(|format| format.is_known_by(text));
-    let described = texts::DESCRIBED.iter().find(|(name, ..)| is_known(name));
-    let command = described.map(|(name, ..)| format!("hostmark import {name}"));
-    let other = || row_of(COMMANDS, text).map(str::to_owned);
-    command.or_else(other).filter(|known| known.strip_prefix("hostmark import ") != Some(format.name))
+pub fn hint(text: &str, format: &ImportFormat) -> Option<&'static str> {
+    row_of(COMMANDS, text).filter(|known| known.strip_prefix("hostmark import ") != Some(format.name))
 }
 
 /// Fault of a file that cannot be read, and its place.

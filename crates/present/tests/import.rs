@@ -333,20 +333,14 @@ fn a_file_of_another_tool_is_known_by_its_text() {
         for other in hostmark_import::FORMATS {
             let hint = hostmark_import::hint(text, other);
             let wanted = format!("hostmark import {format}");
-            assert_eq!(hint.as_deref(), (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
+            assert_eq!(hint, (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
         }
     }
     let fio = hostmark_import::format_named("fio").unwrap();
-    assert_eq!(
-        hostmark_import::hint("a: (groupid=0, jobs=1): err= 0:", fio).as_deref(),
-        Some("fio --output-format=json")
-    );
+    assert_eq!(hostmark_import::hint("a: (groupid=0, jobs=1): err= 0:", fio), Some("fio --output-format=json"));
     let summary = "                 L M B E N C H  3 . 0   S U M M A R Y";
     let lmbench = hostmark_import::format_named("lmbench").unwrap();
-    assert_eq!(
-        hostmark_import::hint(summary, lmbench).as_deref(),
-        Some("hostmark import lmbench results/SYSTEM/HOST.0")
-    );
+    assert_eq!(hostmark_import::hint(summary, lmbench), Some("hostmark import lmbench results/SYSTEM/HOST.0"));
 }
 
 /// What an output becomes when a part is another.

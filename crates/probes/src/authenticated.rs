@@ -355,8 +355,8 @@ mod tests {
         socket.into()
     }
 
-    /// Hears what was just written: loopback may deliver it later than the write ends.
-    fn heard(stranger: &mut Stranger) -> Option<bool> {
+    /// Tells whether it has sent the nonce, once what was just written is there: loopback may deliver it later than the write ends.
+    fn has_delivered(stranger: &mut Stranger) -> Option<bool> {
         poll(&mut [PollFd::new(&stranger.stream, PollFlags::IN)], None).unwrap();
         stranger.has_sent(&NONCE)
     }
@@ -370,7 +370,7 @@ mod tests {
             let mut stranger = waiting.remove(0);
             [says, more].map(|part| {
                 client.write_all(part).unwrap();
-                heard(&mut stranger)
+                has_delivered(&mut stranger)
             })
         };
         let right = *NONCE.told();
@@ -392,7 +392,7 @@ mod tests {
         let crowd: Vec<_> = (0..MOST_AT_DOOR + 40).map(|_| comes(&door, &far, 9, &mut waiting)).collect();
         assert_eq!(waiting.len(), MOST_AT_DOOR);
         slow.write_all(NONCE.told()).unwrap();
-        assert_eq!(heard(&mut waiting[0]), Some(true));
+        assert_eq!(has_delivered(&mut waiting[0]), Some(true));
         // The oldest of the crowd are gone.
         assert!(crowd.iter().take(41).all(|mut gone| gone.read(&mut [0]).unwrap_or_default() == 0));
     }

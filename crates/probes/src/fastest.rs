@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::kernels::Refused;
-use crate::kernels::bandwidth::{CopyKernel, ReadKernel, WriteKernel};
+use crate::kernels::bandwidth::{self, CopyKernel, ReadKernel, WriteKernel};
 use crate::kernels::stream;
 use hostmark_engine::prelude::*;
 
@@ -55,6 +55,14 @@ kernel! {
 
 /// Kernels that may do what a case asks for; the first is the one to stay with unless another is clearly faster.
 pub(crate) struct Candidates<K: 'static>(Vec<&'static K>);
+
+impl Candidates<ReadKernel> {
+    /// All kernels that read memory, for threads that take the choice of `memory.read` by as many: they do the same work.
+    pub(crate) fn of_reads(case: &mut Case, threads: usize, usual: &'static ReadKernel) -> Result<Self> {
+        case.choose_like(format!("memory.read@kernel={BEST},threads={threads}"));
+        Candidates::of(BEST, bandwidth::reads().iter(), usual)
+    }
+}
 
 impl<K: SelectableKernel> Candidates<K> {
     /// The kernel of this name, or for `best` all that may be the fastest, the usual one first.
@@ -217,7 +225,6 @@ pub(crate) fn passes<K: SelectableKernel>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::bandwidth;
 
     #[test]
     fn best_tries_all_that_the_cpu_has_and_a_name_that_one_alone() {

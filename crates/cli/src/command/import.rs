@@ -57,9 +57,10 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
 }
 
 fn read(arguments: &ImportArguments) -> Result<Run> {
-    let named = || arguments.format.as_deref().and_then(DescribedFormat::named);
-    let described = arguments.format_file.as_deref().map(described).transpose()?.or_else(named);
-    let described = described.with_context(|| said!("there is no such format; hostmark import --help names them"))?;
+    let described = arguments.format_file.as_deref().map(described).transpose()?;
+    let named = || arguments.format.as_deref().and_then(hostmark_import::format_named);
+    let format = described.as_ref().map(|described| &described.format).or_else(named);
+    let format = format.with_context(|| said!("there is no such format; hostmark import --help names them"))?;
     let (path, shown) = (&arguments.file, arguments.file.display());
     if path.is_dir() {
         refuse!("{shown} is a directory; give a file in it");
@@ -75,9 +76,13 @@ fn read(arguments: &ImportArguments) -> Result<Run> {
     let begun = file.by_ref().take(KNOWN_BY).read_to_end(&mut start);
     begun.map_err(|error| refused!("{shown} cannot be read: {error}; give another file"))?;
     let mut input = BufReader::new(start.as_slice().chain(file));
-    described.read(&mut input).map_err(|error| {
-        let (text, name) = (String::from_utf8_lossy(&start), described.format.name);
-        match (hostmark_import::unread_tool(&text), hostmark_import::hint(&text, &described.format)) {
+    let read = match &described {
+        Some(described) => described.read(&mut input),
+        None => (format.read)(&mut input),
+    };
+    read.map_err(|error| {
+        let (text, name) = (String::from_utf8_lossy(&start), format.name);
+        match (hostmark_import::unread_tool(&text), hostmark_import::hint(&text, format)) {
             (Some(tool), _) => refused!("{shown} is a file of {tool}, which cannot be imported as {name}"),
             (None, None) => refused!("{shown}, {error}"),
             (None, Some(hint)) => {

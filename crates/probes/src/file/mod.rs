@@ -15,7 +15,7 @@ crate::group!("file": create_delete read_small reread open_reread mmap_reread mm
 
 use hostmark_engine::prelude::*;
 
-use crate::fastest::{BEST, Candidates};
+use crate::fastest::Candidates;
 use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::path_ops::{FileNames, KernelPath};
@@ -80,8 +80,7 @@ fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
 fn loading(case: &mut Case, memory: &[u8]) -> Result<&'static ReadKernel> {
     let is_cached = memory.len() as u64 <= case.llc_bytes();
     let usual = bandwidth::best_read(if is_cached { bandwidth::Reach::Caches } else { bandwidth::Reach::Memory });
-    let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
-    case.choose_like("memory.read@kernel=best,threads=1");
+    let kernels = Candidates::of_reads(case, 1, usual)?;
     let whole = memory.len() / bandwidth::CHUNK_BYTES * bandwidth::CHUNK_BYTES;
     kernels.chosen(case, (whole as u64, whole as u64), |kernel, part, times| {
         // Refused is only what is no whole number of chunks.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hostmark_engine::prelude::*;
 
-use crate::fastest::{BEST, Candidates, passes};
+use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth::{self, CopyKernel, WriteKernel};
 use crate::kernels::stream::{self, StreamOperation, numbers, starts};
 
@@ -336,8 +336,7 @@ fn measure_scaling(case: &mut Case) -> Result<()> {
     let (size, cpus) = (case.param::<u64>("size")?, case.thread_cpus());
     let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
     let usual = bandwidth::best_read(reach(case, size));
-    let kernels = Candidates::of(BEST, bandwidth::reads().iter(), usual)?;
-    case.choose_like(format!("memory.read@kernel={BEST},threads={}", cpus.len()));
+    let kernels = Candidates::of_reads(case, cpus.len(), usual)?;
     let kernel = kernels.chosen_in_lockstep(case, &cpus, &allotment, (size, size), |kernel, buffer, part, n| {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;

@@ -80,7 +80,7 @@ impl Turns<'_> {
                     if !output::is_quiet() {
                         output::print(&line);
                     }
-                    if let Some((case, why)) = run.cases.iter().find_map(failed) {
+                    if let Some((case, why)) = run.cases.iter().find_map(failure) {
                         output::complain(&said!("turn {number}: {case} failed: {why}"));
                     }
                     before.extend(Turn::of(&run));
@@ -235,7 +235,7 @@ impl Turns<'_> {
 }
 
 /// The case and its reason, where it failed.
-fn failed(case: &CaseRecord) -> Option<(&str, Message)> {
+fn failure(case: &CaseRecord) -> Option<(&str, Message)> {
     match &case.outcome {
         Outcome::Failed { reason } => Some((&case.id, reason.into())),
         _ => None,
