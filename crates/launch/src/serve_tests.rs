@@ -40,15 +40,19 @@ impl Street {
         client
     }
 
-    /// A turn so long after the begin, in which everybody is looked at for whom there is something.
+    /// Turns for a while at this time after the begin: loopback may deliver later than a write ends.
     fn turns(&mut self, after: Duration) -> Vec<AdmittedClient> {
-        std::thread::sleep(Duration::from_millis(2));
-        let mut watched = Vec::new();
-        self.door.watch(&mut watched);
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut watched, Some(&at_once)).unwrap();
-        let ready: Vec<bool> = watched.iter().map(|fd| !fd.revents().is_empty()).collect();
-        self.door.turn(&ready, self.begin + after, &mut self.refusals)
+        let mut admitted = Vec::new();
+        for _ in 0..50 {
+            std::thread::sleep(Duration::from_millis(2));
+            let mut watched = Vec::new();
+            self.door.watch(&mut watched);
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut watched, Some(&at_once)).unwrap();
+            let ready: Vec<bool> = watched.iter().map(|fd| !fd.revents().is_empty()).collect();
+            admitted.extend(self.door.turn(&ready, self.begin + after, &mut self.refusals));
+        }
+        admitted
     }
 
     fn reports(&mut self) -> Vec<String> {
@@ -93,16 +97,19 @@ fn in_a_second_no_more_than_ten_are_answered_and_the_others_after_it() {
     let token = street.token.clone();
     let clients: Vec<TcpStream> = (0..25).map(|_| street.comes(1)).collect();
     let waiting: Vec<Dialling> = clients.iter().map(|client| knock(client, &token)).collect();
-    let answered = |clients: &[TcpStream]| {
-        let has_answer = |client: &&TcpStream| {
-            client.set_nonblocking(true).unwrap();
-            matches!(client.peek(&mut [0]), Ok(1))
-        };
-        clients.iter().filter(has_answer).count()
+    let has_answer = |client: &&TcpStream| {
+        client.set_nonblocking(true).unwrap();
+        matches!(client.peek(&mut [0]), Ok(1))
     };
+    let answered = || clients.iter().filter(has_answer).count();
     for (ms, expected) in [(0, 10), (1, 10), (999, 10), (1000, 20), (1999, 20), (2000, 25)] {
-        assert!(street.turns(Duration::from_millis(ms)).is_empty());
-        assert_eq!(answered(&clients), expected, "after {ms} ms");
+        for _ in 0..100 {
+            assert!(street.turns(Duration::from_millis(ms)).is_empty());
+            if answered() == expected {
+                break;
+            }
+        }
+        assert_eq!(answered(), expected, "after {ms} ms");
     }
     for (client, dialling) in clients.iter().zip(waiting) {
         client.set_nonblocking(false).unwrap();
