@@ -1,10 +1,11 @@
 //! Trust in a run: the fraction within which the next run's values are expected, as a grade with its reasons.
 
 use hostmark_model::{
-    CaseRecord, Doubt, Estimate, FlagKind, Grade, Lang, Message, Repetition, Run, SelfChecked, Text, Trust,
+    CaseRecord, Doubt, Estimate, FlagKind, Grade, Lang, Measured, Message, Repetition, Run, SelfChecked, Text, Trust,
 };
 
 use hostmark_say::say;
+use hostmark_stats::interval::LEAST_ROUNDS;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::Spoken;
@@ -137,9 +138,8 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     };
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let count = measured.len().max(1) as f64;
-    let share_of = |is_so: &dyn Fn(&hostmark_model::Measured) -> bool| {
-        measured.iter().filter(|measured| is_so(measured)).count() as f64 / count
-    };
+    let share_of =
+        |is_so: &dyn Fn(&Measured) -> bool| measured.iter().filter(|measured| is_so(measured)).count() as f64 / count;
     let flagged = |kind: FlagKind| share_of(&|measured| measured.flags.iter().any(|flag| flag.kind == kind));
     let in_percent = |share: f64| percent(share);
 
@@ -155,10 +155,10 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             term!("rerun when the machine is idle"),
         );
     }
-    let few = share_of(&|measured| {
-        measured.estimate.agreement.is_none()
-            && measured.estimate.rounds > 0
-            && measured.estimate.of_this_run().is_none()
+    let has_no_interval = |estimate: &Estimate| estimate.agreement.is_none() && estimate.of_this_run().is_none();
+    let has_rounds = |estimate: &Estimate| estimate.rounds >= LEAST_ROUNDS as u32;
+    let few = share_of(&|Measured { estimate, .. }| {
+        estimate.rounds > 0 && has_no_interval(estimate) && !has_rounds(estimate)
     });
     if few >= NOTABLE {
         doubt(
@@ -166,6 +166,15 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             few,
             say!("{few} of the values have fewer than five rounds", few = in_percent(few)),
             term!("run longer (--profile standard) or less (hostmark run memory)"),
+        );
+    }
+    let few = share_of(&|Measured { estimate, .. }| has_no_interval(estimate) && has_rounds(estimate));
+    if few >= NOTABLE {
+        doubt(
+            DoubtSource::Neighbours,
+            few,
+            say!("{few} of the values have undisturbed samples in fewer than five rounds", few = percent(few)),
+            term!("repeat off-peak"),
         );
     }
     let contended = flagged(FlagKind::Contended);

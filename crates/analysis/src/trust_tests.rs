@@ -90,7 +90,9 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
         let estimate = &mut estimate(&mut few, index).estimate;
         (estimate.ci_low, estimate.ci_high, estimate.rounds) = (None, None, 3);
     }
-    assert_doubt(&few, "fewer than five rounds");
+    assert_doubt(&few, "values have fewer than five rounds");
+    (0..2).for_each(|index| estimate(&mut few, index).estimate.rounds = 5);
+    assert_doubt(&few, "undisturbed samples in fewer than five rounds");
 }
 
 #[test]
