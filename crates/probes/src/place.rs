@@ -81,9 +81,17 @@ pub fn keeps_pages() -> RoundError {
     RoundError::skipped(ReasonCode::Filesystem, say!("the filesystem keeps its pages, though asked to drop them"))
 }
 
-/// A file of `bytes` varying bytes in the scratch directory, without a name, written to its device.
+/// Largest file that stays until the run ends, bytes.
+const LARGEST_KEPT: u64 = 64 << 20;
+
+/// A file of `bytes` varying bytes in the scratch directory, written to its device. One of at most [`LARGEST_KEPT`] is written once: it gets
+/// a name in the run's directory, above that of the round, where later rounds find it.
 pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
     let directory = with_device(case)?;
+    let kept = directory.join(format!("../kept-{bytes}"));
+    if let Ok(file) = files::open_both_ways(&kept) {
+        return Ok(file);
+    }
     let (mut filling, every_bytes) = may_hold(case, &directory, bytes)?.to_device();
     let file = files::unnamed(&directory)?;
     let mut cached_bytes = 0;
@@ -97,6 +105,10 @@ pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
         filling.advance(written)
     })?;
     files::sync(&file)?;
+    if bytes <= LARGEST_KEPT {
+        // Without a name, a later round writes its own.
+        let _ = files::give_name(&file, &kept);
+    }
     Ok(file)
 }
 

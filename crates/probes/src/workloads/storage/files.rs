@@ -7,7 +7,7 @@ use hostmark_engine::prelude::say;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::fd::AsRawFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::workloads::call::{Call, named};
@@ -105,6 +105,17 @@ pub fn unnamed(directory: &Path) -> io::Result<OwnedFd> {
     let file = rustix::fs::open(&path, access | OFlags::CREATE | OFlags::EXCL, mode).call("openat")?;
     rustix::fs::unlink(&path).call("unlink")?;
     Ok(file)
+}
+
+/// Gives a file without a name this one, unless there is such a file already.
+pub fn give_name(file: &OwnedFd, path: &Path) -> io::Result<()> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(rustix::fs::CWD, unnamed, rustix::fs::CWD, path, AtFlags::SYMLINK_FOLLOW).call("linkat")
+}
+
+/// Opens a file for reading and writing, and follows no link.
+pub fn open_both_ways(path: &Path) -> io::Result<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).call("openat")
 }
 
 /// Writes `bytes` from the file's start on, no two sectors alike ([`Content`]); `written` is told of each part.
