@@ -141,7 +141,6 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let share_of =
         |is_so: &dyn Fn(&Measured) -> bool| measured.iter().filter(|measured| is_so(measured)).count() as f64 / count;
     let flagged = |kind: FlagKind| share_of(&|measured| measured.flags.iter().any(|flag| flag.kind == kind));
-    let in_percent = |share: f64| percent(share);
 
     if run.interrupted.is_some() {
         doubt(DoubtSource::Run, 1.0, say!("the run was stopped before its end"), term!("continue it, or run it again"));
@@ -151,7 +150,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Unknown,
             unsteady,
-            say!("rounds of {unsteady} of the values disagree by over 25 %", unsteady = in_percent(unsteady)),
+            say!("rounds of {unsteady} of the values disagree by over 25 %", unsteady = percent(unsteady)),
             term!("rerun when the machine is idle"),
         );
     }
@@ -164,7 +163,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Run,
             few,
-            say!("{few} of the values have fewer than five rounds", few = in_percent(few)),
+            say!("{few} of the values have fewer than five rounds", few = percent(few)),
             term!("run longer (--profile standard) or less (hostmark run memory)"),
         );
     }
@@ -180,9 +179,9 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let contended = flagged(FlagKind::Contended);
     if others.max(contended) >= NOTABLE {
         let text = match others >= NOTABLE {
-            true => say!("other processes used {others} of the CPUs' time", others = in_percent(others)),
+            true => say!("other processes used {others} of the CPUs' time", others = percent(others)),
             false => {
-                say!("other processes used the CPUs of {contended} of the cases", contended = in_percent(contended))
+                say!("other processes used the CPUs of {contended} of the cases", contended = percent(contended))
             }
         };
         let cure = term!("stop them, or choose other CPUs (--cpu)");
@@ -193,7 +192,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::System,
             throttled.max(NOTABLE),
-            say!("a CPU quota stopped hostmark in {throttled} of the cases", throttled = in_percent(throttled)),
+            say!("a CPU quota stopped hostmark in {throttled} of the cases", throttled = percent(throttled)),
             term!("lift the quota of its control group while it runs"),
         );
     }
@@ -218,7 +217,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::System,
             unsettled,
-            say!("the core's frequency did not settle in {unsettled} of the cases", unsettled = in_percent(unsettled)),
+            say!("the core's frequency did not settle in {unsettled} of the cases", unsettled = percent(unsettled)),
             term!("set the performance governor"),
         );
     }
@@ -226,7 +225,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             stolen,
-            say!("other VMs took {stolen} of the CPUs' time (steal)", stolen = in_percent(stolen)),
+            say!("other VMs took {stolen} of the CPUs' time (steal)", stolen = percent(stolen)),
             term!("take an instance with CPUs of its own"),
         );
     }
@@ -235,7 +234,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             DoubtSource::Neighbours,
             shared,
-            say!("a neighbour used this core {shared} of the time", shared = in_percent(shared)),
+            say!("a neighbour used this core {shared} of the time", shared = percent(shared)),
             term!("repeat off-peak, or use an instance with dedicated cores"),
         );
     }

@@ -7,7 +7,7 @@ use hostmark_stats::{descriptive, interval};
 use super::in_turn::{self, InTurn};
 use super::known::{Claim, KnownChange};
 use super::side::{RunCase, freedom_of_rounds};
-use super::{CaseComparison, Effect, SideValue, Test, Verdict};
+use super::{CaseComparison, Effect, SideValue, Verdict};
 use crate::{difference, repetition};
 
 /// Name in place of a case's id.
@@ -94,20 +94,7 @@ fn value(logarithms: &[f64]) -> Option<SideValue> {
 
 /// The row, before the other cases are known.
 fn row(base: Option<SideValue>, new: Option<SideValue>, claim: &Claim, deviation: f64, runs: usize) -> CaseComparison {
-    let ratio = claim.difference.ratio();
-    let mut test = Test {
-        ratio,
-        low: 1.0,
-        high: 1.0,
-        p_value: claim.changed,
-        adjusted_p_value: 1.0,
-        same_p_value: 1.0,
-        within: 0.0,
-        visible: f64::INFINITY,
-        deviation,
-        runs,
-    };
-    claim.fill(&mut test, [1.0, 1.0, f64::INFINITY]);
+    let test = claim.test(deviation, runs);
     CaseComparison {
         id: ID.to_owned(),
         typed: ID.to_owned(),
@@ -121,7 +108,7 @@ fn row(base: Option<SideValue>, new: Option<SideValue>, claim: &Claim, deviation
         beside: None,
         base,
         new,
-        effect: Some(Effect { ratio, test: Some(test), others: Vec::new() }),
+        effect: Some(Effect { ratio: test.ratio, test: Some(test), others: Vec::new() }),
         verdict: Verdict::Inconclusive,
         reason: None,
         failed_runs: 0,

@@ -47,6 +47,23 @@ impl Claim {
         (1.0 + self.difference.visible(level)) * self.neighbour.exp() - 1.0
     }
 
+    /// The test of a case, before the other cases are known; `deviation` between runs, and how many tell it.
+    pub(super) fn test(&self, deviation: f64, runs: usize) -> Test {
+        let (low, high) = self.interval();
+        Test {
+            ratio: self.difference.ratio(),
+            low,
+            high,
+            p_value: self.changed,
+            adjusted_p_value: 1.0,
+            same_p_value: 1.0,
+            within: self.difference.within(),
+            visible: f64::INFINITY,
+            deviation,
+            runs,
+        }
+    }
+
     /// Fills in the test of a case, with the adjusted p values and the change that would have been seen.
     pub(super) fn fill(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
         (test.low, test.high) = self.interval();

@@ -167,10 +167,8 @@ fn paired(first: &RunCase, old: &[RunCase], new: &[RunCase], looked: &Looked) ->
                         };
                         effect.others = others.iter().map(aspect).collect();
                     }
-                    known = leading.map_or_else(KnownChange::default, |found| KnownChange {
-                        others: others.iter().map(|(_, change)| change.claim).collect(),
-                        ..found.known()
-                    });
+                    known = leading.map(|found| found.known).unwrap_or_default();
+                    known.others = others.iter().map(|(_, change)| change.claim).collect();
                     if known.leading.is_none() { reason::of_pairs() } else { None }
                 })
             }
@@ -258,13 +256,10 @@ fn untested(old: &Option<SideValue>, new: &Option<SideValue>) -> Option<Effect> 
 /// Evidence for the change of a case.
 struct ChangeEvidence {
     claim: Claim,
-    own: f64,
+    known: KnownChange,
+    /// Standard deviation between runs, and how many tell it.
     deviation: f64,
-    /// The same of what the cases of its group do together.
-    in_common: f64,
     runs: usize,
-    sides: f64,
-    neighbours: [f64; 2],
     /// The values of either side that it is the change of.
     values: [Vec<f64>; 2],
 }
@@ -289,7 +284,8 @@ impl ChangeEvidence {
         let neighbour = neighbours[worse(difference.logarithm, old, new)];
         let claim = Claim::of(difference, neighbour, looked.same_within, runs > 0);
         let in_common = if runs > 0 { deviation } else { in_common };
-        Some(ChangeEvidence { claim, own, deviation, in_common, runs, sides, neighbours, values })
+        let known = KnownChange { leading: Some(claim), others: Vec::new(), own, in_common, sides, neighbours };
+        Some(ChangeEvidence { claim, known, deviation, runs, values })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
@@ -300,37 +296,13 @@ impl ChangeEvidence {
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
         let claim = Claim::of_looks(difference, changed, same);
-        let (in_common, runs, neighbours) = (deviation, 2 * pairs, [0.0; 2]);
-        Some(ChangeEvidence { claim, own: 0.0, deviation, in_common, runs, sides, neighbours, values })
+        let known = KnownChange { leading: Some(claim), in_common: deviation, sides, ..KnownChange::default() };
+        Some(ChangeEvidence { claim, known, deviation, runs: 2 * pairs, values })
     }
 
     /// The test, before the other cases are known.
     fn test(&self) -> Test {
-        let mut test = Test {
-            ratio: self.claim.difference.ratio(),
-            low: 1.0,
-            high: 1.0,
-            p_value: self.claim.changed,
-            adjusted_p_value: 1.0,
-            same_p_value: 1.0,
-            within: 0.0,
-            visible: f64::INFINITY,
-            deviation: self.deviation,
-            runs: self.runs,
-        };
-        self.claim.fill(&mut test, [1.0, 1.0, f64::INFINITY]);
-        test
-    }
-
-    fn known(&self) -> KnownChange {
-        KnownChange {
-            leading: Some(self.claim),
-            others: Vec::new(),
-            own: self.own,
-            in_common: self.in_common,
-            sides: self.sides,
-            neighbours: self.neighbours,
-        }
+        self.claim.test(self.deviation, self.runs)
     }
 }
 

@@ -7,7 +7,7 @@ use hostmark_stats::repetition::Deviation;
 
 use super::differs::is_circumstance;
 use super::facts::{Fact, facts};
-use super::side::{By, RunCase, cycles_scale, is_implausible, run_value};
+use super::side::{By, RunCase, cycles_scale, is_implausible};
 use crate::difference::estimated_deviation;
 
 /// Values of earlier runs, by environment: the spread between runs when nothing was changed.
@@ -73,7 +73,7 @@ fn kept(run: &Run) -> RunValues {
         let probe = *probes.get(case.probe.as_str())?;
         let of = Of {
             revision: probe.revision,
-            typical: run_value(measured),
+            typical: measured.estimate.typical,
             quiet: By::Quiet.as_measured(measured),
             percentiles: By::percentiles().filter_map(|by| Some((by.name(), by.as_measured(measured)?))).collect(),
             cycles: cycles_scale(measured, probe.unit),

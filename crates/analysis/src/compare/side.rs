@@ -188,7 +188,7 @@ impl By {
                 measured.also.get(name).map(|also| also.estimate.value()).filter(|value| *value > 0.0)
             }
             By::Quiet => measured.estimate.leading_quiet().map(|quiet| quiet.value),
-            By::Typical => Some(run_value(measured)),
+            By::Typical => Some(measured.estimate.typical),
         }
     }
 
@@ -274,11 +274,6 @@ fn error_of_percentile(name: &str, histogram: &Histogram) -> Option<f64> {
     };
     let (low, high) = (at((all * share - apart).max(1.0))?, at((all * share + apart).min(all))?);
     (low > 0.0).then(|| (high / low).ln() / 2.0)
-}
-
-/// The typical value of one run: the median of its round medians.
-pub(super) fn run_value(measured: &Measured) -> f64 {
-    measured.estimate.typical
 }
 
 /// The medians of a case's rounds, as a run file has them.

@@ -45,21 +45,17 @@ const QUIET: &str = "quiet";
 /// Deviation of a kind without recorded runs.
 const OF_OTHERS: f64 = 0.05;
 
-/// Kind of a value: of its estimate, or without one the typical value.
-pub(super) fn kind<'a>(case: &'a CaseRecord, estimate: Option<&Estimate>) -> &'a str {
-    match estimate.and_then(Estimate::leading_quiet) {
-        Some(quiet) if quiet.at_hz.is_some() => CORE,
-        Some(_) => QUIET,
-        None => super::group_of(&case.probe),
-    }
-}
-
 /// Assumed deviation of a group's mean.
 pub(super) fn shift(group: &str) -> f64 {
     OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
 }
 
+/// Assumed deviation of a value: of its estimate, or without one of the typical value.
 pub(super) fn deviation(case: &CaseRecord, estimate: Option<&Estimate>) -> f64 {
-    let kind = kind(case, estimate);
+    let kind = match estimate.and_then(Estimate::leading_quiet) {
+        Some(quiet) if quiet.at_hz.is_some() => CORE,
+        Some(_) => QUIET,
+        None => super::group_of(&case.probe),
+    };
     OF_KINDS.iter().find(|(known, _)| *known == kind).map_or(OF_OTHERS, |(_, sd)| *sd)
 }
