@@ -1,52 +1,38 @@
 //! Host rules on the CPUs: their number, what others use of them, clocks, and costs of kernel entries.
 
-use hostmark_model::{Audit, HostFacts, HostWeight};
+use hostmark_model::HostWeight::{Disturbs, Shifts};
+use hostmark_model::{Audit, HostFacts};
 
-use super::HostRule;
+use super::{HostRule, rule};
 use crate::format::{frequency_text, number, percent};
 use crate::texts::findings::host as texts;
 
-pub(super) static QUOTA: HostRule = HostRule {
-    id: "host.cpu_quota",
-    weight: HostWeight::Disturbs,
-    cure: texts::cpus::QUOTA_CURE,
-    see: |host, _| {
-        let (usable, quota) = (host.usable_cpus().len(), host.limits.cpu_quota?);
-        if usable == 0 || quota >= usable as f64 {
-            return None;
-        }
-        let quota = number(quota);
-        Some(texts::cpus::quota_effect!(quota, usable))
-    },
-};
+pub(super) static QUOTA: HostRule = rule("host.cpu_quota", Disturbs, texts::cpus::QUOTA_CURE, |host, _| {
+    let (usable, quota) = (host.usable_cpus().len(), host.limits.cpu_quota?);
+    if usable == 0 || quota >= usable as f64 {
+        return None;
+    }
+    let quota = number(quota);
+    Some(texts::cpus::quota_effect!(quota, usable))
+});
 
-pub(super) static SINGLE: HostRule = HostRule {
-    id: "host.single_cpu",
-    weight: HostWeight::Disturbs,
-    cure: texts::cpus::SINGLE_CURE,
-    see: |host, _| {
-        (host.usable_cpus().len() == 1).then_some(())?;
-        Some(texts::cpus::single_effect!())
-    },
-};
+pub(super) static SINGLE: HostRule = rule("host.single_cpu", Disturbs, texts::cpus::SINGLE_CURE, |host, _| {
+    (host.usable_cpus().len() == 1).then_some(())?;
+    Some(texts::cpus::single_effect!())
+});
 
-pub(super) static SIBLINGS: HostRule = HostRule {
-    id: "host.smt_siblings",
-    weight: HostWeight::Disturbs,
-    cure: texts::cpus::SIBLINGS_CURE,
-    see: |host, _| {
-        let online = |id: &usize| host.cpus.iter().any(|cpu| cpu.id == *id && cpu.online);
-        let shares = |id: &usize| {
-            let cpu = host.cpus.iter().find(|cpu| cpu.id == *id);
-            cpu.is_some_and(|cpu| cpu.siblings.iter().any(|other| other != id && online(other)))
-        };
-        let shared = host.usable_cpus().iter().filter(|id| shares(id)).count();
-        if host.cpu.smt_active == Some(false) || shared == 0 {
-            return None;
-        }
-        Some(texts::cpus::siblings_effect!(shared))
-    },
-};
+pub(super) static SIBLINGS: HostRule = rule("host.smt_siblings", Disturbs, texts::cpus::SIBLINGS_CURE, |host, _| {
+    let online = |id: &usize| host.cpus.iter().any(|cpu| cpu.id == *id && cpu.online);
+    let shares = |id: &usize| {
+        let cpu = host.cpus.iter().find(|cpu| cpu.id == *id);
+        cpu.is_some_and(|cpu| cpu.siblings.iter().any(|other| other != id && online(other)))
+    };
+    let shared = host.usable_cpus().iter().filter(|id| shares(id)).count();
+    if host.cpu.smt_active == Some(false) || shared == 0 {
+        return None;
+    }
+    Some(texts::cpus::siblings_effect!(shared))
+});
 
 /// Less than this share of a CPU is what every system's own services take now and then.
 const BUSY_CPUS: f64 = 0.1;
@@ -58,66 +44,42 @@ const IDLE_LOAD_PER_CPU: f64 = 0.05;
 /// Longer names would push the effect off its line; the kernel cuts them at 15 itself.
 const NAME_CHARS: usize = 15;
 
-pub(super) static STEAL: HostRule = HostRule {
-    id: "host.steal",
-    weight: HostWeight::Disturbs,
-    cure: texts::activity::STEAL_CURE,
-    see: |_, disturbed| {
-        let share = percent(disturbed.steal_share.filter(|share| *share >= STEAL_SHARE)?);
-        Some(texts::activity::steal_effect!(share))
-    },
-};
+pub(super) static STEAL: HostRule = rule("host.steal", Disturbs, texts::activity::STEAL_CURE, |_, disturbed| {
+    let share = percent(disturbed.steal_share.filter(|share| *share >= STEAL_SHARE)?);
+    Some(texts::activity::steal_effect!(share))
+});
 
-pub(super) static BUSY: HostRule = HostRule {
-    id: "host.busy_process",
-    weight: HostWeight::Disturbs,
-    cure: texts::activity::BUSY_CURE,
-    see: |_, disturbed| {
-        let busy = disturbed.busy.as_ref().filter(|busy| busy.cpus >= BUSY_CPUS)?;
-        let (pid, cpu, share) = (busy.pid, busy.last_cpu, percent(busy.cpus));
-        let name: String = busy.name.chars().take(NAME_CHARS).collect();
-        Some(texts::activity::busy_effect!(name, pid, share, cpu))
-    },
-};
+pub(super) static BUSY: HostRule = rule("host.busy_process", Disturbs, texts::activity::BUSY_CURE, |_, disturbed| {
+    let busy = disturbed.busy.as_ref().filter(|busy| busy.cpus >= BUSY_CPUS)?;
+    let (pid, cpu, share) = (busy.pid, busy.last_cpu, percent(busy.cpus));
+    let name: String = busy.name.chars().take(NAME_CHARS).collect();
+    Some(texts::activity::busy_effect!(name, pid, share, cpu))
+});
 
-pub(super) static UNSEEN_BUSY: HostRule = HostRule {
-    id: "host.busy_unseen",
-    weight: HostWeight::Disturbs,
-    cure: texts::activity::UNSEEN_BUSY_CURE,
-    see: |_, disturbed| {
+pub(super) static UNSEEN_BUSY: HostRule =
+    rule("host.busy_unseen", Disturbs, texts::activity::UNSEEN_BUSY_CURE, |_, disturbed| {
         let share = percent(disturbed.unseen_cpus.filter(|cpus| *cpus >= BUSY_CPUS)?);
         Some(texts::activity::unseen_busy_effect!(share))
-    },
-};
+    });
 
-pub(super) static LOAD: HostRule = HostRule {
-    id: "host.load",
-    weight: HostWeight::Disturbs,
-    cure: texts::activity::LOAD_CURE,
-    see: |host, disturbed| {
-        let load = disturbed.load.or(host.activity.load)?[0];
-        let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-        (load >= IDLE_LOAD + IDLE_LOAD_PER_CPU * online as f64).then_some(())?;
-        let load = number(load);
-        Some(texts::activity::load_effect!(load))
-    },
-};
+pub(super) static LOAD: HostRule = rule("host.load", Disturbs, texts::activity::LOAD_CURE, |host, disturbed| {
+    let load = disturbed.load.or(host.activity.load)?[0];
+    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
+    (load >= IDLE_LOAD + IDLE_LOAD_PER_CPU * online as f64).then_some(())?;
+    let load = number(load);
+    Some(texts::activity::load_effect!(load))
+});
 
 /// Governors under which the clock follows the load.
 pub(in crate::findings) const FOLLOWING_GOVERNORS: [&str; 4] = ["powersave", "ondemand", "conservative", "schedutil"];
 
-pub(super) static GOVERNOR: HostRule = HostRule {
-    id: "host.governor",
-    weight: HostWeight::Disturbs,
-    cure: texts::frequency::GOVERNOR_CURE,
-    see: |host, _| {
-        // Of several kinds of core each has its own.
-        let of_kinds = host.cpu.kinds.iter().filter_map(|kind| kind.governor.as_deref());
-        let governor =
-            host.cpu.governor.as_deref().into_iter().chain(of_kinds).find(|name| FOLLOWING_GOVERNORS.contains(name))?;
-        Some(texts::frequency::governor_effect!(governor))
-    },
-};
+pub(super) static GOVERNOR: HostRule = rule("host.governor", Disturbs, texts::frequency::GOVERNOR_CURE, |host, _| {
+    // Of several kinds of core each has its own.
+    let of_kinds = host.cpu.kinds.iter().filter_map(|kind| kind.governor.as_deref());
+    let governor =
+        host.cpu.governor.as_deref().into_iter().chain(of_kinds).find(|name| FOLLOWING_GOVERNORS.contains(name))?;
+    Some(texts::frequency::governor_effect!(governor))
+});
 
 /// The lowest limit of a usable CPU's clock that is below what its hardware can, and that, hertz.
 pub(in crate::findings) fn limited_hz(host: &HostFacts) -> Option<(f64, f64)> {
@@ -129,42 +91,28 @@ pub(in crate::findings) fn limited_hz(host: &HostFacts) -> Option<(f64, f64)> {
 /// A limit above this share of the hardware's is nobody's intention.
 const NEAR: f64 = 0.98;
 
-pub(super) static LIMITED: HostRule = HostRule {
-    id: "host.frequency_limit",
-    weight: HostWeight::Shifts,
-    cure: texts::frequency::LIMITED_CURE,
-    see: |host, _| {
+pub(super) static LIMITED: HostRule =
+    rule("host.frequency_limit", Shifts, texts::frequency::LIMITED_CURE, |host, _| {
         let (limit, most) = limited_hz(host)?;
         let [limit, most] = [limit, most].map(frequency_text);
         Some(texts::frequency::limited_effect!(limit, most))
-    },
-};
+    });
 
-pub(super) static TURBO: HostRule = HostRule {
-    id: "host.turbo",
-    weight: HostWeight::Disturbs,
-    cure: texts::frequency::TURBO_CURE,
-    see: |host, _| {
-        host.cpu.turbo.filter(|on| *on)?;
-        Some(texts::frequency::turbo_effect!())
-    },
-};
+pub(super) static TURBO: HostRule = rule("host.turbo", Disturbs, texts::frequency::TURBO_CURE, |host, _| {
+    host.cpu.turbo.filter(|on| *on)?;
+    Some(texts::frequency::turbo_effect!())
+});
 
-pub(super) static CLOCK_SOURCE: HostRule = HostRule {
-    id: "host.clock_source",
-    weight: HostWeight::Disturbs,
-    cure: texts::clock::SOURCE_CURE,
-    see: |host, _| {
-        let source = host.kernel.clock_source.as_deref()?;
-        let best = match host.cpu.architecture.as_str() {
-            "x86_64" => "tsc",
-            "aarch64" => "arch_sys_counter",
-            _ => return None,
-        };
-        (source != best).then_some(())?;
-        Some(texts::clock::source_effect!(source, best))
-    },
-};
+pub(super) static CLOCK_SOURCE: HostRule = rule("host.clock_source", Disturbs, texts::clock::SOURCE_CURE, |host, _| {
+    let source = host.kernel.clock_source.as_deref()?;
+    let best = match host.cpu.architecture.as_str() {
+        "x86_64" => "tsc",
+        "aarch64" => "arch_sys_counter",
+        _ => return None,
+    };
+    (source != best).then_some(())?;
+    Some(texts::clock::source_effect!(source, best))
+});
 
 /// (vulnerability, part of the kernel's words, what it does on each entry or exit), the dearest first.
 const COSTS: &[(&str, &str, &str)] = &[
@@ -203,19 +151,15 @@ pub(in crate::findings) fn named_mitigations(host: &HostFacts) -> Vec<String> {
     costly(host).into_iter().map(|(name, how)| format!("{} ({how})", short(name))).collect()
 }
 
-pub(super) static MITIGATIONS: HostRule = HostRule {
-    id: "host.mitigations",
-    weight: HostWeight::Shifts,
-    cure: texts::kernel_entry::MITIGATIONS_CURE,
-    see: |host, _| {
+pub(super) static MITIGATIONS: HostRule =
+    rule("host.mitigations", Shifts, texts::kernel_entry::MITIGATIONS_CURE, |host, _| {
         let costly = costly(host);
         (!costly.is_empty()).then_some(())?;
         let named: Vec<&str> = costly.iter().take(MOST_NAMED).map(|(name, _)| short(name)).collect();
         let more = if costly.len() > MOST_NAMED { " …" } else { "" };
         let named = named.join(", ") + more;
         Some(texts::kernel_entry::mitigations_effect!(named))
-    },
-};
+    });
 
 /// The names by which people know the longest of them.
 fn short(name: &'static str) -> &'static str {
@@ -228,26 +172,16 @@ fn short(name: &'static str) -> &'static str {
     }
 }
 
-pub(super) static SECCOMP: HostRule = HostRule {
-    id: "host.seccomp",
-    weight: HostWeight::Shifts,
-    cure: texts::kernel_entry::SECCOMP_CURE,
-    see: |host, _| {
-        host.limits.seccomp.as_deref().filter(|mode| *mode == "filter")?;
-        let place = match host.virtualization.container.as_deref() {
-            Some(_) => term!("this container"),
-            None => term!("this process"),
-        };
-        Some(texts::kernel_entry::seccomp_effect!(place))
-    },
-};
+pub(super) static SECCOMP: HostRule = rule("host.seccomp", Shifts, texts::kernel_entry::SECCOMP_CURE, |host, _| {
+    host.limits.seccomp.as_deref().filter(|mode| *mode == "filter")?;
+    let place = match host.virtualization.container.as_deref() {
+        Some(_) => term!("this container"),
+        None => term!("this process"),
+    };
+    Some(texts::kernel_entry::seccomp_effect!(place))
+});
 
-pub(super) static AUDIT: HostRule = HostRule {
-    id: "host.audit",
-    weight: HostWeight::Shifts,
-    cure: texts::kernel_entry::AUDIT_CURE,
-    see: |host, _| {
-        (host.kernel.audit == Some(Audit::On)).then_some(())?;
-        Some(texts::kernel_entry::audit_effect!())
-    },
-};
+pub(super) static AUDIT: HostRule = rule("host.audit", Shifts, texts::kernel_entry::AUDIT_CURE, |host, _| {
+    (host.kernel.audit == Some(Audit::On)).then_some(())?;
+    Some(texts::kernel_entry::audit_effect!())
+});

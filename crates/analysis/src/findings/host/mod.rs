@@ -22,6 +22,15 @@ pub struct HostRule {
     pub see: fn(&HostFacts, &Disturbed) -> Option<Text<String>>,
 }
 
+const fn rule(
+    id: &'static str,
+    weight: HostWeight,
+    cure: Text,
+    see: fn(&HostFacts, &Disturbed) -> Option<Text<String>>,
+) -> HostRule {
+    HostRule { id, weight, cure, see }
+}
+
 /// Every rule, what disturbs most first.
 pub static HOST_RULES: &[&HostRule] = &[
     &cpu::QUOTA,

@@ -1,8 +1,9 @@
 //! Host rules on the process that measures: its scheduling, its rights, and facts that are hidden from it.
 
-use hostmark_model::{Disturbed, GroupFact, HostFacts, HostWeight, LimitFacts, Message, Resource, Sight, Text};
+use hostmark_model::HostWeight::{Disturbs, Note, Shifts, Unknown};
+use hostmark_model::{Disturbed, GroupFact, HostFacts, LimitFacts, Message, Resource, Sight, Text};
 
-use super::HostRule;
+use super::{HostRule, rule};
 use crate::format::time_text;
 use crate::texts::findings::host as texts;
 use crate::typography::cut;
@@ -38,22 +39,13 @@ fn group(host: &HostFacts) -> Option<String> {
     set("cpu.idle").or_else(|| set("cpu.weight").filter(|set| is_light(set).is_some()))
 }
 
-pub(super) static YIELDS: HostRule = HostRule {
-    id: "host.yields_to_others",
-    weight: HostWeight::Disturbs,
-    cure: texts::process::YIELDS_CURE,
-    see: |host, _| yields(host),
-};
+pub(super) static YIELDS: HostRule =
+    rule("host.yields_to_others", Disturbs, texts::process::YIELDS_CURE, |host, _| yields(host));
 
-pub(super) static TRACED: HostRule = HostRule {
-    id: "host.traced",
-    weight: HostWeight::Disturbs,
-    cure: texts::process::TRACED_CURE,
-    see: |host, _| {
-        let tracer = tracer(host)?;
-        Some(texts::process::traced_effect!(tracer))
-    },
-};
+pub(super) static TRACED: HostRule = rule("host.traced", Disturbs, texts::process::TRACED_CURE, |host, _| {
+    let tracer = tracer(host)?;
+    Some(texts::process::traced_effect!(tracer))
+});
 
 /// The process that traces hostmark, `strace (4711)`; none where nobody does.
 pub fn tracer(host: &HostFacts) -> Option<Text<String>> {
@@ -72,15 +64,10 @@ pub(in crate::findings) fn slack_ns(host: &HostFacts) -> Option<f64> {
     host.process.number("timer_slack_ns").filter(|ns| *ns > USUAL_SLACK_NS).map(|ns| ns as f64)
 }
 
-pub(super) static SLACK: HostRule = HostRule {
-    id: "host.timer_slack",
-    weight: HostWeight::Shifts,
-    cure: texts::process::SLACK_CURE,
-    see: |host, _| {
-        let slack = time_text(slack_ns(host)?);
-        Some(texts::process::slack_effect!(slack))
-    },
-};
+pub(super) static SLACK: HostRule = rule("host.timer_slack", Shifts, texts::process::SLACK_CURE, |host, _| {
+    let slack = time_text(slack_ns(host)?);
+    Some(texts::process::slack_effect!(slack))
+});
 
 /// The kernel's word for a thread that may not run loads ahead of older stores.
 pub(in crate::findings) fn store_bypass(host: &HostFacts) -> Option<&str> {
@@ -88,49 +75,31 @@ pub(in crate::findings) fn store_bypass(host: &HostFacts) -> Option<&str> {
     (state.starts_with("thread") && state.ends_with("mitigated")).then_some(state)
 }
 
-pub(super) static STORE_BYPASS: HostRule = HostRule {
-    id: "host.store_bypass",
-    weight: HostWeight::Shifts,
-    cure: texts::process::STORE_BYPASS_CURE,
-    see: |host, _| {
+pub(super) static STORE_BYPASS: HostRule =
+    rule("host.store_bypass", Shifts, texts::process::STORE_BYPASS_CURE, |host, _| {
         let state = store_bypass(host)?;
         Some(texts::process::store_bypass_effect!(state))
-    },
-};
+    });
 
-pub(super) static POLICY: HostRule = HostRule {
-    id: "host.scheduling_policy",
-    weight: HostWeight::Shifts,
-    cure: texts::process::POLICY_CURE,
-    see: |host, _| {
-        let policy = host.process.policy.as_deref()?;
-        match policy {
-            "SCHED_OTHER" | "SCHED_IDLE" => None,
-            "SCHED_BATCH" => Some(texts::process::policy_batch_effect!()),
-            _ => Some(texts::process::policy_effect!(policy)),
-        }
-    },
-};
+pub(super) static POLICY: HostRule = rule("host.scheduling_policy", Shifts, texts::process::POLICY_CURE, |host, _| {
+    let policy = host.process.policy.as_deref()?;
+    match policy {
+        "SCHED_OTHER" | "SCHED_IDLE" => None,
+        "SCHED_BATCH" => Some(texts::process::policy_batch_effect!()),
+        _ => Some(texts::process::policy_effect!(policy)),
+    }
+});
 
-pub(super) static CLAMPED: HostRule = HostRule {
-    id: "host.clamped",
-    weight: HostWeight::Shifts,
-    cure: texts::process::CLAMPED_CURE,
-    see: |host, _| {
-        let most = host.process.clamped()?;
-        Some(texts::process::clamped_effect!(most))
-    },
-};
+pub(super) static CLAMPED: HostRule = rule("host.clamped", Shifts, texts::process::CLAMPED_CURE, |host, _| {
+    let most = host.process.clamped()?;
+    Some(texts::process::clamped_effect!(most))
+});
 
-pub(super) static HUGE_PAGES_FORBIDDEN: HostRule = HostRule {
-    id: "host.huge_pages_forbidden",
-    weight: HostWeight::Shifts,
-    cure: texts::process::HUGE_PAGES_FORBIDDEN_CURE,
-    see: |host, _| {
+pub(super) static HUGE_PAGES_FORBIDDEN: HostRule =
+    rule("host.huge_pages_forbidden", Shifts, texts::process::HUGE_PAGES_FORBIDDEN_CURE, |host, _| {
         host.memory.transparent_huge_pages_forbidden.filter(|are_forbidden| *are_forbidden)?;
         Some(texts::process::huge_pages_forbidden_effect!())
-    },
-};
+    });
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.
 const GROUP_CHARS: usize = 24;
@@ -157,22 +126,14 @@ pub fn limits_unseen(host: &HostFacts) -> Option<Text<String>> {
     }
 }
 
-pub(super) static LIMITS: HostRule = HostRule {
-    id: "host.limits_unseen",
-    weight: HostWeight::Unknown,
-    cure: texts::unseen::LIMITS_CURE,
-    see: |host, _| limits_unseen(host),
-};
+pub(super) static LIMITS: HostRule =
+    rule("host.limits_unseen", Unknown, texts::unseen::LIMITS_CURE, |host, _| limits_unseen(host));
 
-pub(super) static LIMITS_ABOVE: HostRule = HostRule {
-    id: "host.limits_above_unseen",
-    weight: HostWeight::Note,
-    cure: texts::unseen::LIMITS_ABOVE_CURE,
-    see: |host, _| {
+pub(super) static LIMITS_ABOVE: HostRule =
+    rule("host.limits_above_unseen", Note, texts::unseen::LIMITS_ABOVE_CURE, |host, _| {
         let limits = limits_with(&host.limits, Sight::NotAbove)?;
         Some(texts::unseen::limits_above_effect!(limits))
-    },
-};
+    });
 
 fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
     [
@@ -188,73 +149,46 @@ fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
     .collect()
 }
 
-pub(super) static NO_PROC: HostRule = HostRule {
-    id: "host.no_proc",
-    weight: HostWeight::Unknown,
-    cure: texts::unseen::NO_PROC_CURE,
-    see: |host, disturbed| {
-        // What another tool measured tells neither the memory nor the size of a page.
-        let is_here = host.limits.unknown || host.memory.page_bytes > 0;
-        (is_here && host.memory.total_bytes == 0).then_some(())?;
-        Some(texts::unseen::no_proc_effect!(
-            missing = words(Message::joined(missing(host, disturbed), term!(", ", "list")))
-        ))
-    },
-};
+pub(super) static NO_PROC: HostRule = rule("host.no_proc", Unknown, texts::unseen::NO_PROC_CURE, |host, disturbed| {
+    // What another tool measured tells neither the memory nor the size of a page.
+    let is_here = host.limits.unknown || host.memory.page_bytes > 0;
+    (is_here && host.memory.total_bytes == 0).then_some(())?;
+    Some(texts::unseen::no_proc_effect!(
+        missing = words(Message::joined(missing(host, disturbed), term!(", ", "list")))
+    ))
+});
 
-pub(super) static COUNTERS: HostRule = HostRule {
-    id: "host.counters_stand",
-    weight: HostWeight::Unknown,
-    cure: texts::unseen::COUNTERS_CURE,
-    see: |_, disturbed| disturbed.counters_stand.then(|| texts::unseen::counters_effect!()),
-};
+pub(super) static COUNTERS: HostRule =
+    rule("host.counters_stand", Unknown, texts::unseen::COUNTERS_CURE, |_, disturbed| {
+        disturbed.counters_stand.then(|| texts::unseen::counters_effect!())
+    });
 
-pub(super) static PROCESSES: HostRule = HostRule {
-    id: "host.processes_unseen",
-    weight: HostWeight::Note,
-    cure: texts::unseen::PROCESSES_CURE,
-    see: |host, disturbed| {
+pub(super) static PROCESSES: HostRule =
+    rule("host.processes_unseen", Note, texts::unseen::PROCESSES_CURE, |host, disturbed| {
         (disturbed.processes_unseen && host.memory.total_bytes > 0).then_some(())?;
         Some(texts::unseen::processes_effect!())
-    },
-};
+    });
 
 /// Above this a user without rights may count nothing.
 const USER_LEVEL: i32 = 2;
 
-pub(super) static PERF: HostRule = HostRule {
-    id: "host.perf_not_permitted",
-    weight: HostWeight::Note,
-    cure: texts::permissions::PERF_CURE,
-    see: |host, _| {
-        let level = host
-            .kernel
-            .perf_event_paranoid
-            .filter(|level| *level > USER_LEVEL && host.limits.is_root == Some(false))?;
-        Some(texts::permissions::perf_effect!(level))
-    },
-};
+pub(super) static PERF: HostRule = rule("host.perf_not_permitted", Note, texts::permissions::PERF_CURE, |host, _| {
+    let level =
+        host.kernel.perf_event_paranoid.filter(|level| *level > USER_LEVEL && host.limits.is_root == Some(false))?;
+    Some(texts::permissions::perf_effect!(level))
+});
 
-pub(super) static NO_SYS: HostRule = HostRule {
-    id: "host.no_sys",
-    weight: HostWeight::Note,
-    cure: texts::kernel_files::NO_SYS_CURE,
-    see: |host, _| {
-        // Every kernel names its clock source there, and is known by its release from elsewhere.
-        let is_absent = host.kernel.clock_source.is_none() && host.nodes.is_empty();
-        (is_absent && host.memory.transparent_huge_pages.is_none() && !host.kernel.release.is_empty()).then_some(())?;
-        Some(texts::kernel_files::no_sys_effect!())
-    },
-};
+pub(super) static NO_SYS: HostRule = rule("host.no_sys", Note, texts::kernel_files::NO_SYS_CURE, |host, _| {
+    // Every kernel names its clock source there, and is known by its release from elsewhere.
+    let is_absent = host.kernel.clock_source.is_none() && host.nodes.is_empty();
+    (is_absent && host.memory.transparent_huge_pages.is_none() && !host.kernel.release.is_empty()).then_some(())?;
+    Some(texts::kernel_files::no_sys_effect!())
+});
 
-pub(super) static UNKNOWN_PAGING: HostRule = HostRule {
-    id: "host.nested_paging_unknown",
-    weight: HostWeight::Shifts,
-    cure: texts::virtualization::UNKNOWN_PAGING_CURE,
-    see: |host, _| {
+pub(super) static UNKNOWN_PAGING: HostRule =
+    rule("host.nested_paging_unknown", Shifts, texts::virtualization::UNKNOWN_PAGING_CURE, |host, _| {
         let hypervisor = host.virtualization.hypervisor.as_deref()?;
         host.virtualization.nested_paging.is_none().then_some(())?;
         let name: String = hypervisor.chars().take(12).collect();
         Some(texts::virtualization::unknown_paging_effect!(name))
-    },
-};
+    });

@@ -1,9 +1,10 @@
 //! Host rules on memory, on room for files, and on the loopback device.
 
-use hostmark_model::{DirectoryFact, HostFacts, HostWeight, LoopbackFacts, Message, Purpose, Text};
+use hostmark_model::HostWeight::{Disturbs, Note, Shifts};
+use hostmark_model::{DirectoryFact, HostFacts, LoopbackFacts, Message, Purpose, Text};
 use hostmark_say::say;
 
-use super::HostRule;
+use super::{HostRule, rule};
 use crate::format::{bytes_text, rate_text};
 use crate::network::queue_text;
 use crate::texts::findings::host as texts;
@@ -26,16 +27,11 @@ fn little(host: &HostFacts) -> Option<(u64, u64)> {
     (whole > 0 && free < needed).then_some((free, whole))
 }
 
-pub(super) static LITTLE: HostRule = HostRule {
-    id: "host.little_memory",
-    weight: HostWeight::Disturbs,
-    cure: texts::memory::LITTLE_CURE,
-    see: |host, _| {
-        let (free, whole) = little(host).filter(|_| reserved(host).is_none())?;
-        let (free, whole) = (bytes_text(free as f64), bytes_text(whole as f64));
-        Some(texts::memory::little_effect!(free, whole))
-    },
-};
+pub(super) static LITTLE: HostRule = rule("host.little_memory", Disturbs, texts::memory::LITTLE_CURE, |host, _| {
+    let (free, whole) = little(host).filter(|_| reserved(host).is_none())?;
+    let (free, whole) = (bytes_text(free as f64), bytes_text(whole as f64));
+    Some(texts::memory::little_effect!(free, whole))
+});
 
 /// The bytes of huge pages that were reserved and are most of what is missing.
 fn reserved(host: &HostFacts) -> Option<u64> {
@@ -45,86 +41,55 @@ fn reserved(host: &HostFacts) -> Option<u64> {
     (reserved > whole.saturating_sub(free) / 2).then_some(reserved)
 }
 
-pub(super) static RESERVED: HostRule = HostRule {
-    id: "host.reserved_huge_pages",
-    weight: HostWeight::Disturbs,
-    cure: texts::memory::RESERVED_CURE,
-    see: |host, _| {
+pub(super) static RESERVED: HostRule =
+    rule("host.reserved_huge_pages", Disturbs, texts::memory::RESERVED_CURE, |host, _| {
         let ((free, whole), reserved) = (little(host)?, reserved(host)?);
         let (free, whole, reserved) = (bytes_text(free as f64), bytes_text(whole as f64), bytes_text(reserved as f64));
         Some(texts::memory::reserved_effect!(free, whole, reserved))
-    },
-};
+    });
 
-pub(super) static SWAP: HostRule = HostRule {
-    id: "host.swap_in_use",
-    weight: HostWeight::Disturbs,
-    cure: texts::memory::SWAP_CURE,
-    see: |host, _| {
-        let used = bytes_text(Some(host.memory.swap_used_bytes).filter(|used| *used >= SWAP_BYTES)? as f64);
-        Some(texts::memory::swap_effect!(used))
-    },
-};
+pub(super) static SWAP: HostRule = rule("host.swap_in_use", Disturbs, texts::memory::SWAP_CURE, |host, _| {
+    let used = bytes_text(Some(host.memory.swap_used_bytes).filter(|used| *used >= SWAP_BYTES)? as f64);
+    Some(texts::memory::swap_effect!(used))
+});
 
-pub(super) static BALANCING: HostRule = HostRule {
-    id: "host.numa_balancing",
-    weight: HostWeight::Disturbs,
-    cure: texts::memory::BALANCING_CURE,
-    see: |host, _| {
+pub(super) static BALANCING: HostRule =
+    rule("host.numa_balancing", Disturbs, texts::memory::BALANCING_CURE, |host, _| {
         let is_on = host.memory.numa_balancing.is_some_and(|mode| mode != 0);
         (is_on && host.nodes.len() > 1).then_some(())?;
         let nodes = host.nodes.len();
         Some(texts::memory::balancing_effect!(nodes))
-    },
-};
+    });
 
-pub(super) static MERGING: HostRule = HostRule {
-    id: "host.same_page_merging",
-    weight: HostWeight::Disturbs,
-    cure: texts::memory::MERGING_CURE,
-    see: |host, _| {
+pub(super) static MERGING: HostRule =
+    rule("host.same_page_merging", Disturbs, texts::memory::MERGING_CURE, |host, _| {
         host.memory.same_page_merging.filter(|mode| *mode == 1)?;
         Some(texts::memory::merging_effect!())
-    },
-};
+    });
 
-pub(super) static NO_HUGE_PAGES: HostRule = HostRule {
-    id: "host.no_huge_pages",
-    weight: HostWeight::Shifts,
-    cure: texts::memory::NO_HUGE_PAGES_CURE,
-    see: |host, _| {
+pub(super) static NO_HUGE_PAGES: HostRule =
+    rule("host.no_huge_pages", Shifts, texts::memory::NO_HUGE_PAGES_CURE, |host, _| {
         host.memory.transparent_huge_pages.as_deref().filter(|mode| *mode == "never")?;
         Some(texts::memory::no_huge_pages_effect!())
-    },
-};
+    });
 
 /// A thorough run with its journal and a margin.
 const RUN_BYTES: u64 = 64 << 20;
 
-pub(super) static DATA: HostRule = HostRule {
-    id: "host.no_room_for_runs",
-    weight: HostWeight::Disturbs,
-    cure: texts::place::DATA_CURE,
-    see: |host, _| {
-        let data = directory(host, Purpose::Data)?;
-        if let Some(why) = unwritable(data) {
-            return Some(texts::place::data_unwritable_effect!(why));
-        }
-        let room = data.available_bytes.filter(|room| *room < RUN_BYTES)?;
-        let room = bytes_text(room as f64);
-        Some(texts::place::data_effect!(room))
-    },
-};
+pub(super) static DATA: HostRule = rule("host.no_room_for_runs", Disturbs, texts::place::DATA_CURE, |host, _| {
+    let data = directory(host, Purpose::Data)?;
+    if let Some(why) = unwritable(data) {
+        return Some(texts::place::data_unwritable_effect!(why));
+    }
+    let room = data.available_bytes.filter(|room| *room < RUN_BYTES)?;
+    let room = bytes_text(room as f64);
+    Some(texts::place::data_effect!(room))
+});
 
-pub(super) static SCRATCH: HostRule = HostRule {
-    id: "host.no_scratch",
-    weight: HostWeight::Note,
-    cure: texts::place::SCRATCH_CURE,
-    see: |host, _| {
-        let why = unwritable(directory(host, Purpose::Scratch)?)?;
-        Some(texts::place::scratch_effect!(why))
-    },
-};
+pub(super) static SCRATCH: HostRule = rule("host.no_scratch", Note, texts::place::SCRATCH_CURE, |host, _| {
+    let why = unwritable(directory(host, Purpose::Scratch)?)?;
+    Some(texts::place::scratch_effect!(why))
+});
 
 /// The limit of the control group's I/O, the tightest of operations first: `50 operations a second`.
 pub(in crate::findings) fn io_limit(host: &HostFacts) -> Option<Message> {
@@ -145,15 +110,10 @@ pub(in crate::findings) fn io_limit(host: &HostFacts) -> Option<Message> {
     })
 }
 
-pub(super) static IO_LIMIT: HostRule = HostRule {
-    id: "host.io_limit",
-    weight: HostWeight::Shifts,
-    cure: texts::place::IO_LIMIT_CURE,
-    see: |host, _| {
-        let limit = words(io_limit(host)?);
-        Some(texts::place::io_limit_effect!(limit))
-    },
-};
+pub(super) static IO_LIMIT: HostRule = rule("host.io_limit", Shifts, texts::place::IO_LIMIT_CURE, |host, _| {
+    let limit = words(io_limit(host)?);
+    Some(texts::place::io_limit_effect!(limit))
+});
 
 fn directory(host: &HostFacts, purpose: Purpose) -> Option<&DirectoryFact> {
     host.storage.directories.iter().find(|directory| directory.purpose == purpose)
@@ -194,25 +154,17 @@ pub(in crate::findings) fn small_buffer(lo: &LoopbackFacts) -> Option<(&'static 
     small.min_by_key(|(_, bytes)| *bytes)
 }
 
-pub(super) static OBSTACLES: HostRule = HostRule {
-    id: "host.loopback_path",
-    weight: HostWeight::Shifts,
-    cure: texts::loopback::OBSTACLES_CURE,
-    see: |host, _| {
+pub(super) static OBSTACLES: HostRule =
+    rule("host.loopback_path", Shifts, texts::loopback::OBSTACLES_CURE, |host, _| {
         // The page has a row with all.
         let obstacle = words(obstacles(&host.loopback).into_iter().next()?);
         Some(texts::loopback::obstacles_effect!(obstacle))
-    },
-};
+    });
 
-pub(super) static FILTER_UNSEEN: HostRule = HostRule {
-    id: "host.packet_filter_unseen",
-    weight: HostWeight::Note,
-    cure: texts::loopback::FILTER_UNSEEN_CURE,
-    see: |host, _| {
+pub(super) static FILTER_UNSEEN: HostRule =
+    rule("host.packet_filter_unseen", Note, texts::loopback::FILTER_UNSEEN_CURE, |host, _| {
         // Of a host that another kind of file describes nobody asked.
         let LoopbackFacts { queue, filter_rules, programs, .. } = &host.loopback;
         (queue.is_some() && (filter_rules.is_none() || programs.is_none())).then_some(())?;
         Some(texts::loopback::filter_unseen_effect!())
-    },
-};
+    });
