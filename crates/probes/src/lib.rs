@@ -40,7 +40,8 @@ mod submission;
 mod syscall;
 mod virt;
 
-use hostmark_engine::probe::Catalogue;
+use hostmark_engine::prelude::{Better, Unit};
+use hostmark_engine::probe::{Catalogue, Probe};
 
 pub use former::{run_of_today, words_of_today};
 pub use memory::stream_elements;
@@ -63,6 +64,11 @@ pub static CATALOGUE: Catalogue = &[
     &virt::GROUP,
     &external::GROUP,
 ];
+
+/// The page of a probe that measures a rate.
+pub(crate) const fn rate(unit: Unit, page: Probe) -> Probe {
+    Probe { unit, better: Better::Higher, ..page }
+}
 
 /// A folder's group: its name, whether one worker measures several of its cases in a pass, and its probes by the second halves of their ids:
 /// `name` is `PROBE` in the file of that name, and `name = file::NAME` lies where that says.

@@ -34,8 +34,6 @@ fn measure_latency(case: &mut Case) -> Result<()> {
 
 /// Probe cpu.throughput: how many arithmetic operations a second one core does when none waits for another.
 pub static THROUGHPUT: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     also: &[Quantity::OPERATIONS_PER_CYCLE],
     axes: &[super::TYPE, super::OP],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["type", "op"] }],
@@ -43,7 +41,7 @@ pub static THROUGHPUT: Probe = Probe {
     adds: Some(&[("type", "i64"), ("op", "add")]),
     core_bound: CoreBound::Yes,
     measure: Measure::Run(measure_throughput),
-    ..crate::texts::cpu::THROUGHPUT
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::THROUGHPUT)
 };
 
 /// Largest plausible value, more than the widest cores can start: those sold have up to 8 adders, and rename up to 10 instructions a cycle.
@@ -103,8 +101,6 @@ fn measure_bogoflops(case: &mut Case) -> Result<()> {
 
 /// Probe cpu.flops: floating-point operations a second at their peak, by instruction set, on one core and on all.
 pub static FLOPS: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     axes: &[
         Axis::choice(
             "isa",
@@ -118,7 +114,7 @@ pub static FLOPS: Probe = Probe {
     limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
     core_bound: CoreBound::Yes,
     measure: Measure::Run(measure_flops),
-    ..crate::texts::cpu::FLOPS
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::FLOPS)
 };
 
 /// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's server cores, AMD Zen 5,

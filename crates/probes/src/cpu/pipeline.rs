@@ -8,8 +8,6 @@ use crate::kernels::parallel::{Chains, Filler, LINKS_A_TURN, MOST_FILLERS};
 
 /// Probe cpu.front_end: how fast the core gets its instructions, by the size of the loop that they are in.
 pub static FRONT_END: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     also: &[Quantity::OPERATIONS_PER_CYCLE],
     axes: &[
         Axis::size(
@@ -29,7 +27,7 @@ pub static FRONT_END: Probe = Probe {
     core_bound: CoreBound::SIZE,
     from: Profile::Standard,
     measure: Measure::Run(measure_front_end),
-    ..crate::texts::cpu::FRONT_END
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::FRONT_END)
 };
 
 /// Largest plausible value, more than the widest cores take: those sold rename up to 10 instructions a cycle.

@@ -8,8 +8,6 @@ use crate::workloads::machine::kernel_module::KernelOperation;
 
 /// Probe cpu.sieve: the sieve of Eratosthenes to a million, over and over: a pure load of one core or of all.
 pub static SIEVE: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     axes: &[
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
         Axis::copies(Profile::Quick),
@@ -17,7 +15,7 @@ pub static SIEVE: Probe = Probe {
     ],
     core_bound: CoreBound::Yes,
     measure: Measure::Run(measure_sieve),
-    ..crate::texts::cpu::SIEVE
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::SIEVE)
 };
 
 fn measure_sieve(case: &mut Case) -> Result<()> {
@@ -42,14 +40,12 @@ fn sieve_n() -> impl FnMut(u64) {
 
 /// Probe cpu.kernel_sieve: the sieve of cpu.sieve inside the kernel, with interrupts on and off.
 pub static KERNEL_SIEVE: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     axes: &[Axis::bind(), in_kernel::IRQ],
     full_factorial: in_kernel::FULL_FACTORIAL,
     needs: in_kernel::NEEDS,
     core_bound: CoreBound::Yes,
     measure: Measure::Run(|case| in_kernel::measure(case, 1, KernelOperation::Sieve)),
-    ..crate::texts::cpu::KERNEL_SIEVE
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::KERNEL_SIEVE)
 };
 
 /// The key of the number of copies that are not.

@@ -9,8 +9,6 @@ use crate::workloads::storage::files::{self, Content, OwnedFd};
 use crate::workloads::storage::uring::{IoDirection, IoRing};
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[
         super::OPERATIONS,
         Quantity::P50,
@@ -40,7 +38,7 @@ pub static PROBE: Probe = Probe {
         let reads = if case.param::<String>("op")? == "read" { ALL } else { 0 };
         keep(case, reads)
     }),
-    ..crate::texts::disk::DIRECT_IO
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::disk::DIRECT_IO)
 };
 
 /// Path of requests to the file, and what they write there, if they do.

@@ -3,8 +3,6 @@
 use hostmark_engine::prelude::*;
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[
         super::OPERATIONS,
         super::WRITES,
@@ -24,7 +22,7 @@ pub static PROBE: Probe = Probe {
     blocking: true,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..crate::texts::disk::MIXED
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::disk::MIXED)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -11,8 +11,6 @@ const FILE_BYTES: u64 = 64 << 20;
 const SLICE_NS: f64 = 10e6;
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[Quantity::SUSTAINED_BYTES, Quantity::DEVICE_SHARE],
     axes: &[
         Axis::choice("advice", "normal", Points::quick(&["normal", "sequential", "random"])),
@@ -22,7 +20,7 @@ pub static PROBE: Probe = Probe {
     blocking: true,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..crate::texts::disk::READAHEAD
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::disk::READAHEAD)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

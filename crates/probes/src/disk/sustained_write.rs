@@ -28,14 +28,12 @@ const KNEE: Quantity = Quantity::given("knee", Unit::Bytes, Better::Higher, term
 const WRITTEN: Quantity = Quantity::given("written", Unit::Bytes, Better::Neither, term!("written in all"));
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[FIRST, OVERALL, KNEE, WRITTEN, Quantity::DEVICE_SHARE],
     axes: &[Axis::size("size", "8589934592", Points::quick(&["8589934592"]))],
     blocking: true,
     from: Profile::Thorough,
     measure: Measure::Run(measure),
-    ..crate::texts::disk::SUSTAINED_WRITE
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::disk::SUSTAINED_WRITE)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

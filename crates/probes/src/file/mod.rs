@@ -4,14 +4,14 @@ mod block;
 mod create_delete;
 mod io_uring;
 mod kernel_block;
-mod mmap_open_reread;
-mod mmap_reread;
-mod open_reread;
 mod read_small;
 mod reread;
 mod write;
 
-crate::group!("file": create_delete read_small reread open_reread mmap_reread mmap_open_reread write block io_uring kernel_block);
+crate::group!("file":
+    create_delete read_small reread = reread::REREAD open_reread = reread::OPEN_REREAD
+    mmap_reread = reread::MMAP_REREAD mmap_open_reread = reread::MMAP_OPEN_REREAD write block io_uring kernel_block
+);
 
 use hostmark_engine::prelude::*;
 

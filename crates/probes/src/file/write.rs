@@ -5,8 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[Quantity::SUSTAINED_BYTES],
     axes: &[
         Axis::size(
@@ -20,7 +18,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["sync", "place"] }],
     blocking: true,
     measure: Measure::Run(measure),
-    ..crate::texts::file::WRITE
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::file::WRITE)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

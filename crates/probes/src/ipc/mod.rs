@@ -192,8 +192,6 @@ fn measure_io_uring(case: &mut Case) -> Result<()> {
 
 /// Probe ipc.bandwidth: how fast bytes go to another process through a pipe, a Unix socket or shared memory.
 pub static BANDWIDTH: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[SWITCHES, WAKE_UPS],
     axes: &[
         Axis::ways("by", "pipe", Points::quick(&["pipe", "unix_stream", "shared_memory"])),
@@ -225,7 +223,7 @@ pub static BANDWIDTH: Probe = Probe {
     ],
     blocking: true,
     measure: Measure::Run(measure_bandwidth),
-    ..crate::texts::ipc::BANDWIDTH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::ipc::BANDWIDTH)
 };
 
 /// Bytes that one iteration reads: several times what a pipe, a socket or a ring holds, and whole times of powers of two, so

@@ -38,13 +38,11 @@ const STORE_KERNEL: Axis = Axis::choice(
 const fn by_size(page: Probe) -> Probe {
     Probe {
         revision: 2,
-        unit: Unit::BytesPerSecond,
-        better: Better::Higher,
         also: &[Quantity::BYTES_PER_CYCLE],
         full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
         limit: Limit::BytesPerCycle,
         core_bound: CoreBound::SIZE,
-        ..page
+        ..crate::rate(Unit::BytesPerSecond, page)
     }
 }
 
@@ -225,8 +223,6 @@ fn measure_fill(case: &mut Case) -> Result<()> {
 /// Probe memory.stream2: the kernels of STREAM2 by size, through all levels of the memory hierarchy.
 pub static STREAM2: Probe = Probe {
     revision: 2,
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
     axes: &[
         Axis::choice("kernel", "daxpy", Points::quick(&["daxpy"]).standard(&["fill", "copy", "sum"])),
@@ -237,7 +233,7 @@ pub static STREAM2: Probe = Probe {
     limit: Limit::DramBandwidth,
     core_bound: CoreBound::SIZE,
     measure: Measure::Run(measure_stream2),
-    ..crate::texts::memory::STREAM2
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::STREAM2)
 };
 
 /// Values repeat after so many elements, a page of them.
@@ -287,8 +283,6 @@ fn measure_stream2(case: &mut Case) -> Result<()> {
 
 /// Probe memory.scaling: how fast threads read memory together, by their number and by how they lie over the CPUs.
 pub static SCALING: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
     axes: &[
         Axis::all_threads("threads", Points::NamesOfHost(scaling_threads)),
@@ -302,7 +296,7 @@ pub static SCALING: Probe = Probe {
     ],
     limit: Limit::BytesPerCycle,
     measure: Measure::Run(measure_scaling),
-    ..crate::texts::memory::SCALING
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::SCALING)
 };
 
 /// All; from the standard profile on powers of two, and as many as there are packages, nodes, caches and cores.

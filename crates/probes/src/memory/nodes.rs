@@ -64,13 +64,11 @@ fn measure_numa_latency(case: &mut Case) -> Result<()> {
 
 /// Probe memory.numa_bandwidth: how fast the CPUs of each node read each node's memory.
 pub static NUMA_BANDWIDTH: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", bandwidth_size).fills(Fill::InAll(1))],
     limit: Limit::DramBandwidth,
     section: super::NODES,
     measure: Measure::Run(measure_numa_bandwidth),
-    ..crate::texts::memory::NUMA_BANDWIDTH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::NUMA_BANDWIDTH)
 };
 
 /// Returns the size of the node that needs most, so that all pairs of nodes have the same.
@@ -111,8 +109,6 @@ fn measure_numa_bandwidth(case: &mut Case) -> Result<()> {
 
 /// Probe memory.interleave: how fast memory is read whose pages come from all nodes in turn, beside memory of the reader's own node.
 pub static INTERLEAVE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     axes: &[
         Axis::choice("memory", "interleaved", Points::quick(&["interleaved"]).standard(&["local"])),
         Axis::threads("threads", Points::OfHost(threads)),
@@ -123,7 +119,7 @@ pub static INTERLEAVE: Probe = Probe {
     section: super::NODES,
     from: Profile::Standard,
     measure: Measure::Run(measure_interleave),
-    ..crate::texts::memory::INTERLEAVE
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::INTERLEAVE)
 };
 
 /// Returns the numbers of threads: one, and all usable CPUs.

@@ -176,8 +176,6 @@ const ORDERED_LATENCY: Quantity =
 /// Probe memory.prefetch: what the hardware's prefetchers give, as bandwidth and latency by the order in which lines are read.
 pub static PREFETCH: Probe = Probe {
     revision: 2,
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[ORDERED_LATENCY],
     axes: &[
         Axis::choice(
@@ -200,7 +198,7 @@ pub static PREFETCH: Probe = Probe {
     section: super::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure_prefetch),
-    ..crate::texts::memory::PREFETCH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::PREFETCH)
 };
 
 fn measure_prefetch(case: &mut Case) -> Result<()> {

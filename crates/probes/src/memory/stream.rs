@@ -17,8 +17,6 @@ const HALF: Quantity = Quantity::given("half", Unit::BytesPerSecond, Better::Nei
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[HALF],
     axes: &[
         Axis::choice("kernel", "copy", Points::quick(&["copy", "scale", "add", "triad"])),
@@ -33,7 +31,7 @@ pub static PROBE: Probe = Probe {
     ],
     limit: Limit::DramBandwidth,
     measure: Measure::Run(measure),
-    ..crate::texts::memory::STREAM
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::memory::STREAM)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -6,8 +6,6 @@ use crate::context_switches::MIB;
 use crate::workloads::pipeline::{Endpoint, MOST_STAGES, Method, Pace, Path, Pipeline, PipelinePlan, TransferAccount};
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: ALSO,
     axes: &[
         Axis::choice("path", "zero_pipe_socket_null", PATHS),
@@ -22,7 +20,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["path", "cpus"] }],
     blocking: true,
     measure: Measure::Run(measure),
-    ..crate::texts::net::DATA_PATH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::net::DATA_PATH)
 };
 
 /// Bytes of a transfer at most: at 1 GB/s a round of two lasts half a minute.

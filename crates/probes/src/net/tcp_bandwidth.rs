@@ -20,8 +20,6 @@ pub use terms::{Direction, StreamOptions};
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: ALSO,
     axes: &[
         Axis::size(
@@ -50,7 +48,7 @@ pub static PROBE: Probe = Probe {
     blocking: true,
     limit: Limit::Link,
     measure: Measure::Between { service: &far::STREAMS, measure },
-    ..crate::texts::net::TCP_BANDWIDTH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::net::TCP_BANDWIDTH)
 };
 
 /// Returns the numbers of streams, by profile: powers of two, and as many as there are CPUs.

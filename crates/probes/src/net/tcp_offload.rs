@@ -11,8 +11,6 @@ use crate::workloads::network::link::Packets;
 use crate::workloads::network::own_network::{CONGESTION, Device, OwnConnection, Wanted};
 
 pub static PROBE: Probe = Probe {
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: &[
         Quantity::SUSTAINED_BYTES,
         Quantity::given("packet_bytes", Unit::Bytes, Better::Higher, term!("bytes per packet on the interface")),
@@ -42,7 +40,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["device", "offload"] }],
     blocking: true,
     measure: Measure::Run(measure),
-    ..crate::texts::net::TCP_OFFLOAD
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::net::TCP_OFFLOAD)
 };
 
 const MESSAGE_BYTES: u64 = 64 << 10;

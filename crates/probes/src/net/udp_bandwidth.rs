@@ -9,8 +9,6 @@ mod ends;
 
 pub static PROBE: Probe = Probe {
     revision: 2,
-    unit: Unit::BytesPerSecond,
-    better: Better::Higher,
     also: ALSO,
     axes: &[
         Axis::size(
@@ -32,7 +30,7 @@ pub static PROBE: Probe = Probe {
     blocking: true,
     limit: Limit::Link,
     measure: Measure::Between { service: &ends::SERVICE, measure },
-    ..crate::texts::net::UDP_BANDWIDTH
+    ..crate::rate(Unit::BytesPerSecond, crate::texts::net::UDP_BANDWIDTH)
 };
 
 fn measure(case: &mut Case) -> Result<()> {

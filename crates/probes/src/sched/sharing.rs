@@ -81,8 +81,6 @@ fn share([first, second]: [f64; 2]) -> f64 {
 
 /// Probe sched.core_scheduling: what two threads do together on the siblings of one core, by whether they trust each other.
 pub static CORE_SCHEDULING: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     axes: &[
         Axis::choice("cookies", "own", Points::quick(&["own"]).standard(&["shared", "none"])),
         Axis::placements("cpus", "smt_sibling", Points::quick(&["smt_sibling"])),
@@ -90,7 +88,7 @@ pub static CORE_SCHEDULING: Probe = Probe {
     needs: &[Need::Kernel(5, 14), Need::Cpus(2)],
     from: Profile::Standard,
     measure: Measure::Run(measure_core_scheduling),
-    ..crate::texts::sched::CORE_SCHEDULING
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::sched::CORE_SCHEDULING)
 };
 
 /// Scope of a thread alone, not of its process.
@@ -155,8 +153,6 @@ const IN_A_ROW: Quantity =
 
 /// Probe sched.contended_lock: one lock that all threads of a process want all the time, by their number and by how they wait.
 pub static CONTENDED_LOCK: Probe = Probe {
-    unit: Unit::OperationsPerSecond,
-    better: Better::Higher,
     also: &[EVENNESS, IN_A_ROW],
     axes: &[
         Axis::choice("wait", "spin", Points::quick(&["spin", "sleep"])),
@@ -166,7 +162,7 @@ pub static CONTENDED_LOCK: Probe = Probe {
     blocking: true,
     from: Profile::Standard,
     measure: Measure::Run(measure_contended_lock),
-    ..crate::texts::sched::CONTENDED_LOCK
+    ..crate::rate(Unit::OperationsPerSecond, crate::texts::sched::CONTENDED_LOCK)
 };
 
 fn measure_contended_lock(case: &mut Case) -> Result<()> {
