@@ -7,7 +7,12 @@ use hostmark_texts::{Page, Pair, Part, fail, module, outline, pages, read, rows,
 
 fn main() {
     link_at_a_fixed_address();
-    let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
+    let help = [
+        details(Path::new("src/help/en.md")),
+        chinese(Path::new("src/help/zh.md")),
+        words(Path::new("src/help/words.md")),
+    ]
+    .concat()
         + &examples(Path::new("src/help/examples.md"))
         + &topics(Path::new("src/help/topics.md"));
     let settings: String = pages("src/command/tuning").iter().map(setting).collect();
@@ -33,7 +38,19 @@ fn command(heading: &str) -> &str {
     if heading == "hostmark" { "" } else { heading }
 }
 
-/// The Chinese of each command, argument and value; the English is in the doc comments of the command line's types.
+/// What `--help` adds to an argument's line, which is the doc comment of its field.
+fn details(path: &Path) -> String {
+    let (mut of, mut all) = (String::new(), Vec::new());
+    for Part { level, heading, body } in parts(path) {
+        match level {
+            2 => command(&heading).clone_into(&mut of),
+            _ => all.push(format!("({of:?}, {heading:?}, {body:?})")),
+        }
+    }
+    slice("DETAILS", "(&str, &str, &str)", all.into_iter())
+}
+
+/// The Chinese of each command, argument and value; the English is in the doc comments of the command line's types, and in `en.md`.
 fn chinese(path: &Path) -> String {
     let (mut about, mut commands, mut arguments, mut values) = ("", Vec::new(), Vec::new(), Vec::new());
     let (mut of, parts) = ("", parts(path));

@@ -132,8 +132,6 @@ pub struct ListArguments {
     /// Groups, probes or lmbench names, or words to search for [default: all]
     filters: Vec<String>,
     /// List the reference machines instead
-    ///
-    /// Compare a run with one: compare --against NAME. Show its values: explain NAME.
     #[arg(long, conflicts_with_all = ["filters", "format"])]
     references: bool,
     /// Output format

@@ -24,9 +24,6 @@ pub struct HostArguments {
     #[arg(long, value_enum, default_value = "table")]
     format: HostFormat,
     /// Inspect another machine, e.g. 'ssh db-17' or tcp:HOST
-    ///
-    /// hostmark copies itself there and removes itself afterwards; with tcp:HOST, a `hostmark serve` on that host
-    /// answers.
     #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
     /// Read the token for tcp:HOST from this file

@@ -52,8 +52,6 @@ pub struct Arguments {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub color: output::Color,
     /// Print results and errors only
-    ///
-    /// Omit progress, closing lines and hints.
     #[arg(long, short, global = true, hide_short_help = true)]
     pub quiet: bool,
     #[command(subcommand)]

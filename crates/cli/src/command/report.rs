@@ -35,62 +35,36 @@ pub fn formats() -> PossibleValuesParser {
 #[derive(Debug, Args)]
 pub struct ReportArguments {
     /// Runs to show: files, names, last, last-1 … [default: last]
-    ///
-    /// Several at once: a,b,c, a quoted pattern such as 'before-*.json', a directory, or a series of `hostmark watch`. NAME=RUN shows a run under
-    /// NAME; --format overhead pools runs of one NAME. html, markdown, lmbench and overhead show several runs.
-    /// What is no run is a filter (see "Filters" below): only these cases are shown.
     #[arg(value_name = "RUN | FILTER")]
     names: Vec<String>,
     /// Print the value of this case alone, for a script
-    ///
-    /// Six significant digits, a space and the base unit (ns, B/s, ops/s …), as in '152.381 ns'; with --unit the number alone in that unit. Of
-    /// a probe, that of its default case. One line a run.
     #[arg(long, value_name = "CASE", conflicts_with_all = ["format", "full", "base", "verbose"])]
     get: Option<String>,
     /// Unit of that number, e.g. us, MB/s or ops/s
-    ///
-    /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
     #[arg(long, value_name = "UNIT", value_parser = inputs::unit, requires = "get", hide_short_help = true)]
     unit: Option<String>,
     /// Output format [default: answer; for several runs hosts]
-    ///
-    /// A run of few cases prints their table.
     #[arg(long, value_parser = formats())]
     format: Option<String>,
     /// Show runs of one host over time: how steady it is
-    ///
-    /// Slow episodes and what came together with them, changes for good, bursts that are used up, and a heat map of the
-    /// hours. A series of `hostmark watch` is always shown so. Formats: table, markdown, html and json.
     #[arg(long, conflicts_with_all = ["get", "full", "base", "on", "reestimate"])]
     over_time: bool,
     /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
     /// With --format overhead: the reference case
-    ///
-    /// A case of the first environment; all others are shown relative to it.
     #[arg(long, value_name = "CASE")]
     base: Option<String>,
     /// Show runs stored on another machine, e.g. 'ssh db-17'
-    ///
-    /// hostmark copies itself there and removes itself afterwards.
     #[arg(long, value_name = "COMMAND", conflicts_with = "reestimate")]
     on: Option<String>,
     /// Recompute estimates from the recorded rounds
-    ///
-    /// Uses the rules of this version; RUN may be a journal too. What cannot be recomputed stays unchanged and is listed.
     #[arg(long)]
     reestimate: bool,
     /// Replace names of hosts, people and paths
-    ///
-    /// Replaces host names, users, paths, addresses, the boot id, measured commands, and kernel arguments that explain no
-    /// value, in every format: host-1, path-2. Read the result before you publish it.
     #[arg(long)]
     redact: bool,
     /// Write a redacted run file and a card, and print a line to paste
-    ///
-    /// In the current directory, or as --out FILE.json names it; the card is beside it. hostmark reference check FILE tells whether the
-    /// run can become a reference.
     #[arg(long, conflicts_with_all = ["get", "format", "full", "base", "over_time", "verbose"])]
     share: bool,
     /// Write to this file instead of standard output
@@ -290,8 +264,6 @@ enum ReferenceCommand {
 #[derive(Debug, Args)]
 struct CheckArguments {
     /// File that `hostmark report --share` wrote
-    ///
-    /// It must be redacted, agree with its own samples, stand on five runs and a passed self-check, and have TRUST B or better.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

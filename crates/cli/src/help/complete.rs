@@ -14,7 +14,7 @@ use hostmark_model::{AxisKind, Exit, Lang};
 use hostmark_probes::CATALOGUE;
 
 use super::page::value_help;
-use super::{at, built, examples_of, help, join, path_of};
+use super::{at, built, examples_of, help, of_each_below, path_of};
 use crate::language::said;
 use crate::{output, store};
 
@@ -28,11 +28,7 @@ const TABLES: [&str; 8] =
 /// A command and those below it, each argument with what it completes to.
 pub fn attached(command: Command, path: &str, lang: Lang) -> Command {
     let command = command.mut_args(|argument| with_completer(with_values_in(argument, path, lang), path));
-    let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| {
-        let path = join(path, &name);
-        command.mut_subcommand(name, |part| attached(part, &path, lang))
-    })
+    of_each_below(command, path, &|part, path| attached(part, path, lang))
 }
 
 /// Adds the help of an argument's values, in this language.

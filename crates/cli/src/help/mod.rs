@@ -12,11 +12,11 @@ use clap::{Arg, Command};
 use hostmark_model::{Exit, Lang, Text};
 
 use crate::texts::help as zh;
-use crate::texts::help::{ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES, FILTERS, HEADINGS};
+use crate::texts::help::{DETAILS, ENVIRONMENT, EXAMPLES, EXIT_CODES, FILES, FILTERS, HEADINGS};
 
 pub fn tree(command: Command, lang: Lang) -> Command {
     match lang {
-        Lang::En => command,
+        Lang::En => detailed(command, ""),
         Lang::Zh => translated(command.about(zh::ABOUT), ""),
     }
 }
@@ -26,18 +26,36 @@ pub fn tree_that_completes(command: Command, lang: Lang) -> Command {
     complete::attached(tree(command, lang), "", lang)
 }
 
+fn detailed(command: Command, path: &str) -> Command {
+    let command = command.mut_args(|argument| {
+        let details = DETAILS.iter().find(|(command, id, _)| *command == path && argument.get_id() == *id);
+        match (argument.get_help(), details) {
+            (Some(line), Some((.., details))) => {
+                let whole = format!("{line}\n\n{details}");
+                argument.long_help(whole)
+            }
+            _ => argument,
+        }
+    });
+    of_each_below(command, path, &detailed)
+}
+
+/// The command with those below it changed.
+fn of_each_below(command: Command, path: &str, changed: &dyn Fn(Command, &str) -> Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        let path = join(path, &name);
+        command.mut_subcommand(name, |part| changed(part, &path))
+    })
+}
+
 fn translated(command: Command, path: &str) -> Command {
     let about = zh::COMMANDS.iter().find(|(command, _)| *command == path).map(|(_, about)| *about);
     let command = match about {
         Some(about) => command.about(about),
         None => command,
     };
-    let command = command.mut_args(|argument| translated_argument(argument, path));
-    let names: Vec<String> = command.get_subcommands().map(|part| part.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| {
-        let path = join(path, &name);
-        command.mut_subcommand(name, |part| translated(part, &path))
-    })
+    of_each_below(command.mut_args(|argument| translated_argument(argument, path)), path, &translated)
 }
 
 fn translated_argument(argument: Arg, path: &str) -> Arg {

@@ -64,6 +64,10 @@ fn untranslated(command: &Command, path: &str) -> Vec<String> {
 fn every_command_argument_and_value_is_in_chinese() {
     let missing = untranslated(&built(Arguments::command(), Lang::Zh), "");
     assert!(missing.is_empty(), "in crates/cli/src/:\n{}", missing.join("\n"));
+    for (path, id, _) in DETAILS {
+        let known = zh::ARGUMENTS.iter().find(|(of, name, _)| (of, name) == (path, id));
+        assert!(known.is_some_and(|(.., text)| text.contains("\n\n")), "{path} {id}: add its details to help/zh.md");
+    }
 }
 
 #[test]
@@ -72,8 +76,8 @@ fn the_tables_of_chinese_name_nothing_that_is_not_there() {
     let has = |path: &str, id: &str| {
         at_exactly(&built, path).is_some_and(|command| command.get_arguments().any(|a| a.get_id() == id))
     };
-    for (path, id, _) in zh::ARGUMENTS {
-        assert!(has(path, id), "remove {path} {id} from help/zh.md");
+    for (path, id, _) in zh::ARGUMENTS.iter().chain(DETAILS) {
+        assert!(has(path, id), "remove {path} {id} from help/zh.md or en.md");
     }
     for (path, id, value, _) in zh::VALUES {
         let command = at_exactly(&built, path).expect("a command");

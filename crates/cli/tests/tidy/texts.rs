@@ -80,7 +80,9 @@ pub fn half_width(tree: &Tree) -> Vec<String> {
 
 /// Text files beside the code that lack Chinese: pages of one half, sections without text, and rows with an empty last cell.
 pub fn untranslated(tree: &Tree) -> Vec<String> {
-    let is_text = |file: &&File| file.path.contains("/src/") || file.path.ends_with("/terms.md");
+    // The Chinese of the command line's help is a file of its own, which the tests of the help hold against this one.
+    let is_half = |file: &File| file.path.ends_with("src/help/en.md");
+    let is_text = |file: &&File| file.path.contains("/src/") && !is_half(file) || file.path.ends_with("/terms.md");
     let mut found = Vec::new();
     for file in tree.with_ending(".md").filter(|file| file.path.starts_with("crates/")).filter(is_text) {
         if !file.text.contains(is_ideograph) {

@@ -34,33 +34,18 @@ pub(super) fn formats() -> PossibleValuesParser {
 #[derive(Debug, Args)]
 pub struct CompareArguments {
     /// Base run, then the runs to compare with it
-    ///
-    /// Each is a run (file, name, last, last-1 …) or several pooled runs of one environment: a,b,c, a quoted pattern
-    /// such as 'before-*.json', or a directory. Two series of `hostmark watch` are compared hour by hour. What is no run is a filter (see "Filters" below): only these cases are
-    /// compared. With --interleave: filters alone.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
     /// Compare a run with a reference, e.g. x220
-    ///
-    /// A name from `hostmark list --references`, a reference of your own, or a run file. A published number has no
-    /// interval, so it gets a ratio but no verdict. `usual` is the range of cloud servers with the run's processor: exit 1 if
-    /// a value is slower, 6 if one is not known to be as usual.
     #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["interleave", "strict", "threshold"])]
     against: Option<String>,
     /// Measure at two places in turn, in random order
-    ///
-    /// A and B are places to which hostmark copies itself ('ssh db-17', 'ip netns exec blue', or `here`), or commands that
-    /// end with a hostmark executable ('taskset -c 0 ./old/hostmark'). hostmark splits them into words like a shell, but
-    /// starts no shell.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     interleave: Vec<String>,
     /// Read the token for tcp:HOST from this file
     #[arg(long, value_name = "FILE", requires = "interleave", hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Measure this command on both sides, and nothing else
-    ///
-    /// The sides can differ in words or directory: --interleave 'env -C old hostmark' 'env -C new hostmark' --command
-    /// ./program.
     #[arg(long, value_name = "COMMAND", value_parser = command, requires = "interleave", conflicts_with = "names")]
     command: Option<String>,
     #[command(flatten)]
@@ -70,39 +55,24 @@ pub struct CompareArguments {
           requires = "interleave")]
     pairs: u32,
     /// Measure until every case differs or is the same
-    ///
-    /// The same means within PERCENT. After 5, 10, 20, 40 and 80 pairs only undecided cases continue. Exit 6 if any stay
-    /// undecided.
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
     resolve: Option<f64>,
     /// Time limit for --resolve, e.g. 90s, 10m or 1h30m
-    ///
-    /// A pair that would end later does not start.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve", hide_short_help = true)]
     at_most: Duration,
     /// Time limit of each run
     #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
     profile: ProfileName,
     /// Seed of the order and of all runs, decimal or 0x…
-    ///
-    /// [default: a new one, which the run files record]
     #[arg(long, value_name = "N", value_parser = seed, requires = "interleave", hide_short_help = true)]
     seed: Option<u64>,
     /// Store the runs in this directory
-    ///
-    /// They are named a-01.json, b-01.json …
     #[arg(long, value_name = "DIR", requires = "interleave", hide_short_help = true)]
     keep: Option<PathBuf>,
     /// Exit 1 only if a case is slower by more than PERCENT
-    ///
-    /// A case that changed by less counts as the same; a group or table must be slower with its whole interval. By default
-    /// any slower case, clock, group or table exits 1, and the same means within 5 %.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
     /// Exit 6 unless every case is the same or faster
-    ///
-    /// A case that failed, was skipped or is missing on one side, has no interval or stays undecided exits 6, and a slower
-    /// one 1. What both sides skipped for the same reason does not count.
     #[arg(long)]
     strict: bool,
     /// Output format

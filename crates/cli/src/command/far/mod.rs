@@ -250,13 +250,9 @@ const OF_UNKNOWN_BYTES: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub struct ServeArguments {
     /// Listen at this address [default port: 7417]
-    ///
-    /// Any address but loopback is open to the network: have a firewall admit only known hosts.
     #[arg(long, value_name = "ADDRESS[:PORT]", default_value = "127.0.0.1:7417", value_parser = address)]
     bind: SocketAddr,
     /// Read the token from this file [default: print a new one]
-    ///
-    /// The file must belong to you, and others must not be able to read it.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Maximum number of concurrent sessions, 1 to 64

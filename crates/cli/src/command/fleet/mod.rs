@@ -57,8 +57,6 @@ pub struct ReportArguments {
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
     /// Exit 1 if a host differs from others of its kind
-    ///
-    /// Also where most hosts of a kind are slower than nine of ten servers of their design. Exit 6 if nothing could be judged.
     #[arg(long)]
     check: bool,
     /// Write to this file instead of standard output

@@ -23,28 +23,17 @@ pub struct InputArguments {
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<String>,
     /// Directory for file and disk probes [default: $TMPDIR or /tmp]
-    ///
-    /// They measure the filesystem of this directory.
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub scratch: Option<PathBuf>,
     /// Measure this command, and nothing else
-    ///
-    /// Records wall, user and system time and peak memory, once per round. The command is split into words like a shell
-    /// does; no shell is started.
     #[arg(long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
     #[command(flatten)]
     pub sampled: SampledArguments,
     /// Measure inside these container layers
-    ///
-    /// To see what each layer costs, compare with a run without them: `hostmark report native=RUN LAYER=RUN --format
-    /// overhead`.
     #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
     pub isolate: Vec<Layer>,
     /// Read counters beside the values: instructions, misses, energy
-    ///
-    /// After its samples a case of one thread runs again under counters of the processor and the kernel, as far as this machine has
-    /// them; what they tell of one operation stands in --full and in data formats.
     #[arg(long, hide_short_help = true)]
     pub counters: bool,
 }
@@ -53,18 +42,12 @@ pub struct InputArguments {
 #[derive(Debug, Clone, Default, Args)]
 pub struct SampledArguments {
     /// Bytes that the command moves, e.g. 10G: its value is the rate
-    ///
-    /// The value is this number divided by the time that the command takes.
     #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"], hide_short_help = true)]
     pub bytes: Option<u64>,
     /// Regular expression that finds the value in its output
-    ///
-    /// The last match counts; if the expression has a group, the first group of that match, e.g. 'avg=([0-9.]+)'.
     #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"], hide_short_help = true)]
     pub value: Option<String>,
     /// Unit of that value, e.g. us, MB/s or ops/s
-    ///
-    /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
     #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value", hide_short_help = true)]
     pub unit: Option<String>,
 }

@@ -36,80 +36,51 @@ pub mod dry_run;
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// What to measure: groups, probes or cases [default: all]
-    ///
-    /// See "Filters" below, and `hostmark list` for every group and probe.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Time limit
     #[arg(long, value_enum, default_value = "quick")]
     profile: ProfileName,
     /// Measure on another machine, e.g. 'ssh db-17'
-    ///
-    /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
-    /// shell on the other side works: 'kubectl exec -i pod --', 'docker exec -i name', 'sudo -n', 'ip netns exec
-    /// name'. With tcp:HOST, a `hostmark serve` on that host measures.
     #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
     /// Measure the network to this machine too, e.g. 'ssh db-17'
-    ///
-    /// hostmark copies itself to the peer and removes itself afterwards. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     peer: Vec<String>,
     /// Reach the peer by this address
-    ///
-    /// Needed if the peer does not know the address itself, e.g. behind NAT. Repeat the option, one per --peer.
     #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
     via: Vec<std::net::IpAddr>,
     /// Read the token for tcp:HOST from this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Write the run file here [default: the run store]
-    ///
-    /// A run in the store is called `last`, the one before it `last-1`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Store the run under this name, e.g. before-bios
-    ///
-    /// The name stands for the newest run that has it, wherever a RUN is given.
     #[arg(long, value_name = "NAME", value_parser = run_name, conflicts_with_all = ["out", "resume"])]
     name: Option<String>,
     /// Keep this text with the run, e.g. 'BIOS 2.1, SMT off'
     #[arg(long, value_name = "TEXT", value_parser = note, conflicts_with = "resume", hide_short_help = true)]
     note: Option<String>,
     /// Compare with this run, and exit 1 if a case is slower
-    ///
-    /// A file, a name, or several pooled runs, as for `hostmark compare`: a fresh instance against what it should be. Exit 1 if
-    /// a case is slower by more than 5 %, and 6 if one is not known to be the same or faster. `usual` stands for what nine of
-    /// ten cloud servers of the same processor deliver.
     #[arg(long, value_name = "RUN", conflicts_with = "format")]
     expect: Option<String>,
     /// Print a reference's values beside the run's, e.g. x220
-    ///
-    /// As `hostmark compare --against` does: ratios, and a verdict where both have intervals.
     #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["format", "expect"], hide_short_help = true)]
     against: Option<String>,
     /// Measure and print only the cells of this table
-    ///
-    /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead, data-path.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
     table: Option<String>,
     /// Output format [default: answer, or that of --table]
-    ///
-    /// A run of few cases prints their table.
     #[arg(long, value_parser = report::formats())]
     format: Option<String>,
     /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
     /// Seed of all random sequences, decimal or 0x…
-    ///
-    /// [default: a new one, which the run file records]
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
     /// Override an axis's values, e.g. size=4K,1M
-    ///
-    /// Without PROBE the values apply to every selected probe with that axis; PROBE may be a group. `matrix` means all
-    /// pairs of CPUs on an axis that takes pairs. Repeat the option for more axes.
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     set: Vec<String>,
     #[command(flatten)]
@@ -118,14 +89,9 @@ pub struct RunArguments {
     #[arg(long, conflicts_with = "on", hide_short_help = true)]
     strict: bool,
     /// Show what would be measured
-    ///
-    /// Measures nothing but the first touch of memory, in 0.1 s, which tells how long the run would take.
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Continue an interrupted run [default: the newest]
-    ///
-    /// RUN is its name or its journal; `hostmark runs` lists them. A journal decides on no command and no directory:
-    /// repeat --on, --command and --scratch as the run was started.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "bytes", "value", "unit", "table", "dry_run"])]
     pub(super) resume: Option<String>,

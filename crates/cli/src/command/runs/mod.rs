@@ -45,8 +45,6 @@ pub struct RunsArguments {
     #[arg(long, value_enum, default_value = "table", conflicts_with = "prune")]
     format: RunsFormat,
     /// Show when values of the stored runs changed for good, and what else changed
-    ///
-    /// A change needs at least three runs before and after it.
     #[arg(long, conflicts_with = "prune")]
     changes: bool,
     /// With --changes: groups, probes or cases [default: all]
@@ -56,9 +54,6 @@ pub struct RunsArguments {
     #[arg(long, short, requires = "changes")]
     verbose: bool,
     /// Remove stored runs: those beyond --keep, and those of --older-than
-    ///
-    /// With both options, a run must match both. The newest run stays, and so does everything else: journals of other
-    /// runs, other files, links.
     #[arg(long, requires = "unwanted")]
     prune: bool,
     /// Keep this many of the newest runs

@@ -54,8 +54,6 @@ pub struct TryArguments {
     #[arg(long, conflicts_with_all = ["tuning", "command"])]
     undo: bool,
     /// Measure this command instead
-    ///
-    /// Works like run --command.
     #[arg(long, value_name = "COMMAND", value_parser = compare::command, conflicts_with = "filters", requires = "tuning")]
     command: Option<String>,
     #[command(flatten)]
@@ -70,8 +68,6 @@ pub struct TryArguments {
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
     /// Keep the runs in this directory
-    ///
-    /// They are named a-01.json (without) and b-01.json (with).
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     keep: Option<PathBuf>,
     /// Output format

@@ -31,9 +31,6 @@ pub const FORMATS: [&str; 3] = ["overhead", "html", "lmbench"];
 #[derive(Debug, Args)]
 pub struct VmRunArguments {
     /// What to measure: groups, probes or cases
-    ///
-    /// See "Filters" below. The default is syscall, process, memory.stream and file, and with --module also the
-    /// probes inside the kernel.
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     #[command(flatten)]
@@ -42,44 +39,30 @@ pub struct VmRunArguments {
     #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
     pub on: Option<String>,
     /// Measure one more environment: its name and place
-    ///
-    /// For example container='docker exec -i c' or nested='ssh vm1 ssh vm2'. Repeat the option for more.
     #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
     pub also: Vec<(String, String)>,
     /// Measure the network to this machine too, from all sides
-    ///
-    /// A place, e.g. 'ssh db-17', or `here` for this machine. Repeat the option for more peers.
     #[arg(long, value_name = "PLACE")]
     pub peer: Vec<String>,
     /// Reach the peer by this address
-    ///
-    /// For example this machine's address on a tap device. Repeat the option, one per --peer.
     #[arg(long, value_name = "ADDRESS", requires = "peer")]
     pub via: Vec<IpAddr>,
     /// Runs per side [default: 5; 2 with --accel tcg]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
     /// Time limit for all runs of a side
-    ///
-    /// Each run gets an equal share, but at least 10 s.
     #[arg(long, value_enum, default_value = "quick")]
     pub profile: ProfileName,
     /// Seed of the order and of all runs, decimal or 0x…
-    ///
-    /// [default: a new one, which the run files record]
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     pub seed: Option<u64>,
     /// Override an axis's values on all sides, e.g. size=4K,1M
     #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
     pub set: Vec<String>,
     /// Measure this command on all sides, and nothing else
-    ///
-    /// It must exist on each side.
     #[arg(long, value_name = "COMMAND", value_parser = command, conflicts_with = "filters")]
     pub command: Option<CommandWords>,
     /// Store the runs in this directory
-    ///
-    /// They are named native-01.json, guest-01.json … [default: a new directory in the run store]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Output format
@@ -142,31 +125,21 @@ pub struct GuestArguments {
     #[arg(long, value_enum, default_value = "kvm")]
     pub accel: AccelName,
     /// Kernel of the guest
-    ///
-    /// [default: the kernel of this machine, else the newest readable one in /boot]
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
     /// Modules of that kernel, e.g. /lib/modules/VERSION
-    ///
-    /// [default: those of that kernel, if installed]
     #[arg(long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
     /// hostmark's kernel module, built for that kernel
-    ///
-    /// Adds the probes that run inside the guest's kernel.
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
     /// Disk image of a distribution, for --command
-    ///
-    /// Nothing is written to it.
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Virtual CPUs
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub smp: u32,
     /// CPU model, by its QEMU name
-    ///
-    /// [default: host with kvm, max with tcg]
     #[arg(long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
     pub cpu_model: Option<String>,
     /// Machine type, by its QEMU name
@@ -179,39 +152,24 @@ pub struct GuestArguments {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub memory: u64,
     /// Back the memory with host huge pages of this size
-    ///
-    /// For example 2M. Reserve them beforehand.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub hugepages: Option<u64>,
     /// Virtio disk for the file probes, e.g. 4G,qcow2
-    ///
-    /// After the size: raw or qcow2, QEMU's cache mode, and iothread for a separate I/O thread, e.g.
-    /// 4G,qcow2,cache=none,iothread. It is deleted with the guest.
     #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
     pub disk: Option<Disk>,
     /// Network card: user, or tap=DEVICE,ADDRESS
-    ///
-    /// The tap device must exist; ADDRESS is the guest's, e.g. tap=tap0,10.0.5.2/24.
     #[arg(long, value_name = "user|tap=…", value_parser = net)]
     pub net: Option<NetSpec>,
     /// Host CPU of each virtual CPU, e.g. 2-5
-    ///
-    /// Native runs use the same CPUs.
     #[arg(long, value_name = "LIST", value_parser = pins)]
     pub pin: Option<Pins>,
     /// Add a word to the kernel command line
-    ///
-    /// Repeat the option for more.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub append: Vec<String>,
     /// Add a word to QEMU's command line
-    ///
-    /// Repeat the option for more.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub qemu_arg: Vec<String>,
     /// QEMU executable
-    ///
-    /// [default: qemu-system-x86_64 or qemu-system-aarch64, by this machine's architecture]
     #[arg(long, value_name = "PROGRAM")]
     pub qemu: Option<OsString>,
     /// Time limit for booting, in seconds

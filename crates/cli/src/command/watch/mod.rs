@@ -30,8 +30,6 @@ const USUAL_NAME: &str = "watch";
 #[derive(Debug, Args)]
 pub struct WatchArguments {
     /// What to measure: groups, probes or cases [default: the constants of the first screen]
-    ///
-    /// A turn takes 10 seconds at most, whatever is asked for; see `hostmark run --profile glance`.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Time from turn to turn, e.g. 90s, 10m or 1h [default: 10m]
@@ -41,32 +39,18 @@ pub struct WatchArguments {
     #[arg(long = "for", value_name = "TIME", value_parser = span)]
     for_s: Option<f64>,
     /// Name of the series [default: watch, watch-2, …]
-    ///
-    /// Wherever runs are named, the name stands for all of its turns. They lie in a directory of this name beside the run
-    /// store, about 1 MB each; remove that to remove the series. Turns older than a week are thinned to one an hour, and
-    /// after 30 days to one a day. `hostmark report NAME` shows how steady the machine was.
     #[arg(long, value_name = "NAME", value_parser = run_name)]
     series: Option<String>,
     /// Continue this series, e.g. after a reboot
-    ///
-    /// With its filters, its time from turn to turn and the CPU time that takes, until the end that was set when it began, or
-    /// for --for.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "series", "once", "print_timer"])]
     resume: Option<String>,
     /// CPU time of all turns at most, in percent of one CPU [default: 2]
-    ///
-    /// A shorter --every than that allows is refused. A turn of a machine with many CPUs may cost more than 10 s of CPU
-    /// time: the next one waits until the average is kept.
     #[arg(long, value_name = "PERCENT", value_parser = typed_percent, hide_short_help = true)]
     max_cpu: Option<f64>,
     /// Bytes of all series of the store at most, e.g. 500M [default: 2G]
-    ///
-    /// The oldest turns are removed first.
     #[arg(long, value_name = "SIZE", value_parser = bytes, hide_short_help = true)]
     max_size: Option<u64>,
     /// Measure one turn, and end: for a timer
-    ///
-    /// The turn is added to the series, whether that is new or not.
     #[arg(long, requires = "series", conflicts_with = "for_s")]
     once: bool,
     /// Write each turn to this file for node_exporter's textfile collector
@@ -76,8 +60,6 @@ pub struct WatchArguments {
     #[arg(long, value_name = "FILE")]
     jsonl: Option<PathBuf>,
     /// Print a systemd service and timer that take the turns
-    ///
-    /// They survive reboots. Everything on the command line goes into them; nothing is measured.
     #[arg(long, requires = "series", conflicts_with_all = ["for_s", "once"])]
     print_timer: bool,
 }

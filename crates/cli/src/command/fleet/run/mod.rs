@@ -9,7 +9,7 @@ use clap::Args;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::localized;
 use hostmark_analysis::spoken;
-use hostmark_model::{Exit, FleetRequest, HostState, Inputs, Lang, Message, Profile, RunRequest};
+use hostmark_model::{Exit, FleetRequest, HostState, Lang, Message, RunRequest};
 use hostmark_present::render::columns::{TextColumn, columns};
 use hostmark_say::say;
 use hosts::{Places, Registered};
@@ -33,16 +33,13 @@ pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     let engine = arguments.engine()?;
     let request = arguments.request();
     // A name that no host could know is told once, and before anything is started.
-    ready::planned(&request.as_run(), hostmark_host::read(&hostmark_host::Root::here()), uuid::Uuid::now_v7())?;
+    ready::planned(&of_run(&request), hostmark_host::read(&hostmark_host::Root::here()), uuid::Uuid::now_v7())?;
     if arguments.print {
         output::print(&printed_text(&engine, arguments)?);
         return Ok(Exit::Fine);
     }
-    let before = arguments
-        .resume
-        .as_deref()
-        .map(|path| manifest::Directory::open(path, &request.0, engine.name()))
-        .transpose()?;
+    let before =
+        arguments.resume.as_deref().map(|path| manifest::Directory::open(path, &request, engine.name())).transpose()?;
     let program = own_program()?;
     let stop = catch(&Outside::default())?;
     let missing = before.as_ref().map(|directory| {
@@ -102,7 +99,7 @@ fn measure(
     }
     let mut directory = match before {
         Some(directory) => directory,
-        None => manifest::Directory::make(arguments.out.as_deref(), arguments.request().0, engine.name())?,
+        None => manifest::Directory::make(arguments.out.as_deref(), arguments.request(), engine.name())?,
     };
     let rows = directory.rows_of(&names);
     for (host, row) in rows.iter().enumerate() {
@@ -137,31 +134,21 @@ pub struct RunArguments {
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Hosts listed in this file, one per line
-    ///
-    /// `#` begins a comment. `/dev/stdin` reads the list from a pipe.
     #[arg(long, value_name = "FILE", requires = "each")]
     hosts: Option<PathBuf>,
     /// How to reach each host, e.g. 'ssh {host}'
-    ///
-    /// Any command that gives a shell there, as for `hostmark run --on`. {host} stands for the host's name.
     #[arg(long, value_name = "COMMAND", requires = "hosts")]
     each: Option<String>,
     /// Nodes of an allocation: salloc's arguments
-    ///
-    /// For example '-p batch -N 64'. Whole nodes are allocated (--exclusive) and released at the end.
     #[arg(long, value_name = "ARGUMENTS", allow_hyphen_values = true, conflicts_with_all = ["hosts", "kubernetes"])]
     slurm: Option<String>,
     /// Nodes that match this label selector
-    ///
-    /// '' matches all. hostmark starts a pod of --image on each, and removes it at the end.
     #[arg(long, value_name = "SELECTOR", conflicts_with = "hosts", requires = "image")]
     kubernetes: Option<String>,
     /// Image of the pods; it needs only a shell
     #[arg(long, value_name = "IMAGE", requires = "kubernetes")]
     image: Option<String>,
     /// What each pod requests [default: more than half of its node]
-    ///
-    /// For example cpu=4,memory=8Gi. Two pods that request more than half never share a node.
     #[arg(long, value_name = "RESOURCES", requires = "kubernetes", hide_short_help = true)]
     request: Option<String>,
     /// The client and its options, e.g. 'kubectl -n bench'
@@ -171,9 +158,6 @@ pub struct RunArguments {
     #[arg(long, value_name = "N")]
     pub at_once: Option<NonZeroUsize>,
     /// Then measure the network between every two hosts
-    ///
-    /// Measures TCP bandwidth and round trips in a round-robin schedule. With all hosts at once, N hosts take 2 (N − 1) turns
-    /// of about 10 s; in each turn half of them measure to the other half.
     #[arg(long, conflicts_with = "print")]
     pub pairs: bool,
     /// Time limit of each run
@@ -192,26 +176,17 @@ pub struct RunArguments {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
     /// Continue in this directory
-    ///
-    /// Measures the hosts without a run file there. Give the other options as the first time.
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Print a script or manifest, and measure nothing
-    ///
-    /// An equivalent sbatch script, Kubernetes Job or shell script, which needs only the engine's own client.
     #[arg(long, conflicts_with = "resume")]
     pub print: bool,
 }
 
-/// Request of every host, in two forms.
-pub struct Request(pub FleetRequest);
-
-impl Request {
-    fn as_run(&self) -> RunRequest {
-        let FleetRequest { profile, filters, set, seed } = self.0.clone();
-        let (inputs, table, via, begun) = (Inputs::default(), None, Vec::new(), None);
-        RunRequest { filters, profile, seed, set, table, inputs, via, begun }
-    }
+/// Request of every host as that of a run.
+fn of_run(request: &FleetRequest) -> RunRequest {
+    let FleetRequest { profile, filters, set, seed } = request.clone();
+    RunRequest { filters, profile, seed, set, ..RunRequest::default() }
 }
 
 pub enum Engine {
@@ -287,13 +262,9 @@ impl RunArguments {
         }
     }
 
-    pub fn request(&self) -> Request {
-        Request(FleetRequest {
-            profile: Profile::from(self.profile),
-            filters: self.filters.clone(),
-            set: self.set.clone(),
-            seed: self.seed,
-        })
+    pub fn request(&self) -> FleetRequest {
+        let (profile, filters, set, seed) = (self.profile.into(), self.filters.clone(), self.set.clone(), self.seed);
+        FleetRequest { profile, filters, set, seed }
     }
 }
 
@@ -327,7 +298,7 @@ fn typed_again(arguments: &RunArguments, directory: &Path) -> String {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     };
     option("--timeout", arguments.timeout.map(|time| format!("{}s", time.as_secs())));
-    words.extend(words_of(&arguments.request().0));
+    words.extend(words_of(&arguments.request()));
     words.extend(["--resume".to_owned(), directory.display().to_string()]);
     let shown = words.iter().map(|word| language::quoted(word).unwrap_or_else(|| word.clone()));
     shown.collect::<Vec<String>>().join(" ")
@@ -383,7 +354,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
 const ONE: &str = "{}";
 
 pub fn printed_text(engine: &Engine, arguments: &RunArguments) -> Result<String> {
-    let request = arguments.request().0;
+    let request = arguments.request();
     let limit = arguments.timeout.map(|limit| format!("timeout -s INT {} ", limit.as_secs())).unwrap_or_default();
     match engine {
         Engine::Hosts { file, each } => {
