@@ -34,6 +34,7 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "lmbench",
         "[lmbench3.0 results for Linux h 5 x]\n[MHZ: 2400 MHz]\n[Thu Jan  7 10:00:00 UTC 2010]\nSimple syscall: 0.0911 microseconds\n\"mappings\n0.5 15\n\n\"stride=128\n0.00098 1.3\n\n[Thu Jan  7 10:30:00 UTC 2010]\n",
     ),
+    ("lmbench", include_str!("../../crates/present/tests/fixtures/import/lmbench.txt")),
 ];
 
 /// What is put into a text: numbers that are none, too large or too small, brackets, what steers a terminal.

@@ -10,22 +10,7 @@ use crate::garbled_text::{OUTPUTS, garbled_text};
 use crate::import::{check, each_output, measured, read, with};
 use crate::mutated::{Mutator, trials};
 
-const STRESS_NG: &str = "\
-$ stress-ng --cpu 3 --flock 2 --vm 1 -t 4 --metrics -v
-stress-ng: debug: [70] stress-ng 0.18.02 g1a2b3c
-stress-ng: info:  [70] dispatching hogs: 3 cpu, 2 flock, 1 vm
-stress-ng: metrc: [70] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s CPU used per       RSS Max
-stress-ng: metrc: [70]                           (secs)    (secs)    (secs)   (real time) (usr+sys time) instance (%)          (KB)
-stress-ng: metrc: [70] cpu                4100      4.00     11.90      0.10      1025.00         341.67       100.00          5120
-stress-ng: metrc: [70] flock            800000      4.00      0.50      7.50    200000.00      100000.00       100.00          2048
-stress-ng: metrc: [70] vm                 4000      4.00      3.00      1.00      1000.00        1000.00       100.00         70000
-stress-ng: metrc: [70] miscellaneous metrics:
-stress-ng: metrc: [70] flock                512.25 nanosecs per flock lock call (harmonic mean of 2 instances)
-stress-ng: metrc: [70] vm                   310.50 MB/sec written (average per stressor)
-stress-ng: info:  [70] for a 4.01s run time:
-stress-ng: info:  [70]     load average: 1.00 0.50 0.25
-stress-ng: info:  [70] failed: 1: vm (1)
-";
+const STRESS_NG: &str = include_str!("fixtures/import/stress-ng.txt");
 
 fn passed_over_of(run: &Run) -> Vec<&str> {
     run.disturbances.iter().map(|remark| remark.en.as_str()).collect()
@@ -73,33 +58,7 @@ fn the_table_of_stress_ng_is_read_as_its_yaml_is() {
 #[test]
 fn numbers_of_perf_bench_have_the_signs_of_a_locale() {
     let of = |thousands: &str, decimal: &str| {
-        let text = "\
-# Running 'syscall/basic' benchmark:
-# Executed 20~000~000 getppid() calls
-     Total time: 2.500 [sec]
-
-       0^125000 usecs/op
-      8~000~000 ops/sec
-# Running 'uprobe/baseline' benchmark:
-# Executed 1~000 usleep(1000) calls
-     Total time: 1~060~500 usecs
-
- 1~060^500 usecs/op
-# Running 'mem/memset' benchmark:
-# function 'default' (Default memset() provided by glibc)
-# Copying 1MB bytes ...
-
-      21^500000 GB/sec
-# Running 'futex/wake' benchmark:
-Run summary [PID 9]: blocking on 2 threads (at [private] futex 0x10), waking up 1 at a time.
-
-[Run 1]: Wokeup 2 of 2 threads in 0^0170 ms
-Wokeup 2 of 2 threads in 0^0170 ms (+-0^00%)
-# Running 'epoll/wait' benchmark:
-Run summary [PID 9]: 1 threads monitoring on 64 file-descriptors for 8 secs.
-
-Averaged 161~730 operations/sec (+- 0^10%), total secs = 8
-";
+        let text = include_str!("fixtures/import/perf-locale.txt");
         read("perf-bench", text.replace('~', thousands).replace('^', decimal)).unwrap()
     };
     for (thousands, decimal) in [("", "."), (",", "."), (".", ","), ("\u{202f}", ","), ("\u{2019}", ".")] {
@@ -121,33 +80,7 @@ Averaged 161~730 operations/sec (+- 0^10%), total secs = 8
 
 #[test]
 fn perf_bench_all_gives_what_is_known_and_names_the_rest() {
-    let text = "\
-Results of this host
-...
-# Running sched/seccomp-notify benchmark...
-# Executed 5000 system calls
-
-     Total time: 0.050 [sec]
-
-      10.000000 usecs/op
-         100000 ops/sec
-
-# Running mem/mmap benchmark...
-# function 'populate' (Eagerly populated mmap())
-# Copying 4gb bytes ...
-
-       2.500000 GB/sec
-
-# Running internals/synthesize benchmark...
-  Average synthesis took: 50.500 usec (+- 0.100 usec)
-
-# Running breakpoint/thread benchmark...
-# Created/joined 7 threads with 2 breakpoints and 3 parallelism
-     Total time: 0.001 [sec]
-
-      54.500000 usecs/op
-      54.500000 usecs/op/cpu
-";
+    let text = include_str!("fixtures/import/perf-all.txt");
     let run = read("perf-bench", text).unwrap();
     let breakpoint = "perf.operation@benchmark=breakpoint-thread";
     check(
@@ -170,45 +103,7 @@ Results of this host
 
 #[test]
 fn sysbench_fileio_reports_its_files_and_the_time_of_a_request() {
-    let text = "\
-run 1: sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
-
-Running the test with following options:
-Number of threads: 2
-
-Extra file open flags: (none)
-16 files, 64MiB each
-1GiB total file size
-Block size 16KiB
-Read/Write ratio for combined random IO test: 1.50
-Periodic FSYNC enabled, calling fsync() each 50 requests.
-Calling fsync() at the end of test, Enabled.
-Using synchronous I/O mode
-Doing random r/w test
-
-File operations:
-    reads/s:                      300.00
-    writes/s:                     200.00
-    fsyncs/s:                     160.00
-
-Throughput:
-    read, MiB/s:                  4.69
-    written, MiB/s:               3.13
-
-General statistics:
-    total time:                          5.0010s
-    total number of events:              3300
-
-Latency (ms):
-         min:                                    0.00
-         avg:                                    0.75
-         max:                                   20.50
-         95th percentile:                        3.25
-
-Threads fairness:
-    events (avg/stddev):           1650.0000/5.00
-    execution time (avg/stddev):   4.9990/0.00
-";
+    let text = include_str!("fixtures/import/sysbench-fileio.txt");
     let run = read("sysbench", text).unwrap();
     let request = "sysbench.file_latency@threads=2,mode=rndrw,block=16384";
     check(&run, &[(request, 75e4), (&format!("{request}/greatest"), 20.5e6), (&format!("{request}/p95"), 3.25e6)]);
@@ -417,10 +312,10 @@ fn judge(name: &str, bytes: &[u8]) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn whatever_a_file_holds_it_is_read_or_refused_with_its_line() {
     let mut draw = Mutator::new(0xf11e);
-    for trial in 0..trials(2000 * FORMATS.len()) {
+    let each = if cfg!(feature = "system") { 2000 } else { 20 };
+    for trial in 0..trials(each * FORMATS.len()) {
         let (name, text) = OUTPUTS[draw.below(OUTPUTS.len())];
         let bytes = garbled_text(&mut draw, text);
         let judged = std::panic::catch_unwind(|| judge(name, &bytes));
