@@ -4,18 +4,12 @@
 use hostmark_analysis::findings::findings;
 use hostmark_model::*;
 
-use crate::synthetic::{self, case, estimate, measured, of, sound};
+use crate::synthetic::{self, estimate, estimated as value, found, of};
 
 /// Spread of a value that proves something.
 const NARROW: f64 = 0.01;
 /// Spread of one that proves nothing.
 const WIDE: f64 = 0.9;
-
-fn value(id: &str, median: f64, spread: f64) -> CaseRecord {
-    let mut measured = measured(median, spread);
-    measured.estimate = estimate(median, spread);
-    case(id, Outcome::Measured(Box::new(measured)))
-}
 
 fn also(mut record: CaseRecord, name: &str, median: f64, spread: f64) -> CaseRecord {
     of(&mut record).also.insert(name.into(), Also { estimate: estimate(median, spread) });
@@ -25,15 +19,6 @@ fn also(mut record: CaseRecord, name: &str, median: f64, spread: f64) -> CaseRec
 /// A run of these cases on the plausible host.
 fn run(cases: Vec<CaseRecord>) -> Run {
     Run { host: synthetic::plausible().host, cases, ..synthetic::empty() }
-}
-
-fn found(run: &Run, id: &str) -> Vec<Finding> {
-    let found: Vec<Finding> = findings(run).into_iter().map(sound).filter(|finding| finding.id == id).collect();
-    for finding in &found {
-        assert!(finding.text.zh.chars().any(|c| c >= '\u{4e00}') && (0.0..=1.0).contains(&finding.cost));
-        assert!(finding.cases.iter().all(|id| run.cases.iter().any(|case| case.id == *id)));
-    }
-    found
 }
 
 /// The one conclusion of a rule.

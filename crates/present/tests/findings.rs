@@ -222,46 +222,54 @@ fn the_short_text_of_every_rule_is_held_to_its_form() {
     }
 }
 
+/// Findings on syncs of 1 ms with these further quantities, as (short, text).
+fn said_of_syncs(also: &[(&str, f64, f64)], change: impl FnOnce(&mut Measured)) -> Vec<(String, String)> {
+    let mut sync = synthetic::measured(1e6, 0.01);
+    for &(name, value, spread) in also {
+        sync.also.insert(name.into(), Also { estimate: synthetic::estimate(value, spread) });
+    }
+    change(&mut sync);
+    let outcome = Outcome::Measured(Box::new(sync));
+    let cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
+    let found = synthetic::found(&Run { cases, ..synthetic::empty() }, "disk.slow_sync");
+    found.into_iter().map(|finding| (finding.short.en, finding.text.en)).collect()
+}
+
 #[test]
 fn a_sync_that_is_too_slow_for_consensus_is_reported_and_one_that_may_be_is_reported_as_that() {
-    let drawn = |p99: f64, spread: f64| {
-        let mut run = synthetic::empty();
-        let mut sync = synthetic::measured(1e6, 0.01);
-        sync.also.insert("p99".into(), hostmark_model::Also { estimate: synthetic::estimate(p99, spread) });
-        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
-        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
-        let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
-        found.map(|finding| format!("{} {}", finding.short.en, finding.text.en)).unwrap_or_default()
+    for (p99, spread, short, text) in [
+        (12e6, 0.5, " may take 12.0 ms or more", " may be too slow for etcd"),
+        (25e6, 0.1, "", " is too slow for etcd"),
+    ] {
+        let said = said_of_syncs(&[("p99", p99, spread)], |_| ());
+        assert!(said.len() == 1 && said[0].0.contains(short) && said[0].1.contains(text), "{said:?}");
+    }
+    assert_eq!(said_of_syncs(&[("p99", 8e6, 0.5)], |_| ()), []);
+    // Rounds that others disturbed condemn no filesystem, and one such round saves none.
+    let beside = |rounds: u32| {
+        said_of_syncs(&[("p99", 25e6, 0.1)], |sync| {
+            sync.noise.contended_rounds = Some(rounds);
+            sync.flags.push(Flag::new(FlagKind::Contended, "others"));
+        })
     };
-    assert!(drawn(12e6, 0.5).contains(" may take 12.0 ms or more"));
-    assert!(drawn(25e6, 0.1).contains(" is too slow for etcd"));
-    assert!(drawn(12e6, 0.5).contains(" may be too slow for etcd"));
-    assert_eq!(drawn(8e6, 0.5), "");
-    assert!(findings(&synthetic::empty()).is_empty());
+    assert_eq!([1, 2, 3, 5].map(|rounds| beside(rounds).len()), [1, 1, 0, 0]);
 }
 
 #[test]
 fn a_sync_that_a_limit_makes_stall_is_reported_though_its_median_is_fast_and_its_percentile_is_not_known() {
     let drawn = |mean: f64, slow: u64| {
-        let mut run = synthetic::empty();
-        let mut sync = synthetic::measured(0.71e6, 0.01);
-        for (name, value) in [("mean", mean), ("sustained", 1e9 / mean)] {
-            sync.also.insert(name.into(), hostmark_model::Also { estimate: synthetic::estimate(value, 0.3) });
-        }
-        let counts = vec![100 - slow, slow];
-        sync.histogram = Some(hostmark_model::Histogram { values: vec![710_000, 90_000_000], counts });
-        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
-        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
-        let found = findings(&run).into_iter().filter(|finding| finding.id == "disk.slow_sync");
-        found.map(|finding| finding.text.en).collect::<Vec<_>>()
+        said_of_syncs(&[("mean", mean, 0.3), ("sustained", 1e9 / mean, 0.3)], |sync| {
+            sync.estimate = synthetic::measured(0.71e6, 0.01).estimate;
+            let counts = vec![100 - slow, slow];
+            sync.histogram = Some(hostmark_model::Histogram { values: vec![710_000, 90_000_000], counts });
+        })
     };
-    let limited = drawn(11.4e6, 12);
-    let [stalls, slow] = limited.as_slice() else { panic!("{limited:?}") };
+    let [(_, stalls), (_, slow)] = &drawn(11.4e6, 12)[..] else { panic!("{:?}", drawn(11.4e6, 12)) };
     assert!(slow.contains(" is too slow for etcd") && slow.contains("12 of 100 appends"), "{slow}");
     assert!(stalls.contains("at most 710 µs, but 11.4 ms on average") && stalls.contains(" 88 a second"), "{stalls}");
-    assert!(drawn(4e6, 4).iter().any(|text| text.contains(" may be too slow for etcd")));
+    assert!(drawn(4e6, 4).iter().any(|(_, text)| text.contains(" may be too slow for etcd")));
     // One of a hundred is what they ask for, and a mean near the median is no stall.
-    assert_eq!(drawn(1.6e6, 1), Vec::<String>::new());
+    assert_eq!(drawn(1.6e6, 1), []);
 }
 
 #[test]
@@ -472,19 +480,4 @@ fn every_rule_is_silent_beside_each_of_its_rivals_and_of_each_case_that_a_flag_s
             assert!((rival.is_there)(&run) && cited(&run).is_empty(), "{} speaks beside {}", rule.id, rival.id);
         }
     }
-}
-
-#[test]
-fn a_sync_of_rounds_that_others_disturbed_condemns_no_filesystem_and_one_such_round_saves_none() {
-    let drawn = |contended: u32| {
-        let mut run = synthetic::empty();
-        let mut sync = synthetic::measured(1e6, 0.01);
-        sync.also.insert("p99".into(), Also { estimate: synthetic::estimate(25e6, 0.1) });
-        sync.noise.contended_rounds = Some(contended);
-        sync.flags.push(Flag::new(FlagKind::Contended, "others"));
-        let outcome = Outcome::Measured(Box::new(sync));
-        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
-        findings::findings(&run).iter().any(|finding| finding.id == "disk.slow_sync")
-    };
-    assert!(drawn(1) && drawn(2) && !drawn(3) && !drawn(5));
 }

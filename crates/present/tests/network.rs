@@ -17,8 +17,8 @@ fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
 
 /// The texts of a rule's findings in English; each says something else in Chinese.
 fn said(run: &Run, rule: &str) -> Vec<String> {
-    let found = findings(run).into_iter().map(sound).filter(|finding| finding.id == rule);
-    found
+    synthetic::found(run, rule)
+        .into_iter()
         .map(|finding| {
             assert!(finding.text.en != finding.text.zh && finding.cure.is_some(), "{finding:?}");
             finding.text.en

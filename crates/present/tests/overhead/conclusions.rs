@@ -9,7 +9,7 @@ use hostmark_present::export::overhead_over;
 use hostmark_present::tables::table_named;
 
 use super::{cycles, named, percentages, reference, rows, view};
-use crate::synthetic::{case, estimate, found, measured, probe};
+use crate::synthetic::{case, estimated, found, probe};
 
 /// The claims of the report's figures as the view begins them.
 const WRITES: &str = "Writes cost more than reads (file)";
@@ -353,14 +353,9 @@ fn probes() -> Vec<ProbeInfo> {
     all
 }
 
-fn at(id: &str, median: f64) -> CaseRecord {
-    let mut measured = measured(median, 0.01);
-    measured.estimate = estimate(median, 0.01);
-    case(id, Outcome::Measured(Box::new(measured)))
-}
-
 /// A sieve and memory accesses on both sides, with cases that are no part of the decomposition.
 fn run(name: &str) -> Run {
+    let at = |id: &str, median: f64| estimated(id, median, 0.01);
     let mut cases = vec![at("cpu.sieve@threads=1,copies=1,bind=cpu", 905.0)];
     cases.push(at("cpu.sieve@threads=2,copies=1,bind=cpu", 1800.0));
     for (bind, rate) in [("none", 900.0), ("0", 800.0), ("last", 880.0)] {

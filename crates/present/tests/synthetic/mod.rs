@@ -106,6 +106,12 @@ pub fn value(id: &str, median: f64) -> CaseRecord {
     })
 }
 
+/// A case whose estimate has this spread, whatever its rounds give.
+pub fn estimated(id: &str, median: f64, spread: f64) -> CaseRecord {
+    let outcome = Outcome::Measured(Box::new(measured(median, spread)));
+    with(case(id, outcome), |measured| measured.estimate = estimate(median, spread))
+}
+
 /// The case with its values changed, where it was measured.
 pub fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecord {
     if let Some(measured) = record.measured_mut() {
@@ -129,7 +135,12 @@ pub fn golden(name: &str, text: &str) {
 
 /// The findings of a rule on a run, held to their form.
 pub fn found(run: &Run, id: &str) -> Vec<Finding> {
-    findings(run).into_iter().map(sound).filter(|finding| finding.id == id).collect()
+    let found: Vec<Finding> = findings(run).into_iter().map(sound).filter(|finding| finding.id == id).collect();
+    for finding in &found {
+        assert!(finding.text.zh.chars().any(|c| c >= '\u{4e00}') && (0.0..=1.0).contains(&finding.cost), "{finding:?}");
+        assert!(finding.cases.iter().all(|id| run.cases.iter().any(|case| case.id == *id)), "{finding:?}");
+    }
+    found
 }
 
 /// The sentence of a template in the catalogue, with texts in the places of its arguments.
