@@ -107,62 +107,61 @@ fn options() -> impl Iterator<Item = RenderOptions> {
 }
 
 #[track_caller]
-fn assert_steers_nothing(format: &str, text: &str) {
+fn steers_nothing(format: &str, text: &str) {
     let found = text.char_indices().find(|&(_, c)| c != '\n' && steers(c));
     let around =
         |at: usize| text[..at].chars().rev().take(80).collect::<Vec<char>>().into_iter().rev().collect::<String>();
     assert!(found.is_none(), "{format}: {found:?} behind {:?}", found.map(|(at, _)| around(at)));
+    assert!(format != "html" || text.matches("<script").count() == 1, "text of the file is markup");
 }
 
 #[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn nothing_of_a_run_steers_in_any_format() {
-    let (run, spoilt) = hostile(&with_every_text());
-    // The file has many more free texts than its name and its host.
-    assert!(spoilt > 60, "{spoilt}");
+fn hostile_texts_of_one_run_and_of_guests_are_shown_as_text_in_every_format() {
+    let native = Run { name: "native".into(), ..plausible() };
+    let runs = [native.clone(), native, thorough::hostile(), thorough::hostile()];
     for options in options() {
         for format in export::FORMATS {
-            assert_steers_nothing(format.name, &format.render_one(&run, &options));
-            if let Some(text) = format.render(&[run.clone(), run.clone()], &options) {
-                assert_steers_nothing(format.name, &text);
+            let texts = [Some(format.render_one(&runs[2], &options)), format.render(&runs, &options)];
+            for text in texts.iter().flatten() {
+                steers_nothing(format.name, text);
+                let is_markup = ["<script>alert", "<img", "<svg/"].iter().any(|part| text.contains(part));
+                assert!(!is_markup || !["html", "markdown"].contains(&format.name), "{}", format.name);
+                assert!(format.name != "html" || text.contains("&lt;script&gt;alert(1)"), "the text is not there");
             }
         }
     }
-    let json = export::format_named("json").unwrap().render_one(&run, &RenderOptions::default());
-    assert_eq!(load_run(&json).unwrap(), run);
 }
 
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
-    let (base, _) = hostile(&with_every_text());
-    let mut new = base.clone();
+fn no_string_of_a_file_steers_in_any_format_of_a_run_and_of_a_comparison_or_is_a_formula() {
+    let (run, spoilt) = hostile(&with_every_text());
+    // The file has many more free texts than its name and its host.
+    assert!(spoilt > 60, "{spoilt}");
+    let mut new = run.clone();
     new.host.kernel.release += "other";
-    new.cases.truncate(base.cases.len() / 2);
-    let pool = |run| Pool { name: &base.name, runs: std::slice::from_ref(run) };
-    let comparison = Comparison::of(pool(&base), &[pool(&new)], &History::default(), SAME);
+    new.cases.truncate(run.cases.len() / 2);
+    let pool = |of| Pool { name: &run.name, runs: std::slice::from_ref(of) };
+    let comparison = Comparison::of(pool(&run), &[pool(&new)], &History::default(), SAME);
     for options in options() {
+        for format in export::FORMATS {
+            steers_nothing(format.name, &format.render_one(&run, &options));
+            if let Some(text) = format.render(&[run.clone(), run.clone()], &options) {
+                steers_nothing(format.name, &text);
+            }
+        }
         for format in export::comparison::FORMATS {
-            assert_steers_nothing(format.name, &(format.render)(&comparison, &options));
+            steers_nothing(format.name, &(format.render)(&comparison, &options));
         }
     }
-}
-
-#[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn no_field_of_a_table_for_spreadsheets_is_a_formula() {
-    let (run, _) = hostile(&with_every_text());
-    let text = export::format_named("csv").unwrap().render_one(&run, &RenderOptions::default());
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let mut rows = 0;
-    for record in reader.records() {
-        for field in &record.unwrap() {
-            let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']);
-            assert!(!is_formula || field.parse::<f64>().is_ok(), "{field:?}");
-        }
-        rows += 1;
+    let text = |format: &str| export::format_named(format).unwrap().render_one(&run, &RenderOptions::default());
+    assert_eq!(load_run(&text("json")).unwrap(), run);
+    let rows: Vec<_> = csv::Reader::from_reader(text("csv").as_bytes()).into_records().map(Result::unwrap).collect();
+    assert!(rows.len() >= run.cases.len());
+    for field in rows.iter().flatten() {
+        let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']);
+        assert!(!is_formula || field.parse::<f64>().is_ok(), "{field:?}");
     }
-    assert!(rows >= run.cases.len());
 }
 
 /// Far more than any takes on a loaded machine: one that goes over a hostile number of steps has no end.
@@ -226,13 +225,8 @@ fn show(hostile: &Run, other: &Run, trial: usize) {
         steers_nothing(format.name, &(format.render)(&comparison, &options));
     }
     if let Some(both) = export::format_named("html").and_then(|html| html.render(&[again, other.clone()], &options)) {
-        steers_nothing("html of both", &both);
+        steers_nothing("html", &both);
     }
-}
-
-fn steers_nothing(format: &str, text: &str) {
-    assert!(format != "html" || text.matches("<script").count() == 1, "{format}: text of the file is markup");
-    assert!(!text.chars().any(|c| c != '\n' && steers(c)), "{format}");
 }
 
 const WIDTHS: [usize; 7] = [60, 72, 80, 100, 132, 160, 200];

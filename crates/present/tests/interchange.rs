@@ -6,53 +6,14 @@ use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{FORMATS, format_named};
 
-use crate::synthetic;
+use crate::{synthetic, thorough};
 
 fn render(format: &str, run: &Run) -> String {
     format_named(format).unwrap().render_one(run, &RenderOptions::default())
 }
 
-const HOSTILE: &str = "a\"b\\c\n# TYPE x y\r\u{1b}[31m<script>|]]> &amp; `*_~ \u{202e}\0{}=,'";
-
-/// A run all of whose texts are hostile.
-fn hostile() -> Run {
-    let mut run = synthetic::plausible();
-    let text = || Text { en: HOSTILE.to_owned(), zh: HOSTILE.to_owned() };
-    run.name = HOSTILE.into();
-    run.started = HOSTILE.into();
-    run.host.hostname = HOSTILE.into();
-    run.host.cpu.model = Some(HOSTILE.into());
-    run.tool.version = HOSTILE.into();
-    run.tool.digest = Some(HOSTILE.into());
-    run.place = Some(HOSTILE.into());
-    run.disturbances = vec![text()];
-    run.findings = vec![Finding {
-        id: HOSTILE.into(),
-        short: text(),
-        text: text(),
-        cure: Some(text()),
-        command: Some(HOSTILE.into()),
-        cases: vec![],
-        cost: 0.0,
-    }];
-    for probe in &mut run.probes {
-        (probe.title, probe.section) = (text(), text());
-    }
-    for (number, case) in run.cases.iter_mut().enumerate() {
-        case.params.0.push((format!("{HOSTILE}{number}"), HOSTILE.into()));
-        match &mut case.outcome {
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text = HOSTILE.into(),
-            Outcome::Measured(measured) => {
-                measured.flags.push(Flag::new(FlagKind::Unconfirmed, HOSTILE));
-                measured.notes.insert(HOSTILE.into(), HOSTILE.into());
-            }
-        }
-    }
-    run
-}
-
 fn runs() -> [Run; 3] {
-    [synthetic::plausible(), synthetic::empty(), hostile()]
+    [synthetic::plausible(), synthetic::empty(), thorough::hostile()]
 }
 
 #[test]

@@ -98,9 +98,15 @@ fn incomplete(table: &str) -> Run {
 }
 
 #[test]
-fn bandwidth_of_memory_by_block() {
-    golden("memory-bandwidth-en.txt", &shown(&run_of("memory-bandwidth"), "memory-bandwidth", Lang::En));
-    golden("memory-bandwidth-zh.txt", &shown(&incomplete("memory-bandwidth"), "memory-bandwidth", Lang::Zh));
+fn each_table_of_sizes_is_as_it_was_of_a_whole_run_and_of_one_that_lacks_cells() {
+    for (name, whole, lacking) in
+        [("memory-bandwidth", Lang::En, Lang::Zh), ("size-stride", Lang::En, Lang::Zh), ("pipe", Lang::Zh, Lang::En)]
+    {
+        for (run, lang) in [(run_of(name), whole), (incomplete(name), lacking)] {
+            let language = if lang == Lang::En { "en" } else { "zh" };
+            golden(&format!("{name}-{language}.txt"), &shown(&run, name, lang));
+        }
+    }
 }
 
 /// The same led by quiet values a quarter better than the typical ones, as a core of 3.1 GHz gives them; every second row has the same
@@ -150,18 +156,6 @@ fn a_rate_and_its_bytes_per_cycle_imply_the_clock_that_the_core_had_and_ranges_h
         count += 1;
     }
     assert!(count > 10, "{text}");
-}
-
-#[test]
-fn latency_by_size_and_stride_with_the_lines() {
-    golden("size-stride-en.txt", &shown(&run_of("size-stride"), "size-stride", Lang::En));
-    golden("size-stride-zh.txt", &shown(&incomplete("size-stride"), "size-stride", Lang::Zh));
-}
-
-#[test]
-fn bandwidth_of_a_pipe_for_each_placement_that_the_run_has() {
-    golden("pipe-en.txt", &shown(&incomplete("pipe"), "pipe", Lang::En));
-    golden("pipe-zh.txt", &shown(&run_of("pipe"), "pipe", Lang::Zh));
 }
 
 #[test]

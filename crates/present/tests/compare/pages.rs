@@ -8,7 +8,8 @@ use hostmark_stats::descriptive;
 use unicode_width::UnicodeWidthStr;
 
 use super::{compared, pool};
-use crate::synthetic::{self, case, empty, golden, measured, probe};
+use crate::synthetic::{case, empty, golden, measured, probe};
+use crate::thorough;
 
 fn compare_runs(base: Run, new: &[Run]) -> Comparison {
     let news: Vec<Pool> = new.iter().map(|run| Pool { name: &run.name, runs: std::slice::from_ref(run) }).collect();
@@ -18,7 +19,7 @@ fn compare_runs(base: Run, new: &[Run]) -> Comparison {
 /// A kernel update that made calls dearer: what changed, what did not, what cannot be told.
 fn an_update() -> Comparison {
     let skipped = |id: &str| {
-        synthetic::case(id, Outcome::Skipped { reason: ReasonCode::HugePages.because("the kernel gave no huge pages") })
+        case(id, Outcome::Skipped { reason: ReasonCode::HugePages.because("the kernel gave no huge pages") })
     };
     let side = |name: &str, factor: f64| {
         let near = |id: &str, value: f64| rounds(id, &[value * 0.999, value, value * 1.0012]);
@@ -123,21 +124,12 @@ fn many_cases_are_shown_by_what_changed() {
 
 /// What could steer a terminal, or be markup, wherever a file may have it.
 fn hostile() -> Comparison {
-    const EVIL: &str = "\u{1b}[31m|<img src=x>\n\u{202e}`*_";
     let side = |name: &str| {
-        let mut run = run(name, vec![rounds("ipc.x@n=0", &[1.0, 1.1, 1.2])]);
-        run.name = format!("{name}{EVIL}");
-        run.host.hostname = EVIL.into();
-        run.host.kernel.command_line = Some(format!("{name}={EVIL}"));
-        run.host.kernel.vulnerabilities.insert(format!("{EVIL}{name}"), EVIL.into());
-        run.disturbances.push(Text { en: EVIL.into(), zh: EVIL.into() });
-        run.started = EVIL.into();
-        run.probes[0].title = Text { en: EVIL.into(), zh: EVIL.into() };
-        if let Outcome::Measured(measured) = &mut run.cases[0].outcome {
-            measured.notes.insert("kernel".into(), format!("{name}{EVIL}"));
+        let mut run = thorough::hostile();
+        run.id = name.to_owned();
+        for text in [&mut run.name, &mut run.host.kernel.release, &mut run.cases[1].id] {
+            text.push_str(name);
         }
-        run.cases.push(synthetic::case("ipc.x@n=1", Outcome::Failed { reason: ReasonCode::CheckFailed.because(EVIL) }));
-        run.cases[1].id = format!("{EVIL}{name}");
         run
     };
     compare_runs(side("a"), &[side("b"), side("c")])

@@ -191,12 +191,17 @@ pub fn sampled(samples: usize) -> Run {
 
 /// A run whose every text wants to be something else than text.
 pub fn hostile() -> Run {
-    const TEXT: &str = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}\u{1b}[31m\0]]>--><svg/onload=alert(3)>";
+    // Its last part is markup of Markdown, and what begins a line of Prometheus or ends a label.
+    const TEXT: &str = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{202e}\u{1b}[31m\0]]>-->\
+        <svg/onload=alert(3)>a\\b\n# TYPE x y\r\u{9b}31m\u{7}|`*_~ &amp; {}=,";
     let text = || TEXT.to_owned();
     let both = || Text { en: text(), zh: text() };
     let mut run = plausible();
     run.name = text();
     run.started = text();
+    run.place = Some(text());
+    run.host.memory.transparent_huge_pages = Some(text());
+    run.tool.digest = Some(text());
     run.interrupted = Some(text());
     run.host.hostname = text();
     run.host.cpu.model = Some(text());
