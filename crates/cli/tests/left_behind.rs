@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -267,6 +268,31 @@ fn a_run_that_ends_by_itself_leaves_its_file_alone() {
         };
         assert!(kept.cases.iter().filter(is_it).any(|case| case.measured().is_some()), "{filter} was not measured");
     }
+}
+
+#[test]
+fn all_rounds_of_a_disk_probe_use_the_file_that_the_first_wrote() {
+    let _alone = alone();
+    let Some((queues, _)) = seen() else { return };
+    let mut run = UnderWay::start(&["disk.direct_io@op=read"], &queues);
+    let mut inodes = BTreeSet::new();
+    let ended = within(ENDS_WITHIN, || {
+        // A directory may go while it is read.
+        let runs = names(run.disk.path()).into_iter().map(|name| run.disk.path().join(name));
+        let files = runs.flat_map(|run| names(&run).into_iter().map(move |name| run.join(name)));
+        inodes.extend(
+            files.filter_map(|file| fs::metadata(file).ok().filter(fs::Metadata::is_file)).map(|file| file.ino()),
+        );
+        run.child.try_wait().unwrap().is_some()
+    });
+    assert!(ended, "the run goes on");
+    let (_, left) = run.left(SOON);
+    let kept = kept(&left);
+    let Some(measured) = kept.cases.iter().find_map(CaseRecord::measured) else {
+        return skipped(&format!("no round had a file on a device: {:?}", kept.cases));
+    };
+    assert!(measured.rounds.len() > 1);
+    assert_eq!(inodes.len(), 1, "{inodes:?}");
 }
 
 #[test]
