@@ -278,7 +278,7 @@ fn programs_read_what_people_read() {
     }
     let metrics = text(&fleet, "prometheus", Lang::En);
     assert!(metrics.contains("hostmark_fleet_odd_hosts{kind=\"Example 0, 8 CPUs, 256 GiB, native\"} 2"), "{metrics}");
-    assert_eq!(metrics.matches("hostmark_fleet_host_odd{").count(), 20);
+    assert_eq!((metrics.matches("hostmark_fleet_host_odd{").count(), metrics.ends_with("\n# EOF\n")), (20, true));
     let markdown = text(&fleet, "markdown", Lang::Zh);
     assert!(markdown.contains("## 异常主机") && markdown.contains("| node00000 |"), "{markdown}");
 }

@@ -430,7 +430,7 @@ pub fn prometheus(text: &str) -> Vec<Sample> {
     };
     let mut family = String::new();
     let mut closed = HashSet::new();
-    for line in text.lines() {
+    for line in text.strip_suffix("# EOF\n").unwrap().lines() {
         assert!(!line.chars().any(char::is_control), "{line:?}");
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap();

@@ -162,7 +162,7 @@ fn prometheus(fleet: &Fleet) -> String {
     family("hostmark_fleet_group_change_ratio", "What a group delivers on the host beside the usual.", &groups);
     family("hostmark_fleet_run_started_timestamp_seconds", "When the host's latest run began.", &times);
     family("hostmark_fleet_unread_files", "Files that were not read.", &[(String::new(), fleet.unread.len() as f64)]);
-    out
+    out + "# EOF\n"
 }
 
 fn labels(all: &[(&str, &str)]) -> String {

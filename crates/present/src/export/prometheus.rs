@@ -100,7 +100,7 @@ fn render(run: &Run, _: &RenderOptions) -> String {
             let _ = writeln!(text, "{name}{{{labels}{comma}{of_run}}} {value}");
         }
     }
-    text
+    text + "# EOF\n" // A comment to Prometheus; readers of OpenMetrics refuse a text without it.
 }
 
 fn about(run: &Run, families: &mut Families) {
