@@ -312,8 +312,9 @@ fn graded(trust: &Trust, promised: Message) -> Text<String> {
 fn repeats(trust: &Trust) -> Message {
     match (trust.core, trust.others) {
         (Some(core), Some(others)) => {
+            let [core_grade, others_grade] = [core, others].map(|within| of_within(Some(within)).letter());
             let [core, others] = [core, others].map(percent);
-            say!("core figures repeat within {core}, the rest within {others}")
+            say!("core figures repeat within {core} ({core_grade}), the rest within {others} ({others_grade})")
         }
         (one, other) => {
             let within = one.or(other).or(trust.within).map(percent).unwrap_or_default();

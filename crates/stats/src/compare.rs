@@ -3,13 +3,14 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::descriptive;
 use crate::interval::CONFIDENCE;
 
 /// A change counts as one that would have been seen where it is found so often. No unit.
 pub const POWER: f64 = 0.8;
 /// Confidence of the interval that both one-sided tests of "no more than so much" at 5 % are. No unit.
 const WITHIN: f64 = 0.9;
+/// The least level of a test for which quantiles can be told from 1 in floating point. No unit.
+const LEAST_LEVEL: f64 = 1e-12;
 
 /// The difference of two sides' logarithms, and how far it may be off.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,7 +74,12 @@ impl Difference {
 
     /// The ends of the ratio's 95 % interval.
     pub fn interval(&self) -> (f64, f64) {
-        let half = self.half_width(CONFIDENCE);
+        self.interval_at(1.0 - CONFIDENCE)
+    }
+
+    /// The ends of the ratio's interval that holds 1 exactly where a two-sided test at `level` finds no change.
+    pub fn interval_at(&self, level: f64) -> (f64, f64) {
+        let half = self.half_width(1.0 - level.clamp(LEAST_LEVEL, 1.0));
         ((self.logarithm - half).exp(), (self.logarithm + half).exp())
     }
 
@@ -118,33 +124,6 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Scatter of values around the mean of their group, on the logarithms.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// The pooled standard deviation of the logarithms. No unit.
-    pub deviation: f64,
-    /// Degrees of freedom: values less groups.
-    pub freedom: usize,
-}
-
-impl Spread {
-    /// The spread of several groups together, each around its own mean. Groups of one value tell nothing and do not count;
-    /// `None` when no other is left, or when a value is not positive and finite.
-    pub fn pooled<Group: AsRef<[f64]>>(groups: &[Group]) -> Option<Spread> {
-        let (mut squares, mut freedom) = (0.0, 0);
-        for group in groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1) {
-            squares += descriptive::stddev(&logarithms(group)?)?.powi(2) * (group.len() - 1) as f64;
-            freedom += group.len() - 1;
-        }
-        (freedom > 0).then(|| Spread { deviation: (squares / freedom as f64).sqrt(), freedom })
-    }
-}
-
-/// The logarithms of positive, finite values; `None` when one is neither.
-fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
-    values.iter().map(|&value| (value > 0.0 && value.is_finite()).then(|| value.ln())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use rand::SeedableRng;
@@ -180,17 +159,6 @@ mod tests {
                 (0..4000).filter(|_| of(effect + 0.02 * normal(), 0.02, f64::INFINITY).p_changed() <= level).count();
             assert!((3080..3320).contains(&found), "{found} of 4000 at {level}");
         }
-    }
-
-    #[test]
-    fn a_spread_is_that_around_each_groups_own_mean() {
-        let near = [1.0, 1.1, 1.2];
-        let far = near.map(|value| value * 50.0);
-        let (one, both) = (Spread::pooled(&[near]).unwrap(), Spread::pooled(&[near, far]).unwrap());
-        assert_eq!((one.freedom, both.freedom), (2, 4));
-        assert!((one.deviation - both.deviation).abs() < 1e-12);
-        assert_eq!(Spread::pooled(&[[1.0], [2.0]]), None);
-        assert_eq!(Spread::pooled(&[[1.0, 0.0]]), None);
     }
 
     #[test]

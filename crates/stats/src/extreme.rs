@@ -1,6 +1,6 @@
 //! The best of several runs of one side over that of another: how far it may be off.
 
-use crate::compare::{Difference, Spread};
+use crate::compare::Difference;
 use crate::descriptive;
 use crate::interval::CONFIDENCE;
 use crate::repetition::Deviation;
@@ -35,7 +35,7 @@ pub fn ratio_of_greatest(base: &[f64], new: &[f64], deviation: &Deviation) -> Op
     let (low, high) = (at(outside)?, at(1.0 - outside)?);
     let of = |count: usize| OF_GREATEST[count.clamp(1, OF_GREATEST.len()) - 1];
     // Few runs that scatter by more than is assumed are believed.
-    let seen = Spread::pooled(&[base, new]).map_or(0.0, |spread| spread.deviation);
+    let seen = Deviation::drawn(&[base, new], Deviation::NONE).map_or(0.0, |known| known.sd);
     let error = deviation.sd.max(seen) * of(base.len()).hypot(of(new.len()));
     // Of what is only assumed the deviation stands as it is.
     let freedom = if deviation.runs > 0 { deviation.freedom } else { f64::INFINITY };

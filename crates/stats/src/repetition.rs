@@ -74,6 +74,9 @@ pub struct Deviation {
 }
 
 impl Deviation {
+    /// No assumption at all: the deviation of groups drawn towards it is their pooled one.
+    pub const NONE: Deviation = Deviation { sd: 0.0, freedom: 0.0, runs: 0 };
+
     /// Returns the assumed deviation where no runs tell.
     pub fn assumed(sd: f64) -> Deviation {
         Deviation { sd, freedom: ASSUMED_FREEDOM, runs: 0 }

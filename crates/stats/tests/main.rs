@@ -3,6 +3,7 @@
 mod hierarchy;
 
 use hostmark_stats::histogram::Percentile;
+use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{compare, descriptive, interval};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -67,9 +68,9 @@ fn adjusted_p_values_agree() {
 fn spreads_agree() {
     for case in fixture("spreads") {
         let groups: Vec<Vec<f64>> = case["groups"].as_array().unwrap().iter().map(numbers).collect();
-        let ours = compare::Spread::pooled(&groups).unwrap();
+        let ours = Deviation::drawn(&groups, Deviation::NONE).unwrap();
         assert_eq!(ours.freedom as u64, case["freedom"].as_u64().unwrap());
-        assert_close(Some(ours.deviation), &case["deviation"], 9);
+        assert_close(Some(ours.sd), &case["deviation"], 9);
     }
 }
 

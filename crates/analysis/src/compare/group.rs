@@ -4,7 +4,7 @@ use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
-use super::known::{Claim, KnownChange};
+use super::known::{self, Claim, KnownChange};
 use super::scatter::Scatters;
 use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
@@ -74,13 +74,14 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
             found.difference.freedom = OF_ROUNDS;
         }
         let claim = Claim::of(found.difference, neighbour(&parts, found), compared.same_within, false);
-        Some((group(one, &parts, found, &claim, compared.same_within), claim))
+        Some((group(one, &parts, found, compared.same_within), claim))
     };
     let (mut groups, found): (Vec<GroupChange>, Vec<Claim>) = all.iter().filter_map(of).unzip();
     let adjusted = |of: &dyn Fn(&Claim) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
     let (changed, alike) = (adjusted(&|one| one.changed), adjusted(&|one| one.same));
-    let level = FALSE_DISCOVERIES / found.len().max(1) as f64;
+    let (level, of_intervals) = (FALSE_DISCOVERIES / found.len().max(1) as f64, known::level(&changed));
     for (((group, found), changed), alike) in groups.iter_mut().zip(&found).zip(changed).zip(alike) {
+        (group.low, group.high) = found.interval(of_intervals);
         group.adjusted_p_value = changed;
         group.visible = found.visible(level);
         group.verdict = match (changed <= FALSE_DISCOVERIES, alike <= FALSE_DISCOVERIES) {
@@ -134,8 +135,7 @@ fn members(parts: &[GroupMember]) -> Vec<Member> {
     all
 }
 
-fn group(together: &Together, parts: &[GroupMember], found: Pooled, claim: &Claim, same_within: f64) -> GroupChange {
-    let (low, high) = claim.interval();
+fn group(together: &Together, parts: &[GroupMember], found: Pooled, same_within: f64) -> GroupChange {
     let distance = |part: &GroupMember| {
         let apart = (part.cost - found.difference.logarithm).abs();
         apart / (part.variance + found.heterogeneity.powi(2)).sqrt().max(f64::MIN_POSITIVE)
@@ -151,8 +151,8 @@ fn group(together: &Together, parts: &[GroupMember], found: Pooled, claim: &Clai
         cases: parts.len(),
         probes: found.clusters,
         ratio: found.difference.ratio(),
-        low,
-        high,
+        low: 0.0,
+        high: f64::INFINITY,
         adjusted_p_value: 1.0,
         visible: f64::INFINITY,
         heterogeneity: found.heterogeneity,

@@ -2,7 +2,7 @@
 
 use hostmark_stats::compare::Difference;
 
-use super::Test;
+use super::{FALSE_DISCOVERIES, Test};
 
 /// A difference, with the p values of "no change" and of "as much as the limit or more".
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +20,7 @@ impl Claim {
     /// "No change" is that it changed by no more than a neighbour may cost: a bound, and no error that chance would have to exceed many
     /// times over.
     pub(super) fn of(difference: Difference, neighbour: f64, same_within: f64, is_from_runs: bool) -> Claim {
-        let logarithm = (difference.logarithm.abs() - neighbour).max(0.0);
-        let changed = Difference { logarithm, ..difference }.p_changed();
+        let changed = beyond(difference, neighbour).p_changed();
         Claim { difference, neighbour, changed, same: difference.p_within(same_within), is_from_runs }
     }
 
@@ -36,9 +35,12 @@ impl Claim {
         Claim::of(difference, self.neighbour, same_within, self.is_from_runs)
     }
 
-    /// The ends of the ratio's 95 % interval.
-    pub(super) fn interval(&self) -> (f64, f64) {
-        let ((low, high), cost) = (self.difference.interval(), self.neighbour.exp());
+    /// The ends of the ratio's interval at the level to which the adjustment for all cases came, see [`level`]; less where the p value is
+    /// over several looks. It holds 1 exactly where no change is shown.
+    pub(super) fn interval(&self, level: f64) -> (f64, f64) {
+        let own = beyond(self.difference, self.neighbour).p_changed();
+        let level = if own < self.changed { level * own / self.changed } else { level };
+        let ((low, high), cost) = (self.difference.interval_at(level), self.neighbour.exp());
         if self.difference.logarithm > 0.0 { (low / cost, high) } else { (low, high * cost) }
     }
 
@@ -49,7 +51,7 @@ impl Claim {
 
     /// The test of a case, before the other cases are known; `deviation` between runs, and how many tell it.
     pub(super) fn test(&self, deviation: f64, runs: usize) -> Test {
-        let (low, high) = self.interval();
+        let (low, high) = self.interval(FALSE_DISCOVERIES);
         Test {
             ratio: self.difference.ratio(),
             low,
@@ -64,12 +66,25 @@ impl Claim {
         }
     }
 
-    /// Fills in the test of a case, with the adjusted p values and the change that would have been seen.
-    pub(super) fn fill(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
-        (test.low, test.high) = self.interval();
+    /// Fills in the test of a case, with the adjusted p values, the change that would have been seen, and the level of intervals.
+    pub(super) fn fill(&self, test: &mut Test, [changed, same, visible, level]: [f64; 4]) {
+        (test.low, test.high) = self.interval(level);
         (test.p_value, test.within) = (self.changed, self.difference.within());
         (test.adjusted_p_value, test.same_p_value, test.visible) = (changed, same, visible);
     }
+}
+
+/// The level of the intervals of all cases whose adjusted p values of "no change" are these: that of the last that changed, so that the
+/// false coverage rate of those is as bounded as their false discovery rate (Benjamini & Yekutieli, "False discovery rate-adjusted
+/// multiple confidence intervals for selected parameters", JASA 2005).
+pub(super) fn level(changed: &[f64]) -> f64 {
+    let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
+    FALSE_DISCOVERIES * found.max(1) as f64 / changed.len().max(1) as f64
+}
+
+/// The part of a difference that a neighbour on the core does not explain.
+fn beyond(difference: Difference, neighbour: f64) -> Difference {
+    Difference { logarithm: (difference.logarithm.abs() - neighbour).max(0.0), ..difference }
 }
 
 /// Change of a case's leading value and of whatever else is compared.

@@ -171,7 +171,7 @@ pub struct GroupChange {
     pub probes: usize,
     /// Cost of the new side over that of the base; above 1 is slower, of rates too.
     pub ratio: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, adjusted for all groups as the p value is.
     pub low: f64,
     pub high: f64,
     /// Two-sided p value of "no change", adjusted for all groups.
@@ -374,7 +374,7 @@ pub enum Evidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     pub ratio: f64,
-    /// Lower end of the ratio's 95 % interval.
+    /// Lower end of the ratio's 95 % interval, adjusted for all cases as the p value is: it holds 1 exactly where no change is shown.
     pub low: f64,
     pub high: f64,
     /// Two-sided p value of "no change".

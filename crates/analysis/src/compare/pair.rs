@@ -8,7 +8,7 @@ use hostmark_stats::repetition::Deviation;
 
 use super::evidence::{self, Sides, evidence};
 use super::in_turn::{self, InTurn};
-use super::known::{Claim, KnownChange};
+use super::known::{self, Claim, KnownChange};
 use super::reason::ObservationUnit;
 use super::scatter::Scatters;
 use super::side::{self, By, OfOneRun, Records, RunCase, ids, is_voted, named, of_runs, value};
@@ -339,8 +339,8 @@ fn judge(cases: &mut [CaseComparison], known: &[KnownChange]) {
 }
 
 /// Adjusts the p values of "no change" and of "as much as that or more" of each difference among all, and gives the change that would have
-/// been seen.
-fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>> {
+/// been seen, and the level of their intervals.
+fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 4]>> {
     let all: Vec<Option<Claim>> = claims.collect();
     let known: Vec<Claim> = all.iter().flatten().copied().collect();
     let by = |p: fn(&Claim) -> f64| benjamini_hochberg(&known.iter().map(p).collect::<Vec<f64>>());
@@ -348,8 +348,12 @@ fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>
     // The level that the next find would be held to.
     let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
     let level = FALSE_DISCOVERIES * (found + 1).min(known.len()) as f64 / known.len().max(1) as f64;
-    let mut results =
-        known.iter().zip(changed).zip(same).map(|((one, changed), same)| [changed, same, one.visible(level)]);
+    let of_intervals = known::level(&changed);
+    let mut results = known
+        .iter()
+        .zip(changed)
+        .zip(same)
+        .map(|((one, changed), same)| [changed, same, one.visible(level), of_intervals]);
     all.iter().map(|one| one.and_then(|_| results.next())).collect()
 }
 

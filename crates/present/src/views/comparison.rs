@@ -31,7 +31,7 @@ const CASE: Text = term!("case");
 const COUNT: Text = term!("cases", "comparison");
 const COST: Text = term!("time", "comparison");
 const CHANGE: Text = term!("change");
-const INTERVAL: Text = term!("95 % interval");
+const INTERVAL: Text = term!("adjusted interval");
 const VERDICT: Text = term!("verdict");
 const UNKNOWN: Text = term!("not known");
 
@@ -296,7 +296,7 @@ fn forest(against: &Against) -> Option<Chart> {
             value: effect.ratio,
             interval: Some((test.low, test.high)),
             style: style(case.verdict),
-            reading: Message::joined([Message::plain(format!("{shown} [95 %: {interval}]")), verdict.into()], " "),
+            reading: Message::joined([Message::plain(format!("{shown} [{interval}]")), verdict.into()], " "),
         })
     };
     let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];

@@ -114,6 +114,10 @@ fn many_cases_are_shown_by_what_changed() {
     let table = |verbose| (FORMATS[0].render)(&comparison, &RenderOptions { verbose, ..RenderOptions::default() });
     let rows = |text: &str, word: &str| text.lines().filter(|line| line.ends_with(word)).count();
     assert_eq!(rows(&table(false), "slower"), 6);
+    // No interval contradicts its verdict.
+    for test in comparison.new[0].cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref()) {
+        assert_eq!(test.is_shown(), test.low > 1.0 || test.high < 1.0, "{test:?}");
+    }
     let text = table(false);
     let left_out =
         text.split_once("not shown: ").and_then(|(_, rest)| rest.split_once(" inconclusive")).map(|(of, _)| of);
