@@ -18,6 +18,8 @@ const APART_NS: f64 = 1_000_000.0;
 const LENGTH_RATIO: u64 = 8;
 /// Slices of each of the two lengths.
 const SLICES_OF_A_LENGTH: usize = 5;
+/// What a slice has beside its adds is at most so many slices of one turn: about 1 % of a look.
+const MOST_AROUND: f64 = 2.0;
 /// Slices whose minimum is one point of the warm-up.
 const SLICES_A_POINT: usize = 4;
 /// Successive minima that agree within this fraction are steady.
@@ -99,8 +101,8 @@ fn around_ns(turns: u64, mut slice: impl FnMut(u64) -> f64) -> f64 {
     let mut shortest = |turns: u64| (0..SLICES_OF_A_LENGTH).map(|_| slice(turns)).fold(f64::INFINITY, f64::min);
     let short = (turns / LENGTH_RATIO).max(1);
     let (short_ns, long_ns, ratio) = (shortest(short), shortest(turns), turns as f64 / short as f64);
-    // A slice that was disturbed each time tells nothing.
-    ((ratio * short_ns - long_ns) / (ratio - 1.0).max(1.0)).clamp(0.0, short_ns)
+    // Slices that were disturbed each time tell nothing, and that of one turn is disturbed least.
+    ((ratio * short_ns - long_ns) / (ratio - 1.0).max(1.0)).clamp(0.0, MOST_AROUND * shortest(1))
 }
 
 fn wide_slice_ns(clock: &Clock, turns: u64) -> f64 {
@@ -252,6 +254,8 @@ mod tests {
         let slice = |turns: u64| 10.0 * turns as f64 + if interrupted.replace(false) { 5_000.0 } else { 30.0 };
         assert_eq!(around_ns(800, slice), 30.0);
         // A clock that stands still, or counts in steps of a whole slice.
+        let disturbed = |turns: u64| if turns == 100 { 7000.0 } else { 30.0 + 10.0 * turns as f64 };
+        assert_eq!(around_ns(800, disturbed), 80.0);
         assert_eq!([around_ns(16, |_| 0.0), around_ns(16, |turns| (turns / 16 * 1000) as f64)], [0.0; 2]);
     }
 

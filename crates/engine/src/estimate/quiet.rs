@@ -20,6 +20,15 @@ use crate::record::{Round, Sampled};
 const QUANTILE: f64 = 0.1;
 /// Samples that nothing disturbed; where there are fewer, all are taken.
 const LEAST_SAMPLES: usize = 3;
+/// Clocks of samples over the one that the value is reported at. What another thread on the core takes of it looks like a slower clock
+/// where that thread is always there, and so may the latter be too slow.
+const NEAR: std::ops::RangeInclusive<f64> = 0.9..=1.15;
+/// Least clock of a round as a share of the fast rounds': below it, another thread had the core while the clock was taken.
+const LEAST_CLOCK: f64 = 2.0 / 3.0;
+/// No core runs at such a clock, hertz.
+const FASTEST_HZ: f64 = 1e10;
+/// Quantile of the rounds' clocks that tells the fast ones'.
+const FAST: f64 = 0.75;
 /// Largest share of the second cache that surely stays in it whatever else the core has there.
 const SHARE_OF_CACHE: f64 = 0.5;
 
@@ -46,24 +55,34 @@ pub(crate) fn of(
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
-    let at_hz = if is_of_core(entry, place, cpu) { median_clock(rounds) } else { None };
-    let known = |is_kept: fn(DisturbanceFlags) -> bool| -> Vec<Vec<Timed>> {
-        rounds.iter().map(|(_, sampled)| with_clock(sampled, at_hz.is_some(), is_kept)).collect()
+    let clocks = if is_of_core(entry, place, cpu) { clocks(rounds) } else { None };
+    let at_hz = clocks.map(|(median, _)| median);
+    let known = |is_quiet: bool| -> Vec<Vec<Timed>> {
+        rounds.iter().map(|(_, sampled)| with_clock(sampled, clocks, is_quiet)).collect()
     };
-    let (all, mut rounds) = (known(|_| true), known(DisturbanceFlags::is_quiet));
+    let is_difference = rounds.iter().any(|(_, sampled)| parts(sampled).is_some());
+    let (all, mut rounds) = (known(false), known(true));
     // A round that was disturbed from its first sample to its last says nothing of the machine left alone, where others do.
-    let mut undisturbed = rounds.concat();
+    let undisturbed = rounds.concat();
     for (round, all) in rounds.iter_mut().zip(all) {
         if round.len() < LEAST_SAMPLES {
             *round = all;
         }
     }
-    if undisturbed.len() < LEAST_SAMPLES {
-        undisturbed = rounds.concat();
+    let has_undisturbed = undisturbed.len() >= LEAST_SAMPLES;
+    // What disturbed the whole and its overhead is as large as their difference.
+    if is_difference && !has_undisturbed {
+        return None;
     }
     let best = |samples: &[Timed]| best(samples, entry.probe.better, at_hz);
-    let value = best(&undisturbed)?;
     let of_rounds: Vec<f64> = rounds.iter().filter_map(|round| best(round)).collect();
+    // Else the best round's: the samples of several rounds have no clock in common.
+    let value = match entry.probe.better {
+        _ if has_undisturbed => best(&undisturbed),
+        Better::Higher => descriptive::max(&of_rounds),
+        _ => descriptive::min(&of_rounds),
+    };
+    let value = value.filter(|value| *value > 0.0)?;
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
     let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
@@ -71,11 +90,16 @@ pub(crate) fn of(
     Some(Quiet { value, low, high, range: range.map(|(least, most)| [least.min(value), most.max(value)]), at_hz })
 }
 
-/// The median over the rounds of the median clock beside a round's samples, hertz.
-fn median_clock(rounds: &[(&Round, &Sampled)]) -> Option<f64> {
-    let known = |sampled: &Sampled| sampled.core_hz().into_iter().filter(|hz| *hz > 0.0).collect::<Vec<f64>>();
-    let of_rounds = rounds.iter().filter_map(|(_, sampled)| descriptive::median(&known(sampled)));
-    descriptive::median(&of_rounds.collect::<Vec<f64>>())
+/// The median of the rounds' median clocks beside their samples, hertz, without clocks that are none; and the greatest of those near it.
+fn clocks(rounds: &[(&Round, &Sampled)]) -> Option<(f64, f64)> {
+    let known = |sampled: &Sampled| {
+        sampled.core_hz().into_iter().filter(|hz| *hz > 0.0 && *hz < FASTEST_HZ).collect::<Vec<f64>>()
+    };
+    let all: Vec<f64> = rounds.iter().filter_map(|(_, sampled)| descriptive::median(&known(sampled))).collect();
+    let least = LEAST_CLOCK * descriptive::quantile(&all, FAST)?;
+    let median = descriptive::median(&all.iter().copied().filter(|hz| *hz >= least).collect::<Vec<f64>>())?;
+    let near = all.into_iter().filter(|hz| NEAR.contains(&(hz / median)));
+    Some((median, near.fold(median, f64::max)))
 }
 
 /// Chooses the headline value of a case measured on `cpu`: the undisturbed one for operations of the core alone, where there is one.
@@ -126,17 +150,25 @@ struct Timed {
     hz: f64,
 }
 
-/// The samples with these marks; without those beside which no clock is known, where any is needed.
-fn with_clock(sampled: &Sampled, needs_clock: bool, is_kept: fn(DisturbanceFlags) -> bool) -> Vec<Timed> {
+/// Each sample's whole time and the overhead within it, where the value is their difference.
+fn parts(sampled: &Sampled) -> Option<(&Vec<f64>, &Vec<f64>)> {
     let part = |of: Quantity| sampled.also.get(of.name).filter(|all| all.len() == sampled.values.len());
-    let parts = part(Quantity::WHOLE).zip(part(Quantity::OVERHEAD));
+    part(Quantity::WHOLE).zip(part(Quantity::OVERHEAD))
+}
+
+/// The samples of a round, or the undisturbed ones. Where the value is told at a clock, these have one near it beside them, and what has
+/// none or another counts as if it had been taken at the greatest: it never seems to take fewer cycles than it did.
+fn with_clock(sampled: &Sampled, clocks: Option<(f64, f64)>, is_quiet: bool) -> Vec<Timed> {
+    let parts = parts(sampled);
+    let is_near = |hz: f64| clocks.is_none_or(|(median, _)| NEAR.contains(&(hz / median)));
     let timed = |(at, hz)| match parts {
         Some((whole, overhead)) => Timed { value: whole[at], overhead: overhead[at], hz },
         None => Timed { value: sampled.values[at], overhead: 0.0, hz },
     };
     let all = sampled.core_hz().into_iter().enumerate().zip(&sampled.disturbance_flags);
-    let kept = all.filter(|&((_, hz), flags)| is_kept(DisturbanceFlags(*flags)) && (hz > 0.0 || !needs_clock));
-    kept.map(|(sample, _)| timed(sample)).collect()
+    let kept = all.filter(|&((_, hz), flags)| !is_quiet || (DisturbanceFlags(*flags).is_quiet() && is_near(hz)));
+    let clock = |hz: f64| clocks.filter(|_| !is_near(hz)).map_or(hz, |(_, most)| most);
+    kept.map(|((at, hz), _)| timed((at, clock(hz)))).collect()
 }
 
 /// The tenth on the good side of these samples; told at the clock `at_hz` by the cycles that it takes at the tenth fastest clock beside
@@ -299,6 +331,24 @@ mod tests {
         let mut unwatched = rounds;
         unwatched[0].sampled.as_mut().unwrap().noise.core_hz = None;
         assert_eq!(quiet_of(entry(&TIME), "a.b", &unwatched), None);
+    }
+
+    #[test]
+    fn another_thread_that_looks_like_a_slow_or_fast_clock_makes_no_value() {
+        // Always 300 cycles at 3 GHz, all marked but in one round, whose samples are unmarked beside a clock that is wrong.
+        let shared = round(&[(101.0, DisturbanceFlags::SHARED, 3.0); 20]);
+        for ghz in [1.0, 1.9, 2.6, 3.6, 18_688.0] {
+            let rounds: Vec<Round> =
+                (0..5).map(|n| if n == 2 { round(&[(100.0, 0, ghz); 20]) } else { shared.clone() }).collect();
+            let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
+            let cycles = quiet.value * quiet.at_hz.unwrap() / 1e9;
+            assert!((299.0..304.0).contains(&cycles), "{ghz} {quiet:?}");
+            assert!(quiet.low.unwrap() > 0.98 * quiet.value, "{ghz} {quiet:?}");
+        }
+        // Nor where most rounds have such a clock.
+        let wrong = |ghz: f64| round(&[(150.0, 0, ghz); 20]);
+        let rounds = [wrong(0.9), shared.clone(), shared, wrong(1.5), wrong(1.2)];
+        assert!(is_near(quiet_of(entry(&TIME), "a.b", &rounds).unwrap().value, 101.0));
     }
 
     #[test]

@@ -160,16 +160,12 @@ fn measure_protect(case: &mut Case) -> Result<()> {
 
 /// Probe paging.protection_fault: a store to a read-only page, beyond what handling its signal costs.
 pub static PROTECTION_FAULT: Probe = Probe {
-    also: &[RAW, HANDLER],
+    also: &[Quantity::WHOLE, Quantity::OVERHEAD],
     limit: Limit::KernelEntry,
     core_bound: CoreBound::Yes,
     measure: Measure::Run(measure_protection_fault),
     ..crate::texts::paging::PROTECTION_FAULT
 };
-
-/// Time from the store to the instruction behind it.
-const RAW: Quantity = Quantity::given("raw", Unit::Nanoseconds, Better::Lower, term!("with its handler"));
-const HANDLER: Quantity = Quantity::given("handler", Unit::Nanoseconds, Better::Lower, term!("handling a signal"));
 
 /// Number of faults of each kind in a sample.
 const BATCH: u32 = 64;
@@ -193,8 +189,8 @@ fn measure_protection_fault(case: &mut Case) -> Result<()> {
         handler.push(signal - nothing);
         Ok(Some(fault - (signal - nothing)))
     })?;
-    case.also(RAW.name, raw)?;
-    case.also(HANDLER.name, handler)?;
+    case.also(Quantity::WHOLE.name, raw)?;
+    case.also(Quantity::OVERHEAD.name, handler)?;
     match protected.handled() - before {
         handled if handled == due => Ok(()),
         handled => Err(RoundError::wrong(say!("{due} faults and signals were due and {handled} handled"))),
