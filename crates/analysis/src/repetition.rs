@@ -227,7 +227,8 @@ pub(crate) fn clock_deviation(run: &Run) -> f64 {
         measured.estimate.leading_quiet()?.at_hz?;
         let known = measured.rounds.iter().filter_map(|round| round.core_hz.filter(|hz| *hz > 0.0));
         let logs: Vec<f64> = known.map(f64::ln).collect();
-        descriptive::stddev(&logs).map(|deviation| deviation * deviation)
+        // A look that another thread on the core made slow is no clock.
+        descriptive::robust_stddev(&logs).map(|deviation| deviation * deviation)
     };
     let variances: Vec<f64> = run.cases.iter().filter_map(variance).collect();
     descriptive::mean(&variances).map_or(0.0, f64::sqrt)
