@@ -137,9 +137,10 @@ fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says(
         executed += 1;
         let shape = shape_of(line);
         let first = output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let fits =
-            |shape: &Shape| shape.codes.contains(&code) && shape.begins.iter().any(|start| first.starts_with(start));
-        if !shape.is_some_and(fits) {
+        let fits = |(codes, begins): &(Vec<i32>, Vec<&str>)| {
+            codes.contains(&code) && begins.iter().any(|start| first.starts_with(start))
+        };
+        if !shape.as_ref().is_some_and(fits) {
             wrong.push(format!("{line} ({at}) ended with {code}, not as {shape:?}: {first} {errors}"));
         }
         for heading in headings(reported.shown.iter().map(String::as_str)) {
@@ -337,84 +338,17 @@ fn replace_words(line: &str, word: &str, stands_for: &str) -> String {
     out + rest
 }
 
-/// How a command may end, and what the first line of its output may begin with.
-#[derive(Debug)]
-pub struct Shape {
-    pub codes: &'static [i32],
-    pub begins: &'static [&'static str],
-}
+/// How a command may end, and what the first line of its output may begin with, by what the command has in it.
+const SHAPES: &str = include_str!("support/shapes.tsv");
 
-const fn of(codes: &'static [i32], begins: &'static [&'static str]) -> Shape {
-    Shape { codes, begins }
-}
-
-const FINE: &[i32] = &[0];
-/// A host, a comparison and a fleet have a verdict (usage.md, exit codes).
-const JUDGED: &[i32] = &[0, 1, 6];
-/// What a command is called in a sentence lacks what it needs, and says so.
-const LACKS: Shape = of(&[2], &[""]);
-/// The first line of a run as a person reads it.
-const SCREEN: &str = "hostmark 0.";
-
-/// By what a command has in it; the first that fits is the command's.
-const SHAPES: &[(&str, Shape)] = &[
-    ("runs --prune", of(FINE, &["0 of 2 runs"])),
-    ("--dry-run", of(FINE, &["Nothing is measured"])),
-    ("--format card-markdown", of(FINE, &["**"])),
-    ("--format card", of(FINE, &["<svg "])),
-    ("--format html", of(JUDGED, &["<!DOCTYPE html>"])),
-    ("--format csv", of(FINE, &["run,host,case,"])),
-    ("--format FORMAT", of(FINE, &["run,host,case,"])),
-    ("--format jsonl", of(FINE, &["{\"case\":"])),
-    ("compare --format json", LACKS),
-    ("--format json", of(FINE, &["{"])),
-    ("--format markdown", of(FINE, &["# "])),
-    ("lmbench results/", of(FINE, &["imported 1 value of lmbench"])),
-    ("import lmbench FILE", of(FINE, &["imported 1 value of lmbench"])),
-    ("--format lmbench", of(FINE, &["Basic system parameters"])),
-    ("--table lmbench", of(FINE, &["Basic system parameters"])),
-    ("data-path", of(FINE, &["On 1 CPU, blocks of "])),
-    ("--format overhead", of(FINE, &[""])),
-    ("hostmark host", of(JUDGED, &["CPU   "])),
-    // Of a machine whose design no base knows, nothing is usual.
-    ("compare --against usual", of(&[0, 1, 2, 6], &["20", ""])),
-    ("compare --against", of(FINE, &["20"])),
-    ("hostmark run && hostmark compare", of(JUDGED, &[SCREEN])),
-    // Its first line is the verdict, which begins with the name of the new side.
-    ("hostmark compare ", of(JUDGED, &[""])),
-    ("hostmark compare", LACKS),
-    ("hostmark fleet report ", of(JUDGED, &["5 hosts, 5 runs"])),
-    ("hostmark fleet", LACKS),
-    ("hostmark import ", of(FINE, &["imported 7 values of fio"])),
-    ("hostmark watch", of(FINE, &["20"])),
-    ("report SERIES", LACKS),
-    ("hostmark runs --changes", of(FINE, &["2 runs"])),
-    ("hostmark runs", of(FINE, &["run "])),
-    ("list --references", of(FINE, &["  broadwell-stream "])),
-    ("explain x220", of(FINE, &["x220: ThinkPad X220"])),
-    ("explain memory.latency", of(FINE, &["memory.latency   Memory latency"])),
-    ("explain syscall.null", of(FINE, &["syscall.null   Null call"])),
-    ("explain ID", of(FINE, &["syscall.null   Null call"])),
-    ("self-check", of(&[0, 1], &["Known values on CPU "])),
-    ("hostmark list", of(FINE, &["MEMORY HIERARCHY"])),
-    ("hostmark explain", of(FINE, &["MEMORY HIERARCHY"])),
-    ("hostmark try", of(FINE, &["SETTINGS TO TRY"])),
-    ("hostmark man", of(FINE, &[".TH HOSTMARK 1"])),
-    ("completions --help", of(FINE, &["Print a shell's completion script"])),
-    ("--expect usual", of(&[0, 1, 2, 6], &[SCREEN, ""])),
-    ("--expect", of(JUDGED, &[SCREEN])),
-    ("for n in", of(FINE, &[SCREEN])),
-    ("--out ", of(FINE, &["{"])),
-    ("--table NAME", of(FINE, &["---"])),
-    ("hostmark run", of(FINE, &[SCREEN])),
-    ("hostmark report", of(FINE, &[SCREEN])),
-    ("mkdir ", of(FINE, &[""])),
-    ("echo hello", of(FINE, &["hello"])),
-];
-
-/// The shape of a command's output; none where the list above lacks it.
-fn shape_of(line: &str) -> Option<&'static Shape> {
-    SHAPES.iter().find(|(part, _)| line.contains(part)).map(|(_, shape)| shape)
+/// The exit codes that a command may have, and the beginnings of its output; none where the list above lacks it.
+fn shape_of(line: &str) -> Option<(Vec<i32>, Vec<&'static str>)> {
+    SHAPES.lines().filter(|row| !row.starts_with('#')).find_map(|row| {
+        let mut columns = row.split('\t');
+        let [part, codes, begins] = std::array::from_fn(|_| columns.next().unwrap_or_default());
+        let shape = || (codes.split(',').flat_map(str::parse).collect(), begins.split('|').collect());
+        line.contains(part).then(shape)
+    })
 }
 
 /// Rows that not every machine has, as it has no such level or no time for it, and what not every comparison has: where others disturb both

@@ -331,39 +331,17 @@ pub const CALLS: &[Call] = calls! {
     SYS_writev "writev" ENOSPC ["write"];
 };
 
-/// Calls that have no error, or none that a program of this kind can meet.
-pub const NEVER_FAIL: &[c_long] = &[
-    libc::SYS_alarm,
-    libc::SYS_arch_prctl,
-    // It answers with the break as it is, never with an error, which the library would take for an address.
-    libc::SYS_brk,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_getcpu,
-    libc::SYS_getegid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getitimer,
-    libc::SYS_getpgid,
-    libc::SYS_getpgrp,
-    libc::SYS_getpid,
-    libc::SYS_getppid,
-    libc::SYS_getrandom,
-    libc::SYS_getsid,
-    libc::SYS_gettid,
-    libc::SYS_getuid,
-    libc::SYS_gettimeofday,
-    libc::SYS_pause,
-    libc::SYS_restart_syscall,
-    libc::SYS_rseq,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_rt_sigsuspend,
-    libc::SYS_sched_yield,
-    libc::SYS_set_robust_list,
-    libc::SYS_set_tid_address,
-    libc::SYS_time,
-    libc::SYS_umask,
-];
+macro_rules! numbers {
+    ($($name:ident)*) => { &[$(libc::$name),*] };
+}
+
+/// Calls that have no error, or none that a program of this kind can meet. SYS_brk answers with the break as it is, never with an error,
+/// which the library would take for an address.
+pub const NEVER_FAIL: &[c_long] = numbers! {
+    SYS_alarm SYS_arch_prctl SYS_brk SYS_exit SYS_exit_group SYS_getcpu SYS_getegid SYS_geteuid SYS_getgid SYS_getitimer SYS_getpgid
+    SYS_getpgrp SYS_getpid SYS_getppid SYS_getrandom SYS_getsid SYS_gettid SYS_getuid SYS_gettimeofday SYS_pause SYS_restart_syscall
+    SYS_rseq SYS_rt_sigreturn SYS_rt_sigsuspend SYS_sched_yield SYS_set_robust_list SYS_set_tid_address SYS_time SYS_umask
+};
 
 /// The call with this number.
 pub fn call(number: c_long) -> Option<&'static Call> {

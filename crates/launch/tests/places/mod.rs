@@ -148,36 +148,14 @@ impl Drop for Spot {
 
 /// Stands in for `kubectl exec -i POD -- COMMAND…`, which passes the words after `--` as they are, without a terminal, and
 /// with the pod's environment in place of the caller's.
-const KUBECTL: &str = r#"[ "$1 $2" = "exec -i" ] && [ "$4" = -- ] || { echo "error: unknown command" >&2; exit 1; }
-temporary=$3; shift 4
-exec env -i PATH="$PATH" TMPDIR="$temporary" "$@""#;
+const KUBECTL: &str = include_str!("kubectl.sh");
 
 /// Stands in for `docker exec -i NAME COMMAND…`: the process there is no child of the client. When the client is killed it
 /// lives on, and its standard input ends.
-const DOCKER: &str = r#"[ "$1 $2" = "exec -i" ] || { echo "docker: unknown command" >&2; exit 125; }
-temporary=$3; shift 3
-d=$(mktemp -d "${0%/*}/streams-XXXXXX"); mkfifo "$d/in" "$d/out" "$d/err"
-# Both ends of each are open before anybody has one: who opens a fifo alone waits.
-exec 3<&0 4<>"$d/in" 5<"$d/in" 6>"$d/in"
-exec 4<>"$d/out" 7<"$d/out" 8>"$d/out"
-exec 4<>"$d/err" 9<"$d/err"
-setsid env -i PATH="$PATH" TMPDIR="$temporary" "$@" <&5 >&8 2>&4 3<&- 4<&- 5<&- 6>&- 7<&- 8>&- 9<&- &
-there=$!
-exec 4<&- 5<&- 8>&-
-cat <&7 6>&- & out=$!
-cat <&9 >&2 6>&- & err=$!
-cat <&3 >&6 & in=$!
-exec 6>&-
-wait $there; code=$?
-wait $out; wait $err
-kill $in 2>/dev/null
-exit $code"#;
+const DOCKER: &str = include_str!("docker.sh");
 
 /// Stands in for `srun -w NODE COMMAND…`, which hands on what a task says by the line.
-const SRUN: &str = r#"[ "$1" = -w ] || { echo "srun: error: unknown option" >&2; exit 1; }
-temporary=$2; shift 2
-{ TMPDIR=$temporary "$@"; echo $? >"${0%/*}/code"; } | grep --line-buffered ''
-exit "$(cat "${0%/*}/code")""#;
+const SRUN: &str = include_str!("srun.sh");
 
 /// Behind a client of this text, where the words before the last are these.
 fn behind(name: &str, text: &str, words: &[&str], last: &[&str]) -> Spot {
