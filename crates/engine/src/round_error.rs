@@ -222,6 +222,9 @@ fn remedy(error: &io::Error) -> Option<Message> {
         Errno::AGAIN if is_one_of(&FORKS) => {
             Some(say!("no further process may be started here; raise ulimit -u, or pids.max of the control group"))
         }
+        Errno::NOMEM if is_one_of(&FORKS) || is_one_of(&[call::SPAWNED_IN_MEMORY]) => Some(say!(
+            "free memory, or raise the limit of the control group; a PID namespace whose first process has ended starts no other (unshare --fork)"
+        )),
         Errno::NOMEM if !is_one_of(&AT_ADDRESSES) => Some(match limit(Resource::As) {
             Some(bytes) => {
                 say!("a process may have {bytes} MiB of addresses here; raise ulimit -v", bytes = bytes >> 20)

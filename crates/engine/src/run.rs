@@ -242,6 +242,7 @@ impl Runner<'_> {
     /// Runs a replicate. False when the run is over.
     fn run_replicate(&mut self, replicate: u32, units: &[Vec<usize>]) -> bool {
         if !units.is_empty() {
+            self.look_for_event_tracers();
             self.look_at_cache();
         }
         let sequence: Vec<usize> = units.iter().flatten().copied().collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hostmark_model::{GroupFact, LimitFacts, Resource, Sight, Throttling};
 
-use crate::root::{Root, field};
+use crate::root::{Root, field, table};
 
 /// The number of the machine's first namespace of control groups, a constant of the kernel (PROC_CGROUP_INIT_INO).
 const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
@@ -278,45 +278,27 @@ pub(crate) fn read_limits(root: &Root) -> LimitFacts {
     }
 }
 
-/// A file of a control group and the kernel's default.
-type Usual = (&'static str, &'static str);
-
-/// Further settings of control groups that shape a run: their kind, the controller of version 1, and the files with the kernel's defaults.
-const SETTINGS: [(&str, &str, &[Usual]); 8] = [
-    ("cpu.idle", "cpu", &[("cpu.idle", "0")]),
-    ("cpu.weight", "cpu", &[("cpu.shares", "1024"), ("cpu.weight", "100")]),
-    ("cpu.uclamp", "cpu", &[("cpu.uclamp.max", "max"), ("cpu.uclamp.min", "0.00")]),
-    ("cpuset", "cpuset", &[("cpuset.cpus.partition", "member"), ("cpuset.sched_load_balance", "1")]),
-    ("io.latency", "blkio", &[("io.latency", "")]),
-    ("io.limit", "blkio", IO_LIMITS),
-    ("io.weight", "blkio", &[("io.weight", "default 100"), ("blkio.weight", "500"), ("blkio.bfq.weight", "100")]),
-    ("memory.swap", "memory", &[("memory.swap.max", "max")]),
-];
-const IO_LIMITS: &[Usual] = &[
-    ("io.max", ""),
-    ("blkio.throttle.read_bps_device", ""),
-    ("blkio.throttle.write_bps_device", ""),
-    ("blkio.throttle.read_iops_device", ""),
-    ("blkio.throttle.write_iops_device", ""),
-];
-
-/// Returns each kind of settings as the nearest group has it that does not have the kernel's default.
+/// Returns each kind of further settings that shape a run as the nearest group has it that does not have the kernel's default; of
+/// those that a group does not have from the ones above it (`own group`), this process's own.
 fn settings(root: &Root, groups: &Groups) -> BTreeMap<String, String> {
-    let of = |(kind, controller, files): (&str, &str, &[Usual])| {
-        let directories: Vec<String> = groups.chain(controller).map(|(_, directory)| directory).collect();
+    let of = |most, [kind, controller, files]: [&str; 3]| {
+        let directories: Vec<String> = groups.chain(controller).map(|(_, directory)| directory).take(most).collect();
         // The machine's first group has no such files, and no such limits.
         let is_first = groups.is_first_namespace && groups.place(controller).is_some_and(|(_, path)| path == "/");
         let (mut set, mut is_known) = (Vec::new(), is_first);
-        for (file, usual) in files {
+        for (file, usual) in files.split('|').filter_map(|file| file.split_once('=')) {
             let texts = directories.iter().filter_map(|directory| root.raw(&format!("{directory}/{file}")));
             let texts: Vec<String> = texts.collect();
-            let other = texts.iter().map(|text| text.trim()).find(|text| text != usual);
+            let has_no_limit = |text: &str| text.parse::<u64>().is_ok_and(|bytes| bytes >= NO_LIMIT_BYTES);
+            let other = texts.iter().map(|text| text.trim()).map(|text| if has_no_limit(text) { "max" } else { text });
+            let other = other.into_iter().find(|text| *text != usual);
             set.extend(other.map(|text| format!("{file} {}", text.lines().collect::<Vec<_>>().join(", "))));
             is_known |= !texts.is_empty();
         }
         is_known.then(|| (kind.to_owned(), if set.is_empty() { "default".to_owned() } else { set.join("; ") }))
     };
-    SETTINGS.into_iter().filter_map(of).collect()
+    let inherited = table("group").filter_map(|row| of(usize::MAX, row));
+    inherited.chain(table("own group").filter_map(|row| of(1, row))).collect()
 }
 
 /// Absent in a kernel without seccomp.

@@ -7,10 +7,12 @@ use std::io;
 use hostmark_model::{Activity, Audit, KernelFacts, Pressure, ProcessFacts};
 use hostmark_sys::call::errno;
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask_audit};
+use hostmark_sys::process::attributes as attributes_of_kernel;
 use rustix::io::Errno;
 use rustix::system::{Uname, uname};
 
-use crate::root::{Root, field};
+use crate::noise::{event_tracer, load};
+use crate::root::{Root, field, finite_number, table};
 
 const CLOCK_DIR: &str = "/sys/devices/system/clocksource/clocksource0";
 const VULNERABILITY_DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
@@ -34,6 +36,7 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
         audit,
         audit_rules,
         module_version: root.text("/sys/module/hostmark/version"),
+        sysctls: root.sysctls("kernel"),
     }
 }
 
@@ -119,19 +122,6 @@ const FIRST_FIELD: usize = 3;
 const NICE: usize = 19;
 const PRIORITY: usize = 40;
 const POLICY: usize = 41;
-/// The resource limits that decide what can be measured, as /proc/self/limits names them, and here.
-const RESOURCE_LIMITS: [(&str, &str); 9] = [
-    ("Max cpu time", "cpu_time_s"),
-    ("Max file size", "file_bytes"),
-    ("Max data size", "data_bytes"),
-    ("Max stack size", "stack_bytes"),
-    ("Max processes", "processes"),
-    ("Max open files", "open_files"),
-    ("Max locked memory", "locked_bytes"),
-    ("Max address space", "address_space_bytes"),
-    ("Max realtime priority", "realtime_priority"),
-];
-
 pub(crate) fn read_process(root: &Root) -> ProcessFacts {
     let stat = root.raw("/proc/self/stat").unwrap_or_default();
     let status = root.raw("/proc/self/status").unwrap_or_default();
@@ -141,6 +131,7 @@ pub(crate) fn read_process(root: &Root) -> ProcessFacts {
         stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
     let of_stat = |number: usize| fields.get(number - FIRST_FIELD);
     let policy: Option<usize> = of_stat(POLICY).and_then(|text| text.parse().ok());
+    let tracer = tracer(root).or_else(|| event_tracer(root));
     let clamp = |name: &str| -> Option<u32> {
         let value = |key: &str| {
             sched.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':')?.trim().parse().ok())
@@ -154,21 +145,43 @@ pub(crate) fn read_process(root: &Root) -> ProcessFacts {
         priority: of_stat(PRIORITY).and_then(|text| text.parse().ok()),
         uclamp_min: clamp("uclamp.min"),
         uclamp_max: clamp("uclamp.max"),
-        traced: field(&status, "TracerPid").map(|pid| pid != "0"),
-        attributes: attributes(root, &status),
+        traced: field(&status, "TracerPid").map(|pid| pid != "0" || tracer.is_some()),
+        attributes: attributes(root, &status, tracer),
         no_new_privs: field(&status, "NoNewPrivs").map(|flag| flag != "0"),
         resource_limits: resource_limits(&root.raw("/proc/self/limits").unwrap_or_default()),
     }
 }
 
-/// Attributes of /proc/self/status that a process inherits, by their names here.
-const OF_STATUS: [(&str, &str); 3] = [
-    ("store_bypass", "Speculation_Store_Bypass"),
-    ("indirect_branch", "SpeculationIndirectBranch"),
-    ("memory_nodes", "Mems_allowed_list"),
-];
+/// Classes of ioprio_get(2), as ionice(1) names them.
+const IO_CLASSES: [&str; 4] = ["none", "realtime", "best-effort", "idle"];
+/// Variables by which the dynamic loader and malloc take other ways; names that begin so, for those that end with `_`.
+const VARIABLES: [&str; 4] = ["GLIBC_TUNABLES", "LD_BIND_NOW", "LD_PRELOAD", "MALLOC_"];
+/// Characters that a variable's value has at most here.
+const MOST_CHARS: usize = 200;
 
-fn attributes(root: &Root, status: &str) -> BTreeMap<String, String> {
+/// Returns what the environment of this process sets of [`VARIABLES`], libraries by their names alone: `MALLOC_ARENA_MAX=1`, or `none`.
+fn environment(root: &Root) -> Option<String> {
+    let text = root.raw("/proc/self/environ")?;
+    let is_one = |name: &str| VARIABLES.iter().any(|one| name == *one || (one.ends_with('_') && name.starts_with(one)));
+    let of = |(name, value): (&str, &str)| {
+        let files = value.split(' ').map(|word| word.rsplit('/').next().unwrap_or_default());
+        let value = if name == "LD_PRELOAD" { files.collect::<Vec<_>>().join(" ") } else { value.to_owned() };
+        format!("{name}={}", value.chars().take(MOST_CHARS).collect::<String>())
+    };
+    let mut set: Vec<String> =
+        text.split('\0').filter_map(|line| line.split_once('=')).filter(|(name, _)| is_one(name)).map(of).collect();
+    set.sort_unstable();
+    Some(if set.is_empty() { "none".to_owned() } else { set.join("; ") })
+}
+
+/// Returns the I/O priority of this process: `none`, `best-effort 7`, `idle`.
+fn io_priority() -> Option<String> {
+    let (class, level) = hostmark_sys::process::io_priority()?;
+    let name = IO_CLASSES.get(class)?;
+    Some(if ["realtime", "best-effort"].contains(name) { format!("{name} {level}") } else { (*name).to_owned() })
+}
+
+fn attributes(root: &Root, status: &str, tracer: Option<String>) -> BTreeMap<String, String> {
     let has_autogroups = root.text("/proc/sys/kernel/sched_autogroup_enabled").as_deref() == Some("1");
     // `/autogroup-53 nice 0`
     let group = root.text("/proc/self/autogroup").filter(|_| has_autogroups);
@@ -176,15 +189,21 @@ fn attributes(root: &Root, status: &str) -> BTreeMap<String, String> {
     // `55d0c0a00000 interleave:0-1 file=…`
     let maps = root.raw_until("/proc/self/numa_maps", |so_far| so_far.contains(&b'\n'));
     let policy = maps.and_then(|text| text.split_whitespace().nth(1).map(str::to_owned));
+    let is_here = root.is_this_machine();
     let found = [
         ("autogroup_nice", nice),
+        ("environment", environment(root)),
+        ("io_priority", is_here.then(io_priority).flatten()),
         ("memory_policy", policy),
         ("personality", root.text("/proc/self/personality")),
         ("timer_slack_ns", root.text("/proc/self/timerslack_ns")),
-        ("tracer", tracer(root)),
+        ("tracer", tracer),
     ];
-    let of_status = OF_STATUS.map(|(name, key)| (name, field(status, key).map(str::to_owned)));
-    found.into_iter().chain(of_status).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    let of_status = table("status").map(|[name, key, _]| (name, field(status, key).map(str::to_owned)));
+    let of_kernel =
+        is_here.then(attributes_of_kernel).into_iter().flatten().map(|(name, state)| (name, Some(state.to_owned())));
+    let all = found.into_iter().chain(of_status).chain(of_kernel);
+    all.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// Returns the process that traces this one: `strace (4711)`; none where nobody does or none can be seen.
@@ -203,7 +222,7 @@ fn policy_name(number: usize) -> String {
 /// The soft limits of lines such as `Max open files            1024                 1048576              files`.
 fn resource_limits(text: &str) -> BTreeMap<String, String> {
     let soft = |label: &str| text.lines().find_map(|line| line.strip_prefix(label)?.split_whitespace().next());
-    let known = RESOURCE_LIMITS.iter().filter_map(|(label, name)| Some((*name, soft(label)?)));
+    let known = table("limit").filter_map(|[name, label, _]| Some((name, soft(label)?)));
     known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
@@ -220,12 +239,6 @@ pub(crate) fn read_activity(root: &Root) -> Activity {
     }
 }
 
-/// `1.03 0.66 0.31 3/93 8824`.
-pub(crate) fn load(text: &str) -> Option<[f64; 3]> {
-    let mut words = text.split_whitespace().map(finite_number);
-    Some([words.next()??, words.next()??, words.next()??])
-}
-
 /// `some avg10=1.27 avg60=0.68 …`, in percent; a second line for `full`.
 fn pressure(root: &Root, resource: &str) -> Option<Pressure> {
     let text = root.text(&format!("/proc/pressure/{resource}"))?;
@@ -235,11 +248,6 @@ fn pressure(root: &Root, resource: &str) -> Option<Pressure> {
         Some(finite_number(percent)? / 100.0)
     };
     Some(Pressure { some: share("some")?, full: share("full") })
-}
-
-/// A number that a run file can carry.
-fn finite_number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
 #[cfg(test)]

@@ -24,8 +24,10 @@ mod virtualization;
 
 pub use kernel::tracer;
 pub use memory::{Holder, Spare, SpareMemory};
-pub use network_path::{addresses, network_path, read_interfaces, ssh_address};
-pub use noise::{BusyProcess, CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, Used, busiest_other, note_busy};
+pub use network_path::{addresses, carrier_changes, network_path, read_interfaces, ssh_address};
+pub use noise::{
+    BusyProcess, CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, Used, busiest_other, event_tracer, note_busy,
+};
 pub use placement::{
     CoreKind, Order, Placement, core_kinds, domains, in_order, node_pairs, of_caches, of_node, pair, single, spread,
 };

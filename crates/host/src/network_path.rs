@@ -2,6 +2,7 @@
 //!
 //! Interfaces are asked by netlink and ioctl rather than /sys/class/net, which shows the network namespace of who mounted it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
 
 use hostmark_model::{InterfaceLosses, NetworkInterface, NetworkPath, QueueingDiscipline};
@@ -34,11 +35,13 @@ pub fn network_path(to: IpAddr) -> NetworkPath {
         path.source = path.source.or(route.source);
         path.on_link = Some(route.next_hop.is_none());
         path.next_hop = route.next_hop;
+        path.settings = route.settings;
         read_interface(route.interface, &mut path);
         path.queue = queue::all().and_then(|queues| queue::of(&queues, route.interface)).or(path.queue);
     }
     if let Some(name) = path.interface.clone() {
         queue::read_driver(&name, &mut path);
+        path.settings.extend(steering(&Root::here(), &name));
     }
     limits(&Root::here(), &mut path);
     path
@@ -57,6 +60,19 @@ fn path_mtu(socket: &UdpSocket, to: IpAddr) -> Option<u32> {
             sockopt::ipv6_mtu(socket).ok()
         }
     }
+}
+
+/// Returns the CPUs to which packets of an interface's first queue are handed (receive packet steering), as a mask: `("rps_cpus", "3")`.
+/// `None` where /sys shows the interfaces of another network namespace.
+fn steering(root: &Root, interface: &str) -> Option<(String, String)> {
+    let mut shown = root.names(NET_DIR);
+    // Bonding has a file beside the interfaces.
+    shown.retain(|name| root.exists(&format!("{NET_DIR}/{name}/ifindex")));
+    let is_own = |links: &Vec<Link>| links.len() == shown.len() && links.iter().all(|link| shown.contains(&link.name));
+    (!root.is_this_machine() || links().as_ref().is_some_and(is_own)).then_some(())?;
+    let mask = root.text(&format!("{NET_DIR}/{interface}/queues/rx-0/rps_cpus"))?;
+    let mask = mask.trim_start_matches(['0', ',']);
+    Some(("rps_cpus".to_owned(), if mask.is_empty() { "0" } else { mask }.to_owned()))
 }
 
 /// Reads the kernel's limits for TCP and sockets.
@@ -91,6 +107,7 @@ pub fn read_interfaces(root: &Root) -> Vec<NetworkInterface> {
             has_device: root.exists(&format!("{dir}/device")),
             state: root.text(&format!("{dir}/operstate")),
             mtu_bytes: root.number(&format!("{dir}/mtu")),
+            carrier_changes: None,
             name,
         }
     };
@@ -134,6 +151,7 @@ const IFLA_QDISC: u16 = 6;
 const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
+const IFLA_CARRIER_CHANGES: u16 = 35;
 const IFLA_INFO_KIND: u16 = 1;
 /// ARPHRD_LOOPBACK of linux/if_arp.h.
 const LOOPBACK: u16 = 772;
@@ -146,6 +164,13 @@ pub(crate) struct Link {
     has_device: bool,
     pub(crate) state: Option<String>,
     pub(crate) mtu_bytes: Option<u64>,
+    carrier_changes: Option<u32>,
+}
+
+/// Returns how often the link of each interface came or went since it is there, by its name.
+pub fn carrier_changes() -> BTreeMap<String, u32> {
+    let all = links().unwrap_or_default().into_iter();
+    all.filter_map(|link| Some((link.name, link.carrier_changes?))).collect()
 }
 
 /// Parses a message on an interface: its number and its flags (IFF_UP …).
@@ -180,6 +205,7 @@ fn link(body: &[u8]) -> Option<Link> {
         has_device: kind != LOOPBACK && !is_made,
         state: state.and_then(|&state| STATES.get(usize::from(state))).map(|&state| state.to_owned()),
         mtu_bytes: attribute(attributes, IFLA_MTU).and_then(|value| u32_at(value, 0)).map(u64::from),
+        carrier_changes: attribute(attributes, IFLA_CARRIER_CHANGES).and_then(|value| u32_at(value, 0)),
     })
 }
 
@@ -231,6 +257,22 @@ struct Route {
     next_hop: Option<IpAddr>,
     /// The address that they are sent from.
     source: Option<IpAddr>,
+    /// Further settings, by the names of ip-route(8).
+    settings: BTreeMap<String, String>,
+}
+
+const RTA_METRICS: u16 = 8;
+/// Metrics of a route that shape TCP (RTAX_WINDOW …), by their names in ip-route(8). Round trips are learnt, and no setting.
+const METRICS: [(u16, &str); 7] =
+    [(3, "window"), (7, "cwnd"), (8, "advmss"), (11, "initcwnd"), (13, "rto_min"), (14, "initrwnd"), (15, "quickack")];
+const RTAX_CONGESTION_CONTROL: u16 = 16;
+
+fn metrics(route: &[u8]) -> BTreeMap<String, String> {
+    let Some(all) = attribute(route, RTA_METRICS) else { return BTreeMap::new() };
+    let number = |kind| u32_at(attribute(all, kind)?, 0).filter(|number| *number > 0).map(|number| number.to_string());
+    let numbers = METRICS.iter().filter_map(|(kind, name)| Some((*name, number(*kind)?)));
+    let congestion = attribute(all, RTAX_CONGESTION_CONTROL).and_then(text).map(|name| ("congctl", name));
+    numbers.chain(congestion).map(|(name, value)| (format!("route.{name}"), value)).collect()
 }
 
 /// The route to `to`; none where there is none.
@@ -262,6 +304,7 @@ fn route(body: &[u8]) -> Option<Route> {
         interface: u32_at(attribute(attributes, RTA_OIF)?, 0)?,
         next_hop: of(RTA_GATEWAY).or_else(via),
         source: of(RTA_PREFSRC),
+        settings: metrics(attributes),
     })
 }
 

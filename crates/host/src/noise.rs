@@ -8,7 +8,7 @@ use hostmark_sys::usage;
 
 use crate::cgroups::{self, Groups, Version};
 use crate::cpus;
-use crate::root::{Root, TICK_NS, cpu_ns, holds};
+use crate::root::{Root, TICK_NS, cpu_ns, finite_number, holds};
 use crate::virtualization;
 
 /// Shortest time whose share is used, ns: under ten ticks a share of CPU time has an error of more than 10 %.
@@ -55,7 +55,7 @@ impl NoiseSnapshot {
             busy_ns: stat.lines().filter_map(|line| ticks_of_cpu(line, &[USER, NICE, SYSTEM])).collect(),
             own_ns: root.raw("/proc/self/stat").and_then(|stat| cpu_ns(&stat, 4)),
             context_switches: counter("ctxt"),
-            load: root.text("/proc/loadavg").as_deref().and_then(crate::kernel::load),
+            load: root.text("/proc/loadavg").as_deref().and_then(load),
             running: counter("procs_running"),
             allowed: cpus::allowed(root),
             is_inner: root.link("/proc/self/ns/pid").is_some_and(|link| link != FIRST_PIDS),
@@ -103,11 +103,11 @@ impl NoiseSnapshot {
         cpus.iter().map(steal).sum()
     }
 
-    /// Tells whether no CPU ran anything until `after`, which at least this process did: sandboxes and emulators may not count.
+    /// Tells whether no CPU's time is counted, or none ran anything until `after`, which at least this process did: sandboxes and
+    /// emulators may not count.
     pub fn has_standing_counters(&self, after: &NoiseSnapshot) -> bool {
-        !after.busy_ns.is_empty()
-            && self.busy_ns == after.busy_ns
-            && self.elapsed_ns(after).is_some_and(|elapsed| elapsed >= SHORTEST_BLOCK_NS)
+        let is_long = self.elapsed_ns(after).is_some_and(|elapsed| elapsed >= SHORTEST_BLOCK_NS);
+        self.busy_ns == after.busy_ns && (after.busy_ns.is_empty() || is_long)
     }
 
     /// Tells whether more was stolen of one of `cpus` until `after` than time went by: such a counter is broken.
@@ -191,6 +191,26 @@ pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<Bu
     })
 }
 
+/// Returns `perf trace` with its number where it follows this process, one of its ancestors or all processes: no file of this process
+/// tells who has events opened on it.
+pub fn event_tracer(root: &Root) -> Option<String> {
+    let (processes, _) = read(root);
+    let parent = |pid: &u32| Some(processes.iter().find(|process| process.pid == *pid)?.parent);
+    let own = processes.iter().find(|process| process.is_self)?.pid;
+    let followed: Vec<u32> = std::iter::successors(Some(own), parent).take(processes.len()).collect();
+    let is_one = |word: &str| {
+        let numbers = word.trim_start_matches(|c: char| !c.is_ascii_digit()).split(',');
+        ["-a", "--all-cpus"].contains(&word) || numbers.flat_map(str::parse::<u32>).any(|pid| followed.contains(&pid))
+    };
+    let traces = |process: &&Process| {
+        let line = root.raw(&format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        let mut words = line.split('\0').skip(1).skip_while(|word| word.starts_with('-'));
+        words.next() == Some("trace") && (followed.contains(&process.pid) || words.any(is_one))
+    };
+    let found = processes.iter().filter(|process| process.name == "perf").find(traces)?;
+    Some(format!("perf trace ({})", found.pid))
+}
+
 /// Returns this process and all that descend from it.
 fn own_family(all: &[Process]) -> HashSet<u32> {
     let mut family: HashSet<u32> = all.iter().filter(|process| process.is_self).map(|process| process.pid).collect();
@@ -207,6 +227,13 @@ fn own_family(all: &[Process]) -> HashSet<u32> {
         }
     }
     family
+}
+
+/// `1.03 0.66 0.31 3/93 8824`; a sandbox that does not count has no tasks at all there (`0/0`), not even this one.
+pub(crate) fn load(text: &str) -> Option<[f64; 3]> {
+    text.split_whitespace().nth(3).is_none_or(|tasks| tasks != "0/0").then_some(())?;
+    let mut words = text.split_whitespace().map(finite_number);
+    Some([words.next()??, words.next()??, words.next()??])
 }
 
 /// `123.45 67.89` in nanoseconds; the kernel writes two decimals.
@@ -232,6 +259,8 @@ fn ticks_of_cpu(line: &str, columns: &[usize]) -> Option<(usize, u64)> {
     let mut words = line.strip_prefix("cpu")?.split(' ');
     let cpu = words.next()?.parse().ok()?;
     let ticks: Vec<&str> = words.collect();
+    // A CPU has been idle or busy since boot: a sandbox that writes zeros does not count.
+    ticks.iter().any(|ticks| *ticks != "0").then_some(())?;
     let sum: Option<u64> = columns.iter().map(|&column| ticks.get(column)?.parse::<u64>().ok()).sum();
     Some((cpu, sum?.checked_mul(TICK_NS)?))
 }

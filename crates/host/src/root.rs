@@ -1,6 +1,7 @@
 //! The tree under which /proc, /sys and the marker files are read: the machine's own, or a captured one; lists of ids as the
 //! kernel writes them (`0-3,8,10-11`).
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -95,6 +96,15 @@ impl Root {
         self.text(path)?.parse().ok()
     }
 
+    /// The settings of a sort below /proc/sys by the last part of their names, their columns a space apart.
+    pub(crate) fn sysctls(&self, sort: &'static str) -> BTreeMap<String, String> {
+        let of = |[path, ..]: [&str; 3]| {
+            let (name, text) = (path.rsplit('/').next()?, self.text(&format!("/proc/sys/{path}"))?);
+            Some((name.to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        };
+        table(sort).filter_map(of).collect()
+    }
+
     /// The file's CPU (or node) list; an empty file is an empty list.
     pub(crate) fn id_list(&self, path: &str) -> Option<Vec<usize>> {
         parse_cpu_list(&self.raw(path)?)
@@ -141,6 +151,19 @@ pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 pub(crate) fn kilobytes_field(text: &str, key: &str) -> Option<u64> {
     let number: u64 = field(text, key)?.strip_suffix("kB")?.trim().parse().ok()?;
     number.checked_mul(1024)
+}
+
+/// The rows of one sort of facts that are read alike, without its name.
+pub(crate) fn table(sort: &'static str) -> impl Iterator<Item = [&'static str; 3]> {
+    include_str!("facts.tsv").lines().filter_map(move |line| {
+        let mut columns = line.strip_prefix(sort)?.strip_prefix('\t')?.split('\t');
+        Some(std::array::from_fn(|_| columns.next().unwrap_or_default()))
+    })
+}
+
+/// A number that a run file can carry.
+pub(crate) fn finite_number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
 
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.

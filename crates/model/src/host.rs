@@ -339,6 +339,9 @@ pub struct KernelFacts {
     pub audit_rules: Option<u64>,
     /// The version of the project's kernel module, where it is loaded.
     pub module_version: Option<String>,
+    /// Further settings by name: `sched_rt_runtime_us`, `dirty_ratio` …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
 }
 
 /// Whether the kernel's audit follows system calls: every call then takes the slow way into the kernel and out, with rules or without.

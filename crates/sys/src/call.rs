@@ -54,6 +54,9 @@ pub fn failed(error: &io::Error) -> Option<&'static str> {
     Some(error.get_ref()?.downcast_ref::<NamedError>()?.call)
 }
 
+/// The calls that say that no memory is left to start a program.
+pub const SPAWNED_IN_MEMORY: &str = "mmap, clone or execve";
+
 /// An error of the library's way to start a program, named by those of its calls that answer so: it does not say which it
 /// was. One that has a name keeps it.
 #[cold]
@@ -61,7 +64,7 @@ pub fn spawned(error: io::Error) -> io::Error {
     let calls = match error.raw_os_error() {
         None => return error,
         Some(libc::EAGAIN) => "clone",
-        Some(libc::ENOMEM) => "mmap, clone or execve",
+        Some(libc::ENOMEM) => SPAWNED_IN_MEMORY,
         Some(libc::EMFILE | libc::ENFILE) => "openat, pipe2, socketpair or dup2",
         Some(libc::ENOENT | libc::EACCES | libc::ENOEXEC | libc::E2BIG | libc::ENOTDIR | libc::ELOOP) => "execve",
         Some(_) => "setpgid, sigaction, sigprocmask, clone or execve",

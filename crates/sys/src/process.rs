@@ -43,6 +43,27 @@ pub fn huge_pages_forbidden() -> bool {
     rustix::thread::transparent_huge_pages_are_disabled().unwrap_or(false)
 }
 
+/// Attributes that prctl(2) tells: name, question, argument and bits of the answer, as linux/prctl.h has them.
+const ATTRIBUTES: [(&str, libc::c_int, usize, u32); 4] =
+    [("io_flusher", 58, 0, 1), ("l1d_flush", 52, 2, 2), ("mdwe", 66, 0, 3), ("memory_merge", 68, 0, 1)];
+
+/// Attributes of this process by name, each `on` or `off`; those that the kernel does not know, or does not tell, are missing.
+pub fn attributes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ATTRIBUTES.into_iter().filter_map(|(name, question, argument, bits)| {
+        // SAFETY: these questions read their numbers alone, and answer by the result.
+        let answer = unsafe { libc::prctl(question, argument, 0_usize, 0_usize, 0_usize) };
+        Some((name, if u32::try_from(answer).ok()? & bits != 0 { "on" } else { "off" }))
+    })
+}
+
+/// Returns this thread's I/O priority: class (0 none to 3 idle) and level. `None` where the kernel does not tell.
+pub fn io_priority() -> Option<(usize, usize)> {
+    // SAFETY: the kernel reads the numbers given: a process (IOPRIO_WHO_PROCESS), the calling thread.
+    let both = unsafe { libc::syscall(libc::SYS_ioprio_get, 1, 0) };
+    let both = usize::try_from(both).ok()?;
+    Some((both >> 13, both & 7))
+}
+
 /// Lets the calling thread run only where no other one wants to (SCHED_IDLE).
 pub fn yield_to_all() -> io::Result<()> {
     // All that the kernel's struct sched_param has; musl's has more.

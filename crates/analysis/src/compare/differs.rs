@@ -103,7 +103,12 @@ pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
 }
 
 /// Facts in which runs of the same circumstances may differ: they move no value, or differ from boot to boot.
-const IGNORED: [&str; 3] = ["host.boot_id", "host.process.resource_limits", "host.kernel.perf_event_paranoid"];
+const IGNORED: [&str; 4] = [
+    "host.boot_id",
+    "host.kernel.perf_event_paranoid",
+    "host.limits.group_settings.pids.max",
+    "host.process.resource_limits",
+];
 
 /// Tells whether a fact is one about the host that may move values.
 pub(super) fn is_circumstance(fact: &Fact) -> bool {

@@ -99,6 +99,7 @@ fn kernel(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.kernel.io_uring_disabled", Text::name("io_uring_disabled"), kernel.io_uring_disabled);
     facts.shown("host.kernel.audit", term!("audit"), kernel.audit.and_then(Audit::name));
     facts.shown("host.kernel.audit_rules", term!("audit rules"), kernel.audit_rules);
+    facts.each("host.kernel.sysctls", &kernel.sysctls);
     // The same machine after a reboot has its pages, and its kernel, elsewhere.
     facts.add("host.boot_id", term!("boot"), host.boot_id.as_ref().map(|id| id.chars().take(8).collect()));
 }
@@ -322,6 +323,9 @@ fn link(key: &str, way: &Text<String>, path: &NetworkPath, facts: &mut Facts) {
     let is_on = |on: Option<bool>| on.map(|on| if on { "on" } else { "off" }.to_owned());
     add("offloads.tso", Text::name("TSO"), is_on(path.offloads.tso));
     add("offloads.gro", Text::name("GRO"), is_on(path.offloads.gro));
+    for (name, value) in &path.settings {
+        facts.text(&format!("{key}.settings.{name}"), words(say!("{name} {way}")), value);
+    }
 }
 
 /// The virtual machine: what was asked of it and what it is made of, not what it did.

@@ -207,7 +207,7 @@ fields! {
     }
     KernelFacts {
         system, release, version as build, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
-        audit, audit_rules, module_version
+        audit, audit_rules, module_version, sysctls
     }
     VirtualizationFacts {
         hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted
@@ -228,7 +228,7 @@ fields! {
     NetworkPath {
         destination, source, interface, driver, bits_per_s, full_duplex, mtu_bytes, path_mtu_bytes, next_hop, on_link, queue, offloads, rings,
         moderation, channels, losses, congestion_control, congestion_controls, tcp_receive_buffers, tcp_send_buffers, receive_buffer_limit,
-        send_buffer_limit
+        send_buffer_limit, settings
     }
     QueueingDiscipline { kind, inner, bits_per_s, holds_flows_apart, burst_bytes, limit_bytes }
     Offloads { tso, gso, gro, lro, transmit_checksum, receive_checksum, scatter_gather }

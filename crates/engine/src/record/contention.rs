@@ -47,6 +47,10 @@ pub trait Meters {
     fn tracer(&self) -> Option<String> {
         None
     }
+    /// Process that follows this one now by events of the kernel: `perf trace (4711)`. It takes milliseconds to look.
+    fn event_tracer(&self) -> Option<String> {
+        None
+    }
     /// Temperature of the hottest processor, degrees Celsius.
     fn hottest_celsius(&self) -> Option<f64> {
         None
@@ -80,6 +84,10 @@ impl Meters for KernelMeters {
 
     fn tracer(&self) -> Option<String> {
         hostmark_host::tracer(&Root::here())
+    }
+
+    fn event_tracer(&self) -> Option<String> {
+        hostmark_host::event_tracer(&Root::here())
     }
 
     fn hottest_celsius(&self) -> Option<f64> {

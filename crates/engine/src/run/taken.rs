@@ -41,6 +41,7 @@ pub(super) struct Holdings {
     pub(super) taken: Vec<Taken>,
     /// The process that traced the run when it began, or that came later, and when.
     was_traced: bool,
+    event_tracer: Option<String>,
     pub(super) tracer: Option<(String, Duration)>,
     /// CPU on which cases of one CPU are measured instead.
     spare: Option<usize>,
@@ -53,7 +54,8 @@ impl Holdings {
             had_loopback: meters.has_loopback() == Some(true),
             lost: Vec::new(),
             taken: Vec::new(),
-            was_traced: meters.tracer().is_some(),
+            was_traced: meters.tracer().or_else(|| meters.event_tracer()).is_some(),
+            event_tracer: None,
             tracer: None,
             spare: None,
         }
@@ -99,7 +101,8 @@ impl Runner<'_> {
     /// Marks the samples of a round that has just ended, where somebody has begun to trace the run.
     pub(super) fn mark_traced(&mut self, events: &mut [Event]) {
         let (holdings, meters) = (&mut self.holdings, self.setting.meters);
-        let tracer = if holdings.was_traced { None } else { meters.tracer() };
+        let tracer = || meters.tracer().or_else(|| holdings.event_tracer.clone());
+        let tracer = if holdings.was_traced { None } else { tracer() };
         let Some(name) = tracer else { return };
         holdings.tracer.get_or_insert((name, self.wall.elapsed()));
         for event in events {
@@ -107,6 +110,11 @@ impl Runner<'_> {
                 disturbance_flags.iter_mut().for_each(|flags| *flags |= DisturbanceFlags::TRACED);
             }
         }
+    }
+
+    /// Looks for who follows the run by events, before each replicate.
+    pub(super) fn look_for_event_tracers(&mut self) {
+        self.holdings.event_tracer = self.setting.meters.event_tracer();
     }
 
     /// Looks at what the run has lost. A few system calls, between rounds.

@@ -1,7 +1,8 @@
 //! Loopback path of a packet that this machine sends to itself: the interface, its queue, packet filters and BPF programs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::io;
+use std::net::Ipv4Addr;
 
 use hostmark_model::{LoopbackFacts, NetworkPath};
 use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask, read_filter};
@@ -19,22 +20,15 @@ const IFLA_XDP_ATTACHED: u16 = 2;
 
 /// The loopback interface of this process's network namespace, or the little that a captured tree tells of its own.
 pub(crate) fn loopback(root: &Root) -> LoopbackFacts {
-    LoopbackFacts { sysctls: sysctls(root), ..interface(root) }
+    let mut sysctls = root.sysctls("loopback");
+    let own_route = || network_path::route_to(Ipv4Addr::LOCALHOST.into()).map(|route| route.settings);
+    sysctls.extend(network_path::steering(root, NAME));
+    sysctls.extend(root.is_this_machine().then(own_route).flatten().unwrap_or_default());
+    LoopbackFacts { sysctls, ..interface(root) }
 }
 
-/// Settings of the network namespace that shape what passes over loopback, below /proc/sys/net.
-const SYSCTLS: &str = "core/busy_poll core/busy_read core/default_qdisc core/rmem_default core/rmem_max core/wmem_default \
-    core/wmem_max ipv4/ip_early_demux ipv4/tcp_autocorking ipv4/tcp_congestion_control ipv4/tcp_limit_output_bytes \
-    ipv4/tcp_moderate_rcvbuf ipv4/tcp_notsent_lowat ipv4/tcp_rmem ipv4/tcp_sack ipv4/tcp_timestamps \
-    ipv4/tcp_window_scaling ipv4/tcp_wmem ipv4/udp_rmem_min unix/max_dgram_qlen";
-
-fn sysctls(root: &Root) -> BTreeMap<String, String> {
-    let of = |path: &str| {
-        let (name, text) = (path.split_once('/')?.1, root.text(&format!("/proc/sys/net/{path}"))?);
-        Some((name.to_owned(), text.split_whitespace().collect::<Vec<_>>().join(" ")))
-    };
-    SYSCTLS.split_whitespace().filter_map(of).collect()
-}
+/// The name of the interface, which no namespace changes.
+const NAME: &str = "lo";
 
 fn interface(root: &Root) -> LoopbackFacts {
     if !root.is_this_machine() {

@@ -190,7 +190,7 @@ pub(super) fn read_driver(name: &str, path: &mut NetworkPath) {
 
 /// An interface with what its driver tells, where it has a device.
 pub(crate) fn interface(of: Link) -> NetworkInterface {
-    let Link { name, has_device, state, mtu_bytes } = of;
+    let Link { name, has_device, state, mtu_bytes, .. } = of;
     let own = CString::new(name.as_str()).ok().filter(|_| has_device);
     let ask = |question| ask_driver(own.as_deref()?, question).ok();
     let driver = ask(Question::Driver).and_then(|words| driver(&words));

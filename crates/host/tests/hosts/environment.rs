@@ -156,6 +156,34 @@ fn how_the_kernel_treats_this_process_is_read() {
 }
 
 #[test]
+fn what_shapes_a_run_is_read_of_the_environment_the_groups_and_the_kernel() {
+    let tree = Tree::new();
+    let variables = "HOME=/root\0LD_PRELOAD=/home/me/libx.so /y.so\0MALLOC_ARENA_MAX=1\0MALLOCX=1\0";
+    let own = "9:pids,memory,cpu:/a/b\n";
+    let mount = "30 24 0:26 / /g rw - cgroup cgroup rw,pids,memory,cpu\n";
+    tree.file("/proc/self/environ", variables).file("/proc/self/cgroup", own).file("/proc/self/mountinfo", mount);
+    for (file, text) in [
+        ("a/b/pids.max", "max"),
+        ("a/pids.max", "100"),
+        ("a/b/memory.swappiness", "60"),
+        ("a/memory.swappiness", "10"),
+        ("a/b/memory.soft_limit_in_bytes", "9223372036854710272"),
+        ("a/b/cpu.cfs_burst_us", "5000"),
+    ] {
+        tree.file(&format!("/g/{file}"), text);
+    }
+    tree.file("/proc/sys/vm/dirty_ratio", "20\n").file("/sys/class/net/lo/queues/rx-0/rps_cpus", "00000000,00000003\n");
+    let host = tree.facts();
+    assert_eq!(host.process.attributes["environment"], "LD_PRELOAD=libx.so y.so; MALLOC_ARENA_MAX=1");
+    let groups = &host.limits.group_settings;
+    let of = ["pids.max", "memory.swappiness", "memory.high", "cpu.burst"].map(|kind| groups[kind].as_str());
+    assert_eq!(of, ["pids.max 100", "default", "default", "cpu.cfs_burst_us 5000"]);
+    assert_eq!((&*host.kernel.sysctls["dirty_ratio"], &*host.loopback.sysctls["rps_cpus"]), ("20", "3"));
+    tree.file("/proc/self/environ", "HOME=/root\0");
+    assert_eq!(tree.facts().process.attributes["environment"], "none");
+}
+
+#[test]
 fn a_hybrid_system_without_limits_has_none() {
     let limits = machines::small_guest().facts().limits;
     assert_eq!((limits.cgroup_version, limits.cpu_quota), (Some(1), None));

@@ -180,6 +180,39 @@ fn counters_that_stand_still_or_jump_are_unknown() {
     assert_eq!(from.others_share(&jumped, &[0]), None);
     let jumped = |tree: &Tree| counters(tree, "1.00", [44_000_000_000, 1], 9);
     assert_eq!(lost(&[0], |tree| counters(tree, "1.00", [5, 1], 9), jumped).steal_ns, None);
+    // A sandbox writes zeros, or nothing at all.
+    for stat in ["cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", ""] {
+        let write = |tree: &Tree| {
+            tree.file("/proc/stat", stat)
+                .file("/proc/loadavg", "0.00 0.00 0.00 0/0 0\n")
+                .file("/proc/uptime", "9.0 9\n");
+        };
+        let [before, after] = both(write, write);
+        assert!(before.has_standing_counters(&after), "{stat}");
+        assert_eq!((after.steal_ns.len(), after.load, lost(&[0], write, write).steal_ns), (0, None, None), "{stat}");
+    }
+}
+
+#[test]
+fn perf_trace_is_a_tracer_where_it_follows_this_process() {
+    let traced = |words: &str, parent: u32| {
+        let tree = Tree::new();
+        process(&tree, 40, "perf", 1, 5, 0);
+        process(&tree, 41, "bash", parent, 5, 0);
+        // The first one is this process.
+        [1, 41].iter().for_each(|&parent| process(&tree, 42, "hostmark", parent, 5, 0));
+        tree.file("/proc/self/status", "TracerPid:\t0\n");
+        tree.file("/proc/40/cmdline", words.replace(' ', "\0"));
+        tree.facts().process.attributes.remove("tracer")
+    };
+    for (words, parent) in
+        [("perf trace -p 7,42", 1), ("perf trace -p41", 1), ("perf trace -a", 1), ("perf trace ls", 40)]
+    {
+        assert_eq!(traced(words, parent).as_deref(), Some("perf trace (40)"), "{words}");
+    }
+    for (words, parent) in [("perf trace -p 7", 1), ("perf stat -p 42", 1), ("perf report", 40)] {
+        assert_eq!(traced(words, parent), None, "{words}");
+    }
 }
 
 #[test]
@@ -394,6 +427,8 @@ fn each_fact_calls_its_own_rule() {
         ("timer_slack", "timer_slack_ns", "5000000"),
         ("store_bypass", "store_bypass", "thread force mitigated"),
         ("io_limit", "io.limit", "io.max 8:0 wiops=50"),
+        ("io_priority", "io_priority", "idle"),
+        ("io_priority", "io.priority", "io.prio.class idle"),
         ("io_limit", "io.limit", "blkio.throttle.write_bps_device 8:0 1048576"),
         ("loopback_path", "tcp_wmem", "4096 4096 4096"),
         ("loopback_path", "tcp_rmem", "4096 4096 65536"),

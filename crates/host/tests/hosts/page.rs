@@ -87,7 +87,12 @@ fn hostile() -> HostFacts {
     host.process.policy = Some("SCHED_IDLE".into());
     (host.process.traced, host.process.uclamp_max) = (Some(true), Some(512));
     host.process.resource_limits = [(bad.clone(), bad.clone())].into();
-    let attributes = [("timer_slack_ns", "5000000"), ("store_bypass", "thread force mitigated"), ("tracer", &bad)];
+    let attributes = [
+        ("timer_slack_ns", "5000000"),
+        ("store_bypass", "thread force mitigated"),
+        ("tracer", &bad),
+        ("io_priority", "idle"),
+    ];
     host.process.attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     host.limits.group_settings = [("io.limit".into(), "io.max 8:0 rbps=max wiops=50".into())].into();
     host.loopback.sysctls = [("tcp_wmem".into(), bad.clone())].into();

@@ -167,6 +167,9 @@ pub struct NetworkPath {
     pub receive_buffer_limit: Option<u64>,
     /// The largest send buffer that a program may ask for, bytes (net.core.wmem_max).
     pub send_buffer_limit: Option<u64>,
+    /// What else its route and interface set, by name: `route.initcwnd`, `rps_cpus` …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// Interfaces without a wire: their drivers name a speed because they must name one.

@@ -441,6 +441,9 @@ fn limits(report: &HostReport) -> Block {
     block
 }
 
+/// Bytes of message queues that a user may have unless somebody says otherwise (MQ_BYTES_MAX).
+const USUAL_QUEUES_BYTES: &str = "819200";
+
 /// Scheduling of this process; defaults are left out, but for its class.
 fn process(report: &HostReport, block: &mut Block) {
     let process = &report.host.process;
@@ -469,9 +472,7 @@ fn process(report: &HostReport, block: &mut Block) {
     for (name, value) in &process.attributes {
         marks.push(match name.as_str() {
             "tracer" | "memory_nodes" | "indirect_branch" => continue,
-            "autogroup_nice" if value == "0" => continue,
-            "memory_policy" if value == "default" => continue,
-            "personality" if value.bytes().all(|byte| byte == b'0') => continue,
+            _ if ["", "0", "00000000", "default", "none", "off"].contains(&value.as_str()) => continue,
             "timer_slack_ns" => match value.parse() {
                 Ok(ns) => say!("timer slack {slack}", slack = amount(ns, Unit::Nanoseconds)),
                 Err(_) => continue,
@@ -479,7 +480,8 @@ fn process(report: &HostReport, block: &mut Block) {
             name => Message::plain(format_args!("{name} {value}")),
         });
     }
-    let bounded = process.resource_limits.iter().filter(|(_, bound)| *bound != "unlimited");
+    let is_usual = |bound: &str| ["unlimited", USUAL_QUEUES_BYTES].contains(&bound);
+    let bounded = process.resource_limits.iter().filter(|(_, bound)| !is_usual(bound));
     marks.extend(bounded.map(|(name, bound)| format!("{name} {bound}").into()));
     block.row(term!("process"), marks);
 }

@@ -60,6 +60,7 @@ pub static HOST_RULES: &[&HostRule] = &[
     &process::STORE_BYPASS,
     &cpu::LIMITED,
     &resources::IO_LIMIT,
+    &resources::IO_PRIORITY,
     &resources::OBSTACLES,
     &cpu::MITIGATIONS,
     &cpu::SECCOMP,

@@ -115,6 +115,13 @@ pub(super) static IO_LIMIT: HostRule = rule("host.io_limit", Shifts, texts::plac
     Some(texts::place::io_limit_effect!(limit))
 });
 
+pub(super) static IO_PRIORITY: HostRule =
+    rule("host.io_priority", Shifts, texts::place::IO_PRIORITY_CURE, |host, _| {
+        let of_group = host.limits.group_settings.get("io.priority").filter(|set| set.ends_with(" idle"));
+        let own = host.process.attributes.get("io_priority").filter(|class| *class == "idle");
+        own.or(of_group).map(|_| texts::place::io_priority_effect!())
+    });
+
 fn directory(host: &HostFacts, purpose: Purpose) -> Option<&DirectoryFact> {
     host.storage.directories.iter().find(|directory| directory.purpose == purpose)
 }

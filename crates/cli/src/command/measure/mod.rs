@@ -3,7 +3,7 @@
 pub mod inputs;
 pub mod ready;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -21,7 +21,9 @@ use hostmark_engine::{
     KernelMeters, Observer, PastRound, Record, Resource, RoundSink, RunContext, Taken, Wall, clock, look_at_memory,
     missing_counters, plan,
 };
-use hostmark_host::{CpuTimes, EMULATED, NoiseSnapshot, Root, busiest_other, note_busy, read_interfaces, single};
+use hostmark_host::{
+    CpuTimes, EMULATED, NoiseSnapshot, Root, busiest_other, carrier_changes, note_busy, read_interfaces, single,
+};
 use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
@@ -82,6 +84,7 @@ pub fn measure(
     let (clock, inputs) = (calibration.clock.clone(), plan.request.inputs.clone());
     let environment = Environment { clock, inputs, ..Environment::bare() };
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
+    let carriers = if run.peers.is_empty() { BTreeMap::new() } else { carrier_changes() };
     let (results, disturbed) = match machine {
         MeasuredMachine::Local { program, mut outside, .. } => {
             let program = program.map_or_else(own_program, Ok)?;
@@ -129,7 +132,7 @@ pub fn measure(
     run.interrupted = results.interrupted.then(|| say!("stopped by a signal").to_string());
     run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
     run.disturbances.extend(results.taken.iter().map(taken_away));
-    run.disturbances.extend(unlinked(&run));
+    run.disturbances.extend(unlinked(&run, &carriers));
     if let Some((tracer, at)) = results.tracer {
         let seconds = at.as_secs();
         let began = say!("{tracer} began to trace this run after {seconds} s: rounds from then on hold its stops");
@@ -353,8 +356,10 @@ pub fn report_of_host() -> HostReport {
     let (before, times) = (NoiseSnapshot::read_with_processes(&root), CpuTimes::read(&root));
     std::thread::sleep(LOOK);
     let after = NoiseSnapshot::read_with_processes(&root);
-    let counters_stand = times.zip(CpuTimes::read(&root)).is_some_and(|(before, after)| before.stand_until(&after));
     let host = hostmark_host::read(&root);
+    // Where nothing at all can be read, another finding says so.
+    let stand = times.zip(CpuTimes::read(&root)).map(|(before, after)| before.stand_until(&after));
+    let counters_stand = stand.unwrap_or(host.memory.total_bytes > 0);
     let disturbed = Disturbed { counters_stand, ..disturbed(&host, &before, &after) };
     findings::host::host_report(host, disturbed)
 }
@@ -447,7 +452,9 @@ pub fn disturbances(
         )));
     }
     if before.has_standing_counters(after) {
-        found.push(words(say!("the counters of CPU time stand still: who else used the CPUs is unknown")));
+        found.push(words(say!(
+            "CPU time is not counted here (/proc/stat): who else used the CPUs, and steal, are unknown"
+        )));
     }
     // Also those that came and went, of which no process is left to be named.
     if let Some(share) = others_share.filter(|share| *share >= OTHERS_SHARE) {
@@ -471,16 +478,29 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
     run.peers.iter().filter(is_same).map(text).collect()
 }
 
-/// Remarks on interfaces that were up when a run between hosts began, and are not any more.
-pub fn unlinked(run: &Run) -> Vec<Text<String>> {
+/// Remarks on interfaces that were up when a run between hosts began, and are not any more, or were without a link for a time.
+/// `before`: the changes of their links until then.
+pub fn unlinked(run: &Run, before: &BTreeMap<String, u32>) -> Vec<Text<String>> {
     let now = if run.peers.is_empty() { Vec::new() } else { read_interfaces(&Root::here()) };
     let is_up = |of: &&NetworkInterface| of.state.as_deref() == Some("up");
     let is_lost = |was: &&NetworkInterface| !now.is_empty() && !now.iter().any(|is| is.name == was.name && is_up(&is));
-    let lost = run.host.network.iter().filter(is_up).filter(is_lost);
-    lost.map(|NetworkInterface { name, .. }| {
-        words(say!("{name} went down or lost its carrier during this run: cases over it have fewer rounds or none"))
-    })
-    .collect()
+    let after = if now.is_empty() { BTreeMap::new() } else { carrier_changes() };
+    let has_changed = |name: &str| before.get(name).zip(after.get(name)).is_some_and(|(before, after)| before != after);
+    let text = |was: &NetworkInterface| {
+        let name = &was.name;
+        Some(words(match is_lost(&was) {
+            true => {
+                say!("{name} went down or lost its carrier during this run: cases over it have fewer rounds or none")
+            }
+            false if has_changed(name) => {
+                say!(
+                    "{name} was down or without carrier for a time during this run: cases over it waited, or have fewer rounds"
+                )
+            }
+            false => return None,
+        }))
+    };
+    run.host.network.iter().filter(is_up).filter_map(text).collect()
 }
 
 /// Remark on a resource that was lost during the run.
