@@ -105,9 +105,9 @@ pub fn of_locale() -> Language {
     of_variables(&variable)
 }
 
-/// Tells whether the locale's characters are those of UTF-8; they are taken to be where no locale is set.
+/// Tells whether the locale's characters are those of UTF-8. Without a locale they are ASCII's, as POSIX has it, unless Chinese was asked for.
 pub fn is_utf8() -> bool {
-    has_utf8(&variable)
+    has_utf8(&variable) || (current() == Lang::Zh && codeset(&variable).is_none())
 }
 
 /// The value of an environment variable that is neither empty nor no text.
@@ -125,10 +125,15 @@ fn of_variables(set: &dyn Fn(&str) -> Option<String>) -> Language {
 }
 
 fn has_utf8(set: &dyn Fn(&str) -> Option<String>) -> bool {
-    ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).is_none_or(|locale| {
-        let codeset = locale.split('@').next().and_then(|name| name.split_once('.')).map_or("", |(_, codeset)| codeset);
-        ["utf-8", "utf8"].iter().any(|name| codeset.eq_ignore_ascii_case(name))
-    })
+    let is_it = |codeset: String| ["utf-8", "utf8"].iter().any(|name| codeset.eq_ignore_ascii_case(name));
+    codeset(set).is_some_and(is_it)
+}
+
+/// The characters that the locale names, `UTF-8`; an empty name where it names none, and none without a locale.
+fn codeset(set: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set)?;
+    let name = locale.split('@').next().and_then(|name| name.split_once('.'));
+    Some(name.map(|(_, codeset)| codeset).unwrap_or_default().to_owned())
 }
 
 fn of_name(locale: Option<&str>) -> Language {
@@ -216,7 +221,7 @@ mod tests {
         };
         assert_eq!(of(&[("LANG", "en_US.UTF-8"), ("LANGUAGE", "fr:zh_CN:en")]), (Language::Zh, true));
         assert_eq!(of(&[("LANG", "zh_CN.UTF-8"), ("LANGUAGE", "en")]), (Language::En, true));
-        assert_eq!(of(&[("LANGUAGE", "zh")]), (Language::En, true));
+        assert_eq!([of(&[]), of(&[("LANGUAGE", "zh")])], [(Language::En, false); 2]);
         for locale in ["zh_CN.GBK", "zh_TW.Big5", "zh_CN", "de_DE.ISO-8859-1", "de_DE@euro", "C", "POSIX"] {
             assert_eq!(of(&[("LC_ALL", locale), ("LANGUAGE", "zh")]), (Language::En, false), "{locale}");
         }

@@ -1,6 +1,8 @@
 //! Two sides that measure in turn: what both are asked for, and those of `--interleave`.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
-use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
+use hostmark_model::{CaseRecord, Exit, Inputs, Outcome, Run, RunRequest, load_run};
 
 use super::NamedRuns;
 use crate::command::far::Target;
@@ -172,12 +174,34 @@ impl TypedSide {
     }
 }
 
-/// Tells whether a word of a command is a hostmark: its name, or the path of one, which may have more behind its name.
+/// Tells whether a word of a command is a hostmark: its name, or the path of one, which may have more behind its name or another name.
 fn is_hostmark(word: &str) -> bool {
     match word.rsplit_once('/') {
-        Some((_, name)) => name.starts_with(PROGRAM),
+        Some((_, name)) => name.starts_with(PROGRAM) || names_hostmark(Path::new(word)),
         None => word == PROGRAM,
     }
+}
+
+/// A word of every hostmark's texts, and of every script that starts one.
+const NAMED: &[u8] = b"hostmark ";
+
+/// Tells whether a file is a program that speaks of hostmark commands: a hostmark under another name, or a script around one.
+fn names_hostmark(path: &Path) -> bool {
+    let is_program =
+        std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
+    let bytes = || regular::all_of(&regular::open_to_read(path).ok()?).ok()?;
+    is_program && bytes().is_some_and(|bytes| bytes.windows(NAMED.len()).any(|window| window == NAMED))
+}
+
+/// The exit code by cases that failed in every run of a side.
+pub fn failure(sides: &[NamedRuns]) -> Exit {
+    let fails = |side: &NamedRuns| {
+        let cases = || side.runs.iter().flat_map(|run| &run.cases);
+        let measured: HashSet<&str> = cases().filter(|case| case.measured().is_some()).map(|case| &*case.id).collect();
+        let has_failed = |case: &CaseRecord| matches!(case.outcome, Outcome::Failed { .. });
+        cases().any(|case| has_failed(case) && !measured.contains(&*case.id))
+    };
+    if sides.iter().any(fails) { Exit::CaseFailed } else { Exit::Fine }
 }
 
 pub struct PrintedRun<'a> {
@@ -262,6 +286,13 @@ mod tests {
             ["hostmark", "ssh db-17 hostmark", "./hostmark-0.2", "taskset -c 0 '/a b/hostmark'", "hostmark --x"]
         {
             assert!(is_command(typed), "{typed}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bench");
+        std::fs::write(&path, "#!/bin/sh\nexec hostmark \"$@\"\n").unwrap();
+        for (mode, expected) in [(0o600, false), (0o700, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_command(path.to_str().unwrap()), expected);
         }
         for typed in ["here", "ssh hostmark-7", "ssh a", "env", "hostmark/bin/env", "ssh me@hostmark", "my-hostmark"] {
             assert!(!is_command(typed), "{typed}");

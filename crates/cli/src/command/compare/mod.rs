@@ -203,7 +203,8 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     }
     let limit = arguments.threshold.unwrap_or(0.0);
     let is_strict = arguments.strict || arguments.resolve.is_some();
-    Ok(verdict::exit(&comparison, limit, is_strict, lang))
+    let failed = if arguments.interleave.is_empty() { Exit::Fine } else { interleave::failure(&sides) };
+    Ok(verdict::exit(&comparison, limit, is_strict, lang).or(failed))
 }
 
 /// Shows two series beside each other: slower as of runs, and as strict.

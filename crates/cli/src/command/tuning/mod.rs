@@ -19,7 +19,7 @@ use hostmark_probes::CATALOGUE;
 use setting::{During, MachineSetting, Mechanism, NEAR, Neighbour, TUNINGS, Tuning, TuningSide, named};
 
 use super::compare::NamedRuns as Runs;
-use super::compare::interleave::TwoSides;
+use super::compare::interleave::{self, TwoSides};
 use super::measure::catch;
 use super::measure::inputs::{ProfileName, SampledArguments, seed};
 use super::processes::Work;
@@ -128,7 +128,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     runs.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| make_alike(tuning, run));
     let (makes, permanent, pairs) = (tuning.texts.makes, tuning.texts.permanent, arguments.pairs);
     show(arguments, &TrialText { makes, names: own, permanent, pairs }, &runs, lang)?;
-    Ok(Exit::Fine)
+    Ok(interleave::failure(&runs))
 }
 
 /// Shows the effect here, the verdicts, and how to make it permanent.

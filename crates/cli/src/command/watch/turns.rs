@@ -1,5 +1,6 @@
 //! The turns of a watch: each is measured, kept and told before the next.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
@@ -184,9 +185,16 @@ impl Turns<'_> {
         if let Some((what, why)) = &unkept {
             failed(what, why);
         }
-        if let Err(error) = thin(&self.series.name, self.most_bytes) {
-            let series = &self.series.name;
-            output::complain(&said!("old turns of {series} cannot be removed ({error}); become their owner"));
+        let series = &self.series.name;
+        match thin(series, self.most_bytes) {
+            Ok(others) => others.iter().for_each(|(other, turns)| {
+                output::remark(&said!(
+                    "--max-size: the oldest turns of {other} were removed ({turns}); all series share it"
+                ));
+            }),
+            Err(error) => {
+                output::complain(&said!("old turns of {series} cannot be removed ({error}); become their owner"));
+            }
         }
         let text = |format: &str| {
             let format = export::format_named(format);
@@ -252,8 +260,8 @@ fn append(file: &Path, text: &str) -> io::Result<()> {
 const TIME: [usize; 3] = [16, 11, 8];
 
 /// Removes turns of this series that are one too many, and of all that exceed the size the oldest; never the newest of a series. A file
-/// that is no turn by its name stays.
-pub fn thin(series: &str, most_bytes: u64) -> Result<()> {
+/// that is no turn by its name stays. Returns how many turns of which other series went.
+pub fn thin(series: &str, most_bytes: u64) -> Result<BTreeMap<String, usize>> {
     let now = store::now();
     let [hourly, daily] =
         THINNED.map(|(days, _)| now.days_before(days).map_or(String::new(), |time| store::moment(time).0));
@@ -266,29 +274,31 @@ pub fn thin(series: &str, most_bytes: u64) -> Result<()> {
         for (time, file) in turns {
             let part = time[..length(&time)].to_owned();
             match name == series && part == before && part.len() < TIME[0] {
-                true => unwanted.push(file),
-                false => kept.push((time, file)),
+                true => unwanted.push((name.clone(), file)),
+                false => kept.push((time, name.clone(), file)),
             }
             before = part;
         }
-        kept.extend(newest.map(|(_, file)| (String::from("newest"), file)));
+        kept.extend(newest.map(|(_, file)| (String::from("newest"), name, file)));
     }
     kept.sort();
     let mut bytes = 0;
-    for (time, file) in kept.into_iter().rev() {
+    for (time, name, file) in kept.into_iter().rev() {
         bytes += fs::symlink_metadata(&file).map_or(0, |facts| facts.len());
         if bytes > most_bytes && time != "newest" {
-            unwanted.push(file);
+            unwanted.push((name, file));
         }
     }
-    for file in unwanted {
+    let mut others = BTreeMap::new();
+    for (name, file) in unwanted {
         match Place::entry(&file).and_then(|place| place.remove()) {
             // Another watch was faster.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            Ok(()) if name != series => *others.entry(name).or_default() += 1,
             _ => {}
         }
     }
-    Ok(())
+    Ok(others)
 }
 
 /// A turn's file, behind the time in its name.
