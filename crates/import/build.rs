@@ -16,7 +16,7 @@ fn format_of(page: &Page) -> Option<String> {
     Some(format!("({:?}, include_str!({file:?}), {}::TEXTS)", page.name().replace('_', "-"), page.name()))
 }
 
-/// The module of a page: `TEXTS` by their headings, and a macro for each text that has placeholders.
+/// The module of a page: `TEXTS` by their headings, and a macro for each text that has placeholders, unless a file describes the format.
 fn module_of(page: &Page) -> String {
     let (mut rows, mut macros) = (String::new(), String::new());
     for (Pair { en, zh }, body) in &page.sections {
@@ -24,7 +24,9 @@ fn module_of(page: &Page) -> String {
             fail(&page.path, &format!("'{en}' is called '{zh}' in the other half"));
         }
         match placeholders(&body.en) {
-            Ok(names) if names.is_empty() => rows += &format!("({en:?}, {body}),\n"),
+            Ok(names) if names.is_empty() || page.path.with_extension("json").exists() => {
+                rows += &format!("({en:?}, {body}),\n")
+            }
             _ => macros += &body.template(&identifier(en)),
         }
     }

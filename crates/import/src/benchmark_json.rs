@@ -6,19 +6,20 @@ use std::io::BufRead;
 use hostmark_model::AxisKind::{Choice, Count};
 use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{ReasonCode, Run};
+use hostmark_model::{Message, ReasonCode, Run};
+use hostmark_say::say;
 use hostmark_stats::descriptive::median;
 use serde::Deserialize;
 
 use crate::bounded::{Amount, AtMost, NameMap, Plain, Short, shortened};
 use crate::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
-use crate::{ImportError, ImportFormat};
+use crate::{ImportError, ImportFormat, NOTHING};
 
 pub(super) const HYPERFINE: ImportFormat = ImportFormat {
     name: "hyperfine",
     tool: "hyperfine",
-    what: "what hyperfine wrote with --export-json",
-    nothing: "the file has no result",
+    what: term!("what hyperfine wrote with --export-json"),
+    nothing: NOTHING,
     texts: crate::texts::hyperfine::TEXTS,
     programs: &[quantity("hyperfine.time", Nanoseconds, &[("command", Choice)]).with(&[
         Further("user", Nanoseconds, term!("user time, mean")),
@@ -63,7 +64,7 @@ fn read_hyperfine(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 fn keep_command(
     run: &mut Foreign,
     HyperfineCommand { command: Short(command), mean, user, system, times, exit_codes, .. }: HyperfineCommand,
-) -> Result<(), String> {
+) -> Result<(), Message> {
     let ns = |Amount(seconds): Amount| seconds * 1e9;
     let times = times.map(|times| times.0).filter(|times| !times.is_empty()).unwrap_or_else(|| vec![mean]);
     let is_zero = median(&times.iter().map(|time| time.0).collect::<Vec<f64>>()) == Some(0.0);
@@ -74,13 +75,11 @@ fn keep_command(
         .note("command", &command);
     let codes = exit_codes.unwrap_or_default().0;
     let bad = codes.iter().filter(|code| **code != Some(0)).count();
-    let problem = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", codes.len()));
+    let problem = (bad > 0).then(|| say!("{bad} of {runs} runs did not end with exit code 0", runs = codes.len()));
     (value.failed, value.unconfirmed) = if bad == codes.len() { (problem, None) } else { (None, problem) };
     if is_zero && value.failed.is_none() {
         let command = shortened(&command);
-        return Err(format!(
-            "the median time of '{command}' is 0, below hyperfine's resolution; measure more in a run"
-        ));
+        return Err(say!("the median time of '{command}' is 0, below hyperfine's resolution; measure more in a run"));
     }
     run.keep(value)
 }
@@ -88,8 +87,8 @@ fn keep_command(
 pub(super) const GOOGLE_BENCHMARK: ImportFormat = ImportFormat {
     name: "google-benchmark",
     tool: "google-benchmark",
-    what: "what google-benchmark wrote with --benchmark_out and --benchmark_out_format=json",
-    nothing: "the file has no result",
+    what: term!("what google-benchmark wrote with --benchmark_out and --benchmark_out_format=json"),
+    nothing: NOTHING,
     texts: crate::texts::google_benchmark::TEXTS,
     programs: &[quantity(
         "google_benchmark.time",
@@ -168,7 +167,7 @@ fn keep_entry(
     entry: &GoogleEntry,
     whole: &HashSet<&str>,
     context: &BTreeMap<String, Plain>,
-) -> Result<(), String> {
+) -> Result<(), Message> {
     let is_debug = context.get("library_build_type").is_some_and(|kind| kind.0 == "debug");
     let (name, statistic) = entry.parts();
     // What an aggregate is of says it better.
@@ -188,14 +187,14 @@ fn keep_entry(
         .note("name", name)
         .note("label", &entry.label.0)
         .asked_but(NOT_ASKED, context);
-    value.failed =
-        entry.error_occurred.then(|| format!("the benchmark ended with an error ({})", entry.error_message.0));
-    value.unconfirmed = is_debug.then(|| "google-benchmark's library was built as debug, which adds time".into());
-    let skipped = || ReasonCode::Imported.because(format!("the benchmark was skipped ({})", entry.skip_message.0));
+    let (error, skip) = (&entry.error_message.0, &entry.skip_message.0);
+    value.failed = entry.error_occurred.then(|| say!("the benchmark ended with an error ({error})"));
+    value.unconfirmed = is_debug.then(|| say!("google-benchmark's library was built as debug, which adds time"));
+    let skipped = || ReasonCode::Imported.because(say!("the benchmark was skipped ({skip})"));
     value.absent = entry.skipped.then(skipped);
     if value.samples.is_empty() && value.failed.is_none() && value.absent.is_none() {
         let (name, unit) = (shortened(name), shortened(&entry.time_unit.0));
-        return Err(format!("the time of {name} is in no unit that is known ({unit})"));
+        return Err(say!("the time of {name} is in no unit that is known ({unit})"));
     }
     run.keep(value)
 }

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-use hostmark_model::{Text, json_fault};
+use hostmark_model::{Message, Text};
+use hostmark_say::say;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 
 use super::ImportError;
 
@@ -23,29 +25,29 @@ const MOST_LINES: u64 = 200_000;
 /// of lines. `what` is what the file should be, for errors.
 pub(super) fn each_line(
     input: &mut dyn BufRead,
-    what: &str,
-    mut each: impl FnMut(u64, Option<&str>) -> Result<(), String>,
+    what: Text,
+    mut each: impl FnMut(u64, Option<&str>) -> Result<(), Message>,
 ) -> Result<u64, ImportError> {
     let mut input = unmarked(input)?;
     let mut line = Vec::new();
     let mut count = 0;
     loop {
         let at = count + 1;
-        let error = |problem: String| ImportError { line: at, what: problem };
+        let error = |problem: Message| ImportError { line: at, what: problem };
         line.clear();
         // One byte more than may be, so that a longer line is noticed and never held.
         let mut limited = Read::take(&mut *input, LONGEST_LINE as u64 + 1);
         match limited.read_until(b'\n', &mut line) {
-            Err(failure) => return Err(error(format!("it cannot be read ({failure}); try again"))),
+            Err(failure) => return Err(error(say!("it cannot be read ({failure}); try again"))),
             Ok(0) => {
                 each(count, None).map_err(|what| ImportError { line: count, what })?;
                 return Ok(count);
             }
             Ok(length) if length > LONGEST_LINE => {
-                return Err(error(format!("it is longer than {LONGEST_LINE} bytes; give {what}")));
+                return Err(error(say!("it is longer than {LONGEST_LINE} bytes; give {what}")));
             }
             Ok(_) if at > MOST_LINES => {
-                return Err(error(format!("there are more than {MOST_LINES} lines; give {what}")));
+                return Err(error(say!("there are more than {MOST_LINES} lines; give {what}")));
             }
             Ok(_) => count = at,
         }
@@ -64,13 +66,13 @@ const PACKED: [(&[u8], &str); 5] = [
 
 /// The text behind its byte order mark, of UTF-16 as UTF-8; a file that is packed is told.
 fn unmarked<'a>(input: &'a mut dyn BufRead) -> Result<Box<dyn BufRead + 'a>, ImportError> {
-    let error = |what: String| Err(ImportError { line: 1, what });
+    let error = |what: Message| Err(ImportError { line: 1, what });
     let start = match input.fill_buf() {
-        Err(failure) => return error(format!("it cannot be read ({failure}); try again")),
+        Err(failure) => return error(say!("it cannot be read ({failure}); try again")),
         Ok(start) => start,
     };
     if let Some((_, unpack)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
-        return error(format!("it is packed; unpack it with {unpack}"));
+        return error(say!("it is packed; unpack it with {unpack}"));
     }
     let (length, is_big_endian) = match start {
         [0xff, 0xfe, ..] => (2, Some(false)),
@@ -141,11 +143,11 @@ impl TrailingText {
 }
 
 /// The number that `word` is, not negative, or why it is none; `what` is where it should stand.
-pub(super) fn amount(word: &str, what: &str) -> Result<f64, String> {
+pub(super) fn amount(word: &str, what: impl Into<Message>) -> Result<f64, Message> {
     let number = word.parse::<f64>().ok().filter(|number| (0.0..LARGEST).contains(number));
     number.ok_or_else(|| {
-        let (word, what) = (shortened(word), shortened(what));
-        format!("'{word}' is no amount, where {what} should be; correct the line or remove it")
+        let (word, what) = (shortened(word), what.into());
+        say!("'{word}' is no amount, where {what} should be; correct the line or remove it")
     })
 }
 
@@ -181,16 +183,16 @@ const MOST_TEXT: usize = 1 << 20;
 /// Returns the line where the last ended, and the text behind the first. `what` is what the file should be, for errors.
 pub(super) fn each_document<T: DeserializeOwned>(
     input: &mut dyn BufRead,
-    what: &str,
-    mut each: impl FnMut(T) -> Result<(), String>,
+    what: Text,
+    mut each: impl FnMut(T) -> Result<(), Message>,
 ) -> Result<(u64, Option<TrailingText>), ImportError> {
     let mut input = unmarked(input)?;
     let (mut lines, mut rest, mut is_first) = (0, None, true);
     loop {
         let (text, is_end) = pass_text(&mut *input, &mut lines)?;
-        let error = |what| ImportError { line: lines + 1, what };
+        let error = |what: Message| ImportError { line: lines + 1, what };
         match (is_first, is_end) {
-            (true, true) => return Err(error(format!("the file has no JSON object; give {what}"))),
+            (true, true) => return Err(error(say!("the file has no JSON object; give {what}"))),
             (true, false) => {}
             (false, _) => rest = rest.or(text),
         }
@@ -207,31 +209,32 @@ pub(super) fn each_document<T: DeserializeOwned>(
     }
 }
 
-/// Beginnings of what serde says by itself: it names types of this program. All else is of this crate.
-const OF_SERDE: [&str; 6] =
-    ["invalid type", "invalid value", "invalid length", "unknown variant", "missing field", "duplicate field"];
-
 /// The fault of a document, and its place.
-pub(super) fn json_problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
-    let text = error.to_string();
+pub(super) fn json_problem(error: &serde_json::Error, before: u64, what: Text) -> ImportError {
+    let (text, column) = (error.to_string(), error.column());
     let text = text.split(" at line ").next().unwrap_or_default();
-    let place = format!("column {}", error.column());
-    let fault = json_fault(error);
-    let is_of_serde = error.is_syntax() || OF_SERDE.iter().any(|start| text.starts_with(start));
-    let unknown = text
-        .strip_prefix("unknown field `")
-        .and_then(|rest| Some(format!("no key is called '{}'", shortened(rest.split_once('`')?.0))));
-    let text = unknown.as_deref().unwrap_or(text);
-    let text = if is_of_serde { fault.split_once(": ").map_or("", |(_, what)| what) } else { text };
+    let quoted = |start: &str| Some(shortened(text.strip_prefix(start)?.split('`').next()?));
+    // What serde says by itself names types of this program.
+    let fault = match (error.is_syntax(), quoted("missing field `"), quoted("unknown field `")) {
+        (true, ..) => say!("this is no JSON"),
+        (_, Some(field), _) => say!("the object that ends here has no {field}"),
+        (_, _, Some(field)) => say!("no key is called '{field}'"),
+        _ if OF_SERDE.iter().any(|start| text.starts_with(start)) => say!("a value of another kind should stand here"),
+        _ => match text.split_once(" is no regular expression: ") {
+            Some((expression, error)) => say!("{expression} is no regular expression: {error}"),
+            None => Message::finished(text),
+        },
+    };
     let what = match error.classify() {
-        serde_json::error::Category::Eof => {
-            format!("{place}: the file ends here in the middle, so it is truncated; give {what}")
-        }
-        serde_json::error::Category::Io => format!("{place}: it cannot be read ({text}); try again"),
-        _ => format!("{place}: {text}; give {what}"),
+        Category::Eof => say!("column {column}: the file ends here in the middle, so it is truncated; give {what}"),
+        Category::Io => say!("column {column}: it cannot be read ({text}); try again"),
+        _ => say!("column {column}: {fault}; give {what}"),
     };
     ImportError { line: before + error.line() as u64, what }
 }
+
+/// Beginnings of what serde says by itself. All else is of this crate.
+const OF_SERDE: [&str; 5] = ["invalid type", "invalid value", "invalid length", "unknown variant", "duplicate field"];
 
 /// Passes over text until a line goes on with a brace, counting its lines: what it begins with, and whether there is no brace.
 fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<TrailingText>, bool), ImportError> {
@@ -240,7 +243,7 @@ fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Trailin
         let line = *lines + 1;
         let buffer = input
             .fill_buf()
-            .map_err(|failure| ImportError { line, what: format!("it cannot be read ({failure}); try again") })?;
+            .map_err(|failure| ImportError { line, what: say!("it cannot be read ({failure}); try again") })?;
         let byte = match buffer.first() {
             Some(b'{') if is_blank => break false,
             Some(&byte) if bytes < MOST_TEXT => byte,
@@ -333,7 +336,7 @@ impl<'de> Deserialize<'de> for Amount {
         let number = f64::deserialize(deserializer)?;
         match (0.0..LARGEST).contains(&number) {
             true => Ok(Amount(number)),
-            false => Err(D::Error::custom(format!("{number} is no amount"))),
+            false => Err(D::Error::custom(say!("a number is below 0 or too large"))),
         }
     }
 }
@@ -438,7 +441,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMost<T, MOS
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
         while let Some(value) = list.next_element()? {
             if self.0.len() == MOST {
-                return Err(A::Error::custom(format!("there are more than {MOST}")));
+                return Err(A::Error::custom(say!("a list is too long")));
             }
             self.0.push(value);
         }
@@ -485,8 +488,8 @@ const LONGEST_PROBLEM: usize = 120;
 /// passed over, further documents read as well. Returns the number of lines. `what` is what the file should be, for errors.
 pub(super) fn each_element(
     input: &mut dyn BufRead,
-    what: &str,
-    mut each: impl FnMut(&str, &str) -> Result<(), String>,
+    what: Text,
+    mut each: impl FnMut(&str, &str) -> Result<(), Message>,
 ) -> Result<u64, ImportError> {
     let mut input = unmarked(input)?;
     let lines = Cell::new(0);
@@ -499,22 +502,22 @@ pub(super) fn each_element(
         reader.get_mut().set_limit(LONGEST_PART);
         let event = reader.read_event_into(&mut buffer);
         let line = lines.get() + 1;
-        let error = |what: String| ImportError { line, what };
+        let error = |what: Message| ImportError { line, what };
         if reader.get_ref().limit() == 0 {
-            return Err(error(format!("I/O error: a part is longer than {LONGEST_PART} bytes; give {what}")));
+            return Err(error(say!("a part is longer than {LONGEST_PART} bytes; give {what}")));
         }
         let problem = |problem: quick_xml::Error| {
             let text: String = problem.to_string().chars().take(LONGEST_PROBLEM).collect();
-            error(format!("{text}; give {what}"))
+            error(say!("this is no XML ({text}); give {what}"))
         };
         let is_end = match event.map_err(problem)? {
             Event::Eof if texts.is_empty() => return Ok(line),
             Event::Eof => {
-                return Err(error(format!("the file ends here in the middle, so it is truncated; give {what}")));
+                return Err(error(say!("the file ends here in the middle, so it is truncated; give {what}")));
             }
-            Event::DocType(_) => return Err(error(format!("it declares a document type; give {what}"))),
+            Event::DocType(_) => return Err(error(say!("it declares a document type; give {what}"))),
             Event::Start(tag) => {
-                begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;
+                begin(&mut path, &mut texts, tag.name().as_ref()).map_err(error)?;
                 false
             }
             Event::End(_) => true,
@@ -523,8 +526,7 @@ pub(super) fn each_element(
             Event::GeneralRef(name) => {
                 let sign = name.resolve_char_ref().ok().flatten().map(String::from);
                 let sign = sign.or_else(|| resolve_predefined_entity(&name).map(str::to_owned));
-                let sign =
-                    sign.ok_or_else(|| error(format!("it uses an entity that XML does not have; give {what}")))?;
+                let sign = sign.ok_or_else(|| error(say!("it uses an entity that XML does not have; give {what}")))?;
                 add(&mut texts, &sign).map_err(error)?
             }
             Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => false,
@@ -536,9 +538,9 @@ pub(super) fn each_element(
     }
 }
 
-fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), &'static str> {
+fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), Message> {
     if texts.len() == DEEPEST || name.len() > LONGEST_NAME {
-        return Err("its elements are nested too deep or have names that are too long; give another file");
+        return Err(say!("its elements are nested too deep or have names that are too long; give another file"));
     }
     if !path.is_empty() {
         path.push('/');
@@ -549,11 +551,11 @@ fn begin(path: &mut String, texts: &mut Vec<String>, name: &str) -> Result<(), &
 }
 
 /// Adds to the text of the innermost element; it does not end it.
-fn add(texts: &mut [String], more: &str) -> Result<bool, String> {
+fn add(texts: &mut [String], more: &str) -> Result<bool, Message> {
     if let Some(text) = texts.last_mut() {
         text.push_str(more);
         if text.len() as u64 > LONGEST_PART {
-            return Err(format!("the text of an element is longer than {LONGEST_PART} bytes; give another file"));
+            return Err(say!("the text of an element is longer than {LONGEST_PART} bytes; give another file"));
         }
     }
     Ok(false)

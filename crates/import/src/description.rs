@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{AxisKind, Better, Text, Unit};
+use hostmark_model::{AxisKind, Better, Message, Text, Unit};
+use hostmark_say::say;
 use regex_lite::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use crate::ImportFormat;
 use crate::bounded::shortened;
 use crate::foreign::{Axis, Further, UnitKind, known, quantity};
 use crate::texts::foreign as said;
+use crate::{ImportFormat, NOTHING};
 
 /// Longest text of a field, characters.
 const LONGEST_FIELD: usize = 200;
@@ -27,8 +28,7 @@ pub(super) type Fields = BTreeMap<String, String>;
 pub(super) struct Description {
     pub name: String,
     pub tool: String,
-    #[serde(default)]
-    pub what: String,
+    what: Option<String>,
     nothing: Option<String>,
     #[serde(default)]
     reading: String,
@@ -52,6 +52,9 @@ pub(super) struct Description {
     pub failed: Option<Verdict>,
     pub skipped: Option<Verdict>,
     pub doubt: Option<Verdict>,
+    /// Texts of its page.
+    #[serde(skip)]
+    pub texts: &'static [(&'static str, Text)],
 }
 
 /// Rule for the lines that an expression fits: their fields, and what becomes of them.
@@ -92,6 +95,9 @@ pub(super) struct QuantityRule {
     base: Option<String>,
     /// A field that the value is divided by.
     pub per: Option<String>,
+    /// Fields of which none is above the next.
+    #[serde(default)]
+    pub ordered: Vec<String>,
     better: Option<Better>,
     #[serde(default)]
     axes: Vec<String>,
@@ -133,7 +139,12 @@ pub(super) struct Verdict {
 }
 
 /// A regular expression, and whether it must not fit.
-pub(super) struct Pattern(pub Regex, bool);
+pub(super) struct Pattern {
+    pub regex: Regex,
+    is_negated: bool,
+    /// A text that all that fits begins with: most lines are of another rule, which is told without the expression.
+    start: String,
+}
 
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pattern, D::Error> {
@@ -142,15 +153,27 @@ impl<'de> Deserialize<'de> for Pattern {
         let text = String::deserialize(deserializer)?;
         let regex = RegexBuilder::new(text.strip_prefix('!').unwrap_or(&text)).size_limit(LARGEST).build();
         let problem = |error| D::Error::custom(format!("'{}' is no regular expression: {error}", shortened(&text)));
-        Ok(Pattern(regex.map_err(problem)?, text.starts_with('!')))
+        let literal = |c: &char| c.is_ascii_alphanumeric() || " -:=#_,".contains(*c);
+        let mut start: String = text.strip_prefix('^').unwrap_or_default().chars().take_while(literal).collect();
+        match text[start.len()..].chars().nth(1) {
+            _ if text.contains('|') => start.clear(),
+            // The last sign may be missing.
+            Some('?' | '*' | '+' | '{') => drop(start.pop()),
+            _ => {}
+        }
+        Ok(Pattern { regex: regex.map_err(problem)?, is_negated: text.starts_with('!'), start })
     }
 }
 
 impl Pattern {
+    pub(super) fn captures<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
+        text.starts_with(&self.start).then(|| self.regex.captures(text))?
+    }
+
     /// The named groups of a match.
     pub(super) fn fields<'a>(&'a self, captures: &'a Captures) -> impl Iterator<Item = (String, String)> {
         let text = |name: &'a str| Some((name.to_owned(), short(captures.name(name)?.as_str().trim())));
-        self.0.capture_names().flatten().filter_map(text)
+        self.regex.capture_names().flatten().filter_map(text)
     }
 }
 
@@ -165,7 +188,7 @@ pub(super) struct Conditions(BTreeMap<String, Pattern>);
 impl Conditions {
     pub(super) fn hold(&self, fields: &Fields) -> bool {
         let text = |name: &str| fields.get(name).map_or("", String::as_str);
-        self.0.iter().all(|(name, Pattern(regex, is_negated))| regex.is_match(text(name)) != *is_negated)
+        self.0.iter().all(|(name, pattern)| pattern.regex.is_match(text(name)) != pattern.is_negated)
     }
 }
 
@@ -198,30 +221,32 @@ impl Description {
         self.units.get(&word).copied().or_else(|| Some(unit_of(&word)?.1))
     }
 
+    /// The text of its page below a heading.
+    pub(super) fn text(&self, heading: &str) -> Option<Text> {
+        self.texts.iter().find(|(known, _)| *known == heading).map(|(_, text)| *text)
+    }
+
     /// The format, or its fault with the word where it is.
-    pub(super) fn format(
-        &'static self,
-        texts: &'static [(&'static str, Text)],
-    ) -> Result<ImportFormat, (&'static str, String)> {
+    pub(super) fn format(&'static self) -> Result<ImportFormat, (&'static str, Message)> {
         let called = |name: &'static str, more: &str| {
             let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || more.contains(c);
             match !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits) {
                 true => Ok(name),
-                false => Err((name, format!("'{}' is no name; use a-z, 0-9 and _", shortened(name)))),
+                false => Err((name, say!("'{name}' is no name; use a-z, 0-9 and _", name = shortened(name)))),
             }
         };
         let base = |unit: &'static str, base: &'static Option<String>| {
             let word = base.as_deref().unwrap_or(unit);
             let unit = unit_of(word).map(|(unit, _)| unit);
-            unit.ok_or_else(|| (word, format!("'{}' is no unit; give {BASES} as unit or as base", shortened(word))))
+            let fault = || say!("'{unit}' is no unit; give {BASES} as unit or as base", unit = shortened(word));
+            unit.ok_or_else(|| (word, fault()))
         };
         let title = |heading: &str, title: &'static Option<String>, name: &'static str| {
-            let of_page = texts.iter().find(|(known, _)| *known == heading).map(|(_, text)| *text);
-            of_page.unwrap_or_else(|| same(title.as_deref().unwrap_or(name)))
+            self.text(heading).unwrap_or_else(|| same(title.as_deref().unwrap_or(name)))
         };
         called(&self.name, "-_")?;
         if self.quantities.is_empty() || self.lines.is_empty() == self.fields.is_empty() {
-            return Err(("quantities", "a format has quantities, and either lines or fields".into()));
+            return Err(("quantities", say!("a format has quantities, and either lines or fields")));
         }
         let (mut programs, mut own) = (Vec::new(), vec![("reading", same(&self.reading))]);
         for rule in &self.quantities {
@@ -231,7 +256,7 @@ impl Description {
                     "choice" | "name" => AxisKind::Choice,
                     "size" => AxisKind::Size,
                     "count" => AxisKind::Count,
-                    _ => return Err((kind, format!("the kind of '{axis}' is none of choice, name, size and count"))),
+                    _ => return Err((kind, say!("the kind of '{axis}' is none of choice, name, size and count"))),
                 };
                 axes.push((called(axis, "_")?, kind));
             }
@@ -249,14 +274,15 @@ impl Description {
             own.push((format!("{} title", rule.name).leak(), title("", &rule.title, &rule.name)));
         }
         let tool = &self.tool;
-        let section = said::section_of!(tool);
-        own.push(("section", Text { en: section.en.leak(), zh: section.zh.leak() }));
+        let leaked = |Text { en, zh }: Text<String>| Text { en: en.leak() as &str, zh: zh.leak() as &str };
+        own.push(("section", leaked(said::section_of!(tool))));
+        let told = |heading: &str, own: &'static Option<String>| self.text(heading).or(own.as_deref().map(same));
         Ok(ImportFormat {
             name: &self.name,
             tool: &self.tool,
-            what: &self.what,
-            nothing: self.nothing.as_deref().unwrap_or("the file has no result"),
-            texts: if texts.is_empty() { own.leak() } else { texts },
+            what: told("what", &self.what).unwrap_or_else(|| leaked(said::what_of!(tool))),
+            nothing: told("nothing", &self.nothing).unwrap_or(NOTHING),
+            texts: if self.texts.is_empty() { own.leak() } else { self.texts },
             programs: programs.leak(),
             ..ImportFormat::default()
         })

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count, Size};
-use hostmark_model::{Run, Unit};
+use hostmark_model::{Message, Run, Text, Unit};
+use hostmark_say::say;
 use serde::Deserialize;
 
 use super::bounded::{Amount, AtMost, NameMap, Plain, Short, bytes, shortened};
@@ -15,7 +16,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "fio",
     tool: "fio",
     what: WHAT,
-    nothing: "no job of this file did anything",
+    nothing: term!("no job of this file did anything"),
     texts: crate::texts::fio::TEXTS,
     programs: &[
         quantity("fio.read", Unit::BytesPerSecond, AXES).with(TRANSFER),
@@ -27,7 +28,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read,
 };
 
-const WHAT: &str = "what fio 3 wrote with --output-format=json";
+const WHAT: Text = term!("what fio 3 wrote with --output-format=json");
 
 const AXES: &[Axis] =
     &[("job", Choice), ("number", Count), ("pattern", Choice), ("block", Size), ("depth", Count), ("direct", Count)];
@@ -116,16 +117,16 @@ impl Latency {
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut is_read = false;
     read_documents(&FORMAT, input, |run, file: FioFile| match std::mem::replace(&mut is_read, true) {
-        true => Err("a second result begins here; import each alone".into()),
+        true => Err(say!("a second result begins here; import each alone")),
         false => keep(run, file),
     })
 }
 
-fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
+fn keep(run: &mut Foreign, file: FioFile) -> Result<(), Message> {
     let version = &file.version.0;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
         let version = shortened(version);
-        return Err(format!("it is of {version}; files of fio 3 can be imported"));
+        return Err(say!("it is of {version}; files of fio 3 can be imported"));
     }
     run.version.clone_from(version);
     run.begun_at(file.timestamp);
@@ -139,7 +140,7 @@ fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
     Ok(())
 }
 
-fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String, Plain>) -> Result<(), String> {
+fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String, Plain>) -> Result<(), Message> {
     let called = |name: &String| {
         ALIASES.iter().find(|(other, _)| other == name).map_or(name.clone(), |(_, name)| (*name).to_owned())
     };
@@ -168,7 +169,7 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
             // The other directions' blocks.
             .asked("bs", if block_size.contains(',') { &block_size } else { "" })
             .asked_but(NOT_ASKED, &options);
-        value.failed = error.map(|error| format!("fio ended this job with error {error}"));
+        value.failed = error.map(|error| say!("fio ended this job with error {error}"));
         value
     };
     let transfers =
@@ -179,8 +180,8 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
             continue;
         }
         let rate = transfer.bw_bytes.or(transfer.bw.map(|kib| Amount(kib.0 * 1024.0)));
-        let rate =
-            rate.ok_or_else(|| format!("the job {} tells no bandwidth; give {WHAT}", shortened(&job.jobname.0)))?;
+        let name = shortened(&job.jobname.0);
+        let rate = rate.ok_or_else(|| say!("the job {name} tells no bandwidth; give {WHAT}"))?;
         let value = case(probe, vec![rate.0])
             .and("operations", transfer.iops.map(|rate| rate.0))
             .and("mean", transfer.clat_ns.mean.map(|ns| ns.0));

@@ -7,9 +7,10 @@ use hostmark_model::imported::ASKED;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
     Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, CpuFact, Estimate, Explain, Flag, FlagKind,
-    HostFacts, Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Reason,
-    ReasonCode, Run, SCHEMA, Settings, Text, Tool, Unit,
+    HostFacts, Imported, IntervalMethod, Measured, Message, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo,
+    Reason, ReasonCode, Run, SCHEMA, Settings, Text, Tool, Unit,
 };
+use hostmark_say::say;
 use hostmark_stats::descriptive as stats;
 use serde::de::DeserializeOwned;
 
@@ -83,9 +84,9 @@ pub(super) struct ImportedValue {
     pub also: Vec<(&'static str, f64)>,
     pub notes: Vec<(String, String)>,
     /// The doubt of the tool, or what the file does not tell.
-    pub unconfirmed: Option<String>,
+    pub unconfirmed: Option<Message>,
     /// Reason for no value, by the tool's own word.
-    pub failed: Option<String>,
+    pub failed: Option<Message>,
     /// Reason for no value, where it is not that the tool printed 0.
     pub absent: Option<Reason>,
 }
@@ -181,7 +182,7 @@ impl Foreign {
     pub(super) fn finish(self, line: u64) -> Result<Run, ImportError> {
         let ImportFormat { what, nothing, .. } = self.format;
         match self.is_empty() {
-            true => Err(ImportError { line, what: format!("{nothing}; give {what}") }),
+            true => Err(ImportError { line, what: say!("{nothing}; give {what}") }),
             false => Ok(self.into_run()),
         }
     }
@@ -212,18 +213,18 @@ impl Foreign {
     }
 
     /// Keeps a value; one more of the same case is a further sample of it. An error is a fragment.
-    pub(super) fn keep(&mut self, value: ImportedValue) -> Result<(), String> {
+    pub(super) fn keep(&mut self, value: ImportedValue) -> Result<(), Message> {
         let tool = self.format.tool;
         self.values += value.samples.len().max(1);
         self.noted += value.notes.iter().map(|(key, note)| key.len() + note.len()).sum::<usize>();
         if self.values > MOST_VALUES || self.noted > MOST_NOTED {
-            return Err(format!(
+            return Err(say!(
                 "there are more than {MOST_VALUES} values, or {MOST_NOTED} bytes of options; give one result of {tool}"
             ));
         }
         let numbers = value.samples.iter().chain(value.also.iter().map(|(_, number)| number));
         if let Some(bad) = numbers.into_iter().find(|number| !(0.0..LARGEST).contains(*number)) {
-            return Err(format!("{bad} is no value of {}; correct the file", value.probe));
+            return Err(say!("{bad} is no value of {probe}; correct the file", probe = value.probe));
         }
         let params = value.params.iter().map(|(axis, value)| ((*axis).to_owned(), value.clone())).collect();
         let id = CaseId { probe: value.probe.into(), params: Params(params) };
@@ -235,7 +236,7 @@ impl Foreign {
             Some(&index) => {
                 let kept = &mut self.cases[index].1;
                 if !kept.asked_options().eq(value.asked_options()) {
-                    kept.unconfirmed.get_or_insert_with(|| "its samples are of different options".into());
+                    kept.unconfirmed.get_or_insert_with(|| say!("its samples are of different options"));
                 }
                 kept.samples.extend(value.samples);
                 kept.also.extend(value.also);
@@ -310,7 +311,7 @@ impl Foreign {
 pub(super) fn read_lines(
     format: &ImportFormat,
     input: &mut dyn BufRead,
-    mut each: impl FnMut(&mut Foreign, u64, Option<&str>) -> Result<(), String>,
+    mut each: impl FnMut(&mut Foreign, u64, Option<&str>) -> Result<(), Message>,
 ) -> Result<Run, ImportError> {
     let mut run = Foreign::of(format);
     let lines = each_line(input, format.what, |at, line| each(&mut run, at, line))?;
@@ -321,7 +322,7 @@ pub(super) fn read_lines(
 pub(super) fn read_documents<T: DeserializeOwned>(
     format: &ImportFormat,
     input: &mut dyn BufRead,
-    mut each: impl FnMut(&mut Foreign, T) -> Result<(), String>,
+    mut each: impl FnMut(&mut Foreign, T) -> Result<(), Message>,
 ) -> Result<Run, ImportError> {
     let mut run = Foreign::of(format);
     let (lines, rest) = each_document(input, format.what, |document| each(&mut run, document))?;
@@ -333,7 +334,7 @@ pub(super) fn read_documents<T: DeserializeOwned>(
 pub(super) fn read_elements(
     format: &ImportFormat,
     input: &mut dyn BufRead,
-    mut each: impl FnMut(&mut Foreign, Option<(&str, &str)>) -> Result<(), String>,
+    mut each: impl FnMut(&mut Foreign, Option<(&str, &str)>) -> Result<(), Message>,
 ) -> Result<Run, ImportError> {
     let mut run = Foreign::of(format);
     let lines = each_element(input, format.what, |path, text| each(&mut run, Some((path, text))))?;
@@ -352,7 +353,7 @@ fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord
     let failed = value.failed.map(|text| Outcome::Failed { reason: ReasonCode::Imported.because(text) });
     let outcome = failed.unwrap_or_else(|| match estimate_above_zero(&value.samples) {
         None => {
-            let zero = || ReasonCode::NoValue.because(format!("{tool} printed 0, which is below its resolution"));
+            let zero = || ReasonCode::NoValue.because(say!("{tool} printed 0, which is below its resolution"));
             Outcome::Skipped { reason: value.absent.unwrap_or_else(zero) }
         }
         Some(estimate) => {
@@ -370,7 +371,7 @@ fn record(format: &ImportFormat, id: CaseId, value: ImportedValue) -> CaseRecord
                 let estimate = if may_be_zero { of(&numbers) } else { estimate_above_zero(&numbers) };
                 Some((name, Also { estimate: estimate? }))
             });
-            let flag = |detail: String| Flag::new(FlagKind::Unconfirmed, detail);
+            let flag = |detail: Message| Flag::new(FlagKind::Unconfirmed, detail);
             Outcome::Measured(Box::new(Measured {
                 estimate,
                 also: also.collect(),

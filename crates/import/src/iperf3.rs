@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count, Size};
-use hostmark_model::{Run, Unit};
+use hostmark_model::{Message, Run, Text, Unit};
+use hostmark_say::say;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
@@ -18,7 +19,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "iperf3",
     tool: "iperf3",
     what: WHAT,
-    nothing: "the file ends here without iperf3's end, so it is truncated",
+    nothing: term!("the file ends here without iperf3's end, so it is truncated"),
     texts: crate::texts::iperf3::TEXTS,
     programs: &[
         quantity("iperf3.tcp", Unit::BytesPerSecond, AXES).with(&[RETRANSMITS, CPU_HERE, CPU_THERE]),
@@ -34,7 +35,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read,
 };
 
-const WHAT: &str = "what iperf3 wrote with --json or --json-stream";
+const WHAT: Text = term!("what iperf3 wrote with --json or --json-stream");
 
 const DIRECTION: Axis = ("direction", Choice);
 const STREAMS: Axis = ("streams", Count);
@@ -180,7 +181,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         if is_read {
             // Some versions write the whole document again after their stream.
             let is_same = std::mem::take(&mut is_stream) && document.event.is_none();
-            return if is_same { Ok(()) } else { Err("a second result begins here; import each alone".into()) };
+            return if is_same { Ok(()) } else { Err(say!("a second result begins here; import each alone")) };
         }
         is_stream = document.event.is_some();
         let (begin, end) = match document.event {
@@ -204,19 +205,19 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     })
 }
 
-fn no_error(error: Option<&Short>) -> Result<(), String> {
+fn no_error(error: Option<&Short>) -> Result<(), Message> {
     match error {
         Some(error) => {
             const MOST: usize = 200;
             let error: String = error.0.chars().take(MOST).collect();
-            Err(format!("iperf3 ended with an error ({error}); measure again"))
+            Err(say!("iperf3 ended with an error ({error}); measure again"))
         }
         None => Ok(()),
     }
 }
 
-fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result<(), String> {
-    let asked = &start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?.0;
+fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result<(), Message> {
+    let asked = &start.test_start.as_ref().ok_or_else(|| say!("it tells nothing of the test; give {WHAT}"))?.0;
     let told = |name: &str| asked.get(name).map(|Plain(text)| text.as_str()).filter(|text| !text.is_empty());
     let number = |name: &str| told(name).map(|text| amount(text, name)).transpose();
     let [streams_asked, message, reverse, bidir] =
@@ -242,7 +243,8 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
         "TCP" => "iperf3.tcp",
         "UDP" => "iperf3.udp",
         other => {
-            return Err(format!("its protocol is '{}'; results of TCP and UDP can be imported", shortened(other)));
+            let protocol = shortened(other);
+            return Err(say!("its protocol is '{protocol}'; results of TCP and UDP can be imported"));
         }
     };
     // A client that sends and receives at once has the other direction beside; before 3.13 the start does not say so.
@@ -281,17 +283,17 @@ fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result
     let [of_first, of_second] = if is_swapped { [other, one] } else { [one, other] };
     let directions = [(of_first, &end.sum_sent, first), (of_second, &end.sum_sent_bidir_reverse, second)];
     for (direction, sent, received) in directions.into_iter().filter(|(direction, ..)| !direction.is_empty()) {
-        let received = received.ok_or_else(|| format!("the sum of what was received is missing; give {WHAT}"))?;
-        let mut rate = received.rate().ok_or_else(|| format!("the sum tells no bits_per_second; give {WHAT}"))?;
+        let received = received.ok_or_else(|| say!("the sum of what was received is missing; give {WHAT}"))?;
+        let mut rate = received.rate().ok_or_else(|| say!("the sum tells no bits_per_second; give {WHAT}"))?;
         let lost = received.lost_percent.filter(|percent| *percent >= 0.0).map(|percent| percent / 100.0);
         let mut unconfirmed = None;
-        if let Some(lost) = lost.filter(|lost| *lost > 1.0) {
-            unconfirmed = Some(format!("iperf3 says that {} % were lost, more than were sent", 100.0 * lost));
+        if let Some(percent) = received.lost_percent.filter(|percent| *percent > 100.0) {
+            unconfirmed = Some(say!("iperf3 says that {percent} % were lost, more than were sent"));
         }
         let lost = lost.filter(|lost| *lost <= 1.0);
         if probe == "iperf3.udp" && end.sum_received.is_none() {
             rate *= 1.0 - lost.unwrap_or(0.0);
-            unconfirmed = Some("iperf3 before 3.10 tells what was sent: less the share that was lost".into());
+            unconfirmed = Some(say!("iperf3 before 3.10 tells what was sent: less the share that was lost"));
         }
         let mut value = whole(at(ImportedValue::new(probe, vec![rate]), direction));
         value.unconfirmed = unconfirmed;
@@ -313,7 +315,7 @@ fn streams(
     streams: &[Stream],
     at: &dyn Fn(ImportedValue, &str) -> ImportedValue,
     [one, other]: [&str; 2],
-) -> Result<(), String> {
+) -> Result<(), Message> {
     let mut numbers = [0, 0];
     for stream in streams {
         let (ObjectOr(Some(sender), _), ObjectOr(Some(receiver), _)) = (&stream.sender, &stream.receiver) else {

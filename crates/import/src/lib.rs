@@ -18,7 +18,6 @@ mod lmbench;
 mod perf;
 mod perfkit;
 mod phoronix;
-mod stream;
 mod stress_ng;
 mod table;
 
@@ -26,7 +25,8 @@ use std::io::BufRead;
 use std::path::Path;
 
 pub use described::DescribedFormat;
-use hostmark_model::{Run, Text};
+use hostmark_model::{Message, Run, Text, displays_its_message};
+use hostmark_say::say;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ImportFormat {
@@ -34,9 +34,9 @@ pub struct ImportFormat {
     pub name: &'static str,
     tool: &'static str,
     /// Description of a good file, for errors.
-    what: &'static str,
+    what: Text,
     /// Fault of a file in which nothing was found.
-    nothing: &'static str,
+    nothing: Text,
     /// Texts on its values, by headings: `section` and `reading` of all, `name title` and `name` of each quantity.
     texts: &'static [(&'static str, Text)],
     programs: &'static [foreign::ForeignQuantity],
@@ -51,8 +51,8 @@ macro_rules! described {
         ImportFormat {
             name: $name,
             tool: "",
-            what: "",
-            nothing: "",
+            what: NOTHING,
+            nothing: NOTHING,
             texts: &[],
             programs: &[],
             read: |input| described($name)?.read(input),
@@ -60,9 +60,12 @@ macro_rules! described {
     };
 }
 
+/// Fault of most files in which nothing was found.
+const NOTHING: Text = term!("the file has no result");
+
 pub static FORMATS: &[ImportFormat] = &[
     lmbench::FORMAT,
-    stream::FORMAT,
+    described!("stream"),
     fio::FORMAT,
     iperf3::FORMAT,
     described!("sysbench"),
@@ -148,12 +151,14 @@ pub struct ImportError {
     /// The line, from 1.
     pub line: u64,
     /// The fault of the line and what to do, a fragment.
-    pub what: String,
+    pub what: Message,
 }
 
-impl std::fmt::Display for ImportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
+displays_its_message!(ImportError);
+
+impl From<&ImportError> for Message {
+    fn from(ImportError { line, what }: &ImportError) -> Message {
+        say!("line {line}: {what}")
     }
 }
 

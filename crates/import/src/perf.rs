@@ -4,19 +4,21 @@
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::{Choice, Count, Size};
-use hostmark_model::Run;
 use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
+use hostmark_model::{Message, Run, Text};
+
+use hostmark_say::say;
 
 use super::bounded::{amount, bytes, shortened};
 use super::foreign::{Axis, Foreign, quantity, read_lines};
 use super::table::Fields;
-use super::{ImportError, ImportFormat};
+use super::{ImportError, ImportFormat, NOTHING};
 
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perf-bench",
     tool: "perf bench",
     what: WHAT,
-    nothing: "it has no result",
+    nothing: NOTHING,
     texts: crate::texts::perf::TEXTS,
     programs: &[
         quantity("perf.sched_pipe", Nanoseconds, &[PARTIES]),
@@ -42,7 +44,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read,
 };
 
-const WHAT: &str = "the whole text of perf bench";
+const WHAT: Text = term!("the whole text of perf bench");
 /// Most names of benchmarks that are not read: perf has some dozen.
 const MOST_UNREAD: usize = 50;
 
@@ -52,11 +54,9 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         if let Some(line) = line {
             return Reader { run, now: &mut now }.take(line.trim());
         }
-        Reader { run, now: &mut now }
-            .end()
-            .map_err(|what| format!("the file ends here, so it is truncated: {what}"))?;
+        Reader { run, now: &mut now }.end().map_err(|what| say!("the file ends here, so it is truncated: {what}"))?;
         match run.unread.last().filter(|_| run.is_empty()) {
-            Some(name) => Err(format!("{name} is no benchmark that can be imported; give another")),
+            Some(name) => Err(say!("{name} is no benchmark that can be imported; give another")),
             None => Ok(()),
         }
     })
@@ -84,7 +84,7 @@ struct Benchmark {
 }
 
 impl Benchmark {
-    fn set(&mut self, name: &'static str, number: Result<f64, String>) -> Result<(), String> {
+    fn set(&mut self, name: &'static str, number: Result<f64, Message>) -> Result<(), Message> {
         self.fields.set(name, &number?.to_string());
         Ok(())
     }
@@ -102,7 +102,7 @@ const IN_SUMMARY: &[(&str, &str)] = &[
 ];
 
 impl Reader<'_> {
-    fn take(&mut self, line: &str) -> Result<(), String> {
+    fn take(&mut self, line: &str) -> Result<(), Message> {
         if let Some(name) = heading(line) {
             self.end()?;
             *self.now = Some(Benchmark { name: name.to_owned(), ..Benchmark::default() });
@@ -117,7 +117,7 @@ impl Reader<'_> {
         let Some(now) = self.now.as_mut() else {
             // Of the simple format a bare number is all there is.
             return match is_number(line) || line.ends_with(" usecs/op") {
-                true => Err(format!(
+                true => Err(say!(
                     "a number without a heading: the simple format does not tell which benchmark it is of; give {WHAT}"
                 )),
                 false => Ok(()),
@@ -130,17 +130,18 @@ impl Reader<'_> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words[..] {
             ["#", "Executed", count, .., parties] => {
-                now.set("operations", whole(count, "the number of operations"))?;
+                now.set("operations", whole(count, say!("the number of operations")))?;
                 now.fields.set("parties", parties);
             }
             ["#", _, "sender", "and", "receiver", parties, ..] => now.fields.set("parties", parties),
-            ["#", groups, "groups", "==", ..] => now.set("groups", whole(groups, "the number of groups"))?,
+            ["#", groups, "groups", "==", ..] => now.set("groups", whole(groups, say!("the number of groups")))?,
             ["#", "Copying", size, ..] => {
-                let bytes = bytes(size).ok_or_else(|| format!("'{}' is no size; give {WHAT}", shortened(size)))?;
+                let bytes =
+                    bytes(size).ok_or_else(|| say!("'{size}' is no size; give {WHAT}", size = shortened(size)))?;
                 now.fields.set("size", &bytes.to_string());
             }
             ["Total", "time:", seconds, "[sec]"] => {
-                let total = amount(seconds, "the total time")?;
+                let total = amount(seconds, say!("the total time"))?;
                 now.total = Some(total);
                 return if now.name == "sched/messaging" { self.total_time(total) } else { Ok(()) };
             }
@@ -149,11 +150,11 @@ impl Reader<'_> {
             ["[Run", _, ref rest @ ..] => {
                 if let Some(at) = rest.iter().position(|word| *word == "in") {
                     let word = rest.get(at + 1).copied().unwrap_or_default();
-                    now.runs.push(decimal(word, "the time of a run")? * 1e6);
+                    now.runs.push(decimal(word, say!("the time of a run"))? * 1e6);
                 }
             }
             ["Averaged", rate, "operations/sec", ..] => {
-                return self.keep_result(vec![whole(rate, "the operations a second")?]);
+                return self.keep_result(vec![whole(rate, say!("the operations a second"))?]);
             }
             ["Averaged", count, op @ ("ADD" | "MOD" | "DEL"), "operations", ..] => return self.controlled(count, op),
             ["Wokeup" | "Requeued" | "Avg", .., "ms", _] => return self.of_runs(),
@@ -164,7 +165,7 @@ impl Reader<'_> {
     }
 
     /// A benchmark whose heading the simple format leaves out is known by its summary.
-    fn summary(&mut self, line: &str) -> Result<(), String> {
+    fn summary(&mut self, line: &str) -> Result<(), Message> {
         let Some((_, name)) = IN_SUMMARY.iter().find(|(part, _)| line.contains(part)) else { return Ok(()) };
         // What the parallel waking says contains what the plain one says.
         let name = if line.contains("threads waking up") { "futex/wake-parallel" } else { name };
@@ -181,22 +182,21 @@ impl Reader<'_> {
         // Without its beginning and addresses, which are others each time.
         let summary = words.iter().skip(4).filter(|word| !word.starts_with("0x"));
         now.fields.set("summary", &summary.copied().collect::<Vec<&str>>().join(" "));
-        for (name, word, what) in [("threads", "threads", "the number of threads"), ("seconds", "secs", "the seconds")]
-        {
+        for (name, word) in [("threads", "threads"), ("seconds", "secs")] {
             if let Some(number) = before(word) {
-                now.set(name, amount(number, what))?;
+                now.set(name, amount(number, name))?;
             }
         }
         Ok(())
     }
 
     /// `# function 'name' (Default memcpy() provided by glibc)`
-    fn function(&mut self, function: &str, rest: &str) -> Result<(), String> {
+    fn function(&mut self, function: &str, rest: &str) -> Result<(), Message> {
         // Without a heading, what the function copies or sets by is told by what stands behind its name.
         let known = ["memcpy", "memset", "mmap"].into_iter().find(|name| rest.contains(&format!("{name}()")));
         if self.now.as_ref().is_none_or(|now| !now.name.starts_with("mem/")) {
             let Some(name) = known else {
-                return Err(format!("a function of no known benchmark; give {WHAT}"));
+                return Err(say!("a function of no known benchmark; give {WHAT}"));
             };
             self.end()?;
             *self.now = Some(Benchmark { name: format!("mem/{name}"), ..Benchmark::default() });
@@ -205,7 +205,7 @@ impl Reader<'_> {
         }
         if let Some(now) = self.now {
             if now.fields.has("function") && !now.is_done {
-                return Err(format!("the rate of the function before this one is missing; give {WHAT}"));
+                return Err(say!("the rate of the function before this one is missing; give {WHAT}"));
             }
             now.fields.set("function", &shortened(function));
             now.is_done = false;
@@ -214,7 +214,7 @@ impl Reader<'_> {
     }
 
     /// Keeps a value of the benchmark whose lines are read.
-    fn keep(&mut self, probe: Option<&'static str>, samples: Vec<f64>) -> Result<(), String> {
+    fn keep(&mut self, probe: Option<&'static str>, samples: Vec<f64>) -> Result<(), Message> {
         let Some(now) = self.now else { return Ok(()) };
         now.is_done = probe.is_some() || program(&now.name, false).is_some();
         let Some(probe) = probe else { return Ok(()) };
@@ -230,12 +230,12 @@ impl Reader<'_> {
     }
 
     /// Keeps a value of the benchmark's own probe.
-    fn keep_result(&mut self, samples: Vec<f64>) -> Result<(), String> {
+    fn keep_result(&mut self, samples: Vec<f64>) -> Result<(), Message> {
         self.keep(self.now.as_ref().and_then(|now| program(&now.name, false)), samples)
     }
 
-    fn per_operation(&mut self, time: &str) -> Result<(), String> {
-        let time = decimal(time, "the time of an operation")? * 1e3;
+    fn per_operation(&mut self, time: &str) -> Result<(), Message> {
+        let time = decimal(time, say!("the time of an operation"))? * 1e3;
         let Some(now) = self.now else { return Ok(()) };
         now.fields.set("benchmark", &now.name);
         // Whatever it is, perf tells the time of one.
@@ -243,7 +243,7 @@ impl Reader<'_> {
         self.keep(Some(probe), vec![time])
     }
 
-    fn bandwidth(&mut self, rate: &str, unit: &str) -> Result<(), String> {
+    fn bandwidth(&mut self, rate: &str, unit: &str) -> Result<(), Message> {
         // perf's K is 1024 here.
         let scale = match unit {
             "KB/sec" => 10,
@@ -251,33 +251,33 @@ impl Reader<'_> {
             "GB/sec" => 30,
             _ => 0,
         };
-        let rate = decimal(rate, "the rate")? * f64::from(1u32 << scale);
+        let rate = decimal(rate, say!("the rate"))? * f64::from(1u32 << scale);
         if self.now.as_ref().is_some_and(|now| !now.fields.has("function")) {
-            return Err(format!("a rate without a function; give {WHAT}"));
+            return Err(say!("a rate without a function; give {WHAT}"));
         }
         self.keep_result(vec![rate])
     }
 
     /// Operations over the whole time, of each thread.
-    fn controlled(&mut self, count: &str, op: &str) -> Result<(), String> {
-        let count = whole(count, "the number of operations")?;
+    fn controlled(&mut self, count: &str, op: &str) -> Result<(), Message> {
+        let count = whole(count, say!("the number of operations"))?;
         let Some(now) = self.now else { return Ok(()) };
         let seconds = now.fields.text("seconds").parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
-        let seconds = seconds.ok_or_else(|| format!("the seconds did not come before this line; give {WHAT}"))?;
+        let seconds = seconds.ok_or_else(|| say!("the seconds did not come before this line; give {WHAT}"))?;
         now.fields.set("op", &op.to_ascii_lowercase());
         self.keep_result(vec![count / seconds])
     }
 
-    fn of_runs(&mut self) -> Result<(), String> {
+    fn of_runs(&mut self) -> Result<(), Message> {
         let runs = self.now.as_mut().map(|now| std::mem::take(&mut now.runs)).unwrap_or_default();
         if runs.is_empty() {
-            return Err(format!("no run came before this line; give {WHAT}"));
+            return Err(say!("no run came before this line; give {WHAT}"));
         }
         self.keep_result(runs)
     }
 
     /// A total time: the result of some benchmarks, and all that the simple format tells of others.
-    fn total_time(&mut self, total: f64) -> Result<(), String> {
+    fn total_time(&mut self, total: f64) -> Result<(), Message> {
         let Some(now) = self.now else { return Ok(()) };
         now.total = Some(total);
         if let Some(call) = now.name.strip_prefix("syscall/") {
@@ -288,15 +288,15 @@ impl Reader<'_> {
     }
 
     /// A bare number below a heading, of the simple format: a rate of the mem benchmarks, the total time of others.
-    fn bare(&mut self, number: &str) -> Result<(), String> {
+    fn bare(&mut self, number: &str) -> Result<(), Message> {
         match self.now.as_ref().is_some_and(|now| now.name.starts_with("mem/")) {
             true => self.bandwidth(number, "bytes/sec"),
-            false => self.total_time(decimal(number, "the total time")?),
+            false => self.total_time(decimal(number, say!("the total time"))?),
         }
     }
 
     /// The benchmark whose lines were read is over: it must have given a value, when it is one that is known.
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Result<(), Message> {
         let Some(now) = self.now.take() else { return Ok(()) };
         match now.is_done {
             true => Ok(()),
@@ -307,7 +307,10 @@ impl Reader<'_> {
                 }
                 Ok(())
             }
-            false => Err(format!("the result of {} did not come before this line; give {WHAT}", shortened(&now.name))),
+            false => {
+                let name = shortened(&now.name);
+                Err(say!("the result of {name} did not come before this line; give {WHAT}"))
+            }
         }
     }
 }
@@ -326,12 +329,12 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A whole number, whose digits perf groups as the locale does: `10,000,000`, `10.000.000`.
-fn whole(word: &str, what: &str) -> Result<f64, String> {
+fn whole(word: &str, what: Message) -> Result<f64, Message> {
     amount(&ungrouped(word).unwrap_or_else(|| word.to_owned()), what)
 }
 
 /// A number of which perf prints decimals, behind the sign of the locale: `12.207031`, `12,207031`, `1,050.383`.
-fn decimal(word: &str, what: &str) -> Result<f64, String> {
+fn decimal(word: &str, what: Message) -> Result<f64, Message> {
     let Some((before, decimals)) = word.rsplit_once(['.', ',']) else { return amount(word, what) };
     amount(&format!("{}.{decimals}", ungrouped(before).unwrap_or_else(|| word.to_owned())), what)
 }

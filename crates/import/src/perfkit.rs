@@ -5,19 +5,20 @@ use std::fmt;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::Choice;
-use hostmark_model::{Better, Run, Unit};
+use hostmark_model::{Better, Message, Run, Text, Unit};
+use hostmark_say::say;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::bounded::{Amount, Plain, Short, each_document};
 use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity};
-use super::{ImportError, ImportFormat};
+use super::{ImportError, ImportFormat, NOTHING};
 
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perfkit",
     tool: "PerfKitBenchmarker",
     what: WHAT,
-    nothing: "the file has no result",
+    nothing: NOTHING,
     texts: crate::texts::perfkit::TEXTS,
     programs: &[
         quantity("perfkit.time", Unit::Nanoseconds, AXES),
@@ -31,7 +32,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 
 const AXES: &[Axis] = &[("test", Choice), ("metric", Choice), ("unit", Choice), ("setup", Choice), ("machine", Choice)];
 
-const WHAT: &str = "perfkitbenchmarker_results.json of PerfKitBenchmarker";
+const WHAT: Text = term!("perfkitbenchmarker_results.json of PerfKitBenchmarker");
 /// Most labels of a sample: each virtual machine brings some thirty.
 const MOST_LABELS: usize = 5000;
 
@@ -100,7 +101,7 @@ impl<'de> Deserialize<'de> for Labels {
         }
         fn checked<E: Error>(labels: BTreeMap<String, String>) -> Result<Labels, E> {
             match labels.len() > MOST_LABELS {
-                true => Err(E::custom(format!("a sample has more than {MOST_LABELS} labels"))),
+                true => Err(E::custom(say!("a sample has too many labels"))),
                 false => Ok(Labels(labels)),
             }
         }
@@ -183,7 +184,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 }
 
 impl PerfKitFile {
-    fn add_sample(&mut self, sample: Sample) -> Result<(), String> {
+    fn add_sample(&mut self, sample: Sample) -> Result<(), Message> {
         let Sample { metric: Short(metric), value: Amount(value), test: Short(test), .. } = sample;
         let Short(unit) = sample.unit.unwrap_or_default();
         let labels = sample.labels.unwrap_or_default();
@@ -208,7 +209,7 @@ impl PerfKitFile {
             return Ok(());
         }
         if self.samples.len() == MOST_SAMPLES {
-            return Err(format!("there are more than {MOST_SAMPLES} samples; give one result of PerfKitBenchmarker"));
+            return Err(say!("there are more than {MOST_SAMPLES} samples; give one result of PerfKitBenchmarker"));
         }
         let (program, one) = program_of(&test, &metric, &unit);
         let next = self.machines.len();
@@ -220,7 +221,7 @@ impl PerfKitFile {
         Ok(())
     }
 
-    fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
+    fn make_cases(self, run: &mut Foreign) -> Result<(), Message> {
         run.version_is(&self.version);
         let only = |found: BTreeSet<String>| found.into_iter().reduce(|_, _| String::new()).unwrap_or_default();
         run.host.hostname = only(self.names);

@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::Choice;
-use hostmark_model::{Better, Run, Unit};
+use hostmark_model::{Better, Message, Run, Text, Unit};
+use hostmark_say::say;
 use serde_json::Value;
 
 use super::bounded::amount;
 use super::foreign::{Axis, Foreign, ImportedValue, UnitKind, known, quantity, read_elements};
 use super::table::Fields;
-use super::{ImportError, ImportFormat};
+use super::{ImportError, ImportFormat, NOTHING};
 
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "phoronix",
     tool: "Phoronix Test Suite",
     what: WHAT,
-    nothing: "the file has no result",
+    nothing: NOTHING,
     texts: crate::texts::phoronix::TEXTS,
     programs: &[
         quantity("phoronix.time", Unit::Nanoseconds, AXES),
@@ -38,7 +39,7 @@ const AXES: &[Axis] = &[
     ("unit", Choice),
 ];
 
-const WHAT: &str = "composite.xml of the Phoronix Test Suite";
+const WHAT: Text = term!("composite.xml of the Phoronix Test Suite");
 /// Largest distance of the mean of the runs from the value that the suite made of them.
 const SAME: f64 = 0.02;
 /// Most systems and values that are held.
@@ -91,7 +92,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 }
 
 impl PhoronixFile {
-    fn element(&mut self, path: &str, text: &str) -> Result<(), String> {
+    fn element(&mut self, path: &str, text: &str) -> Result<(), Message> {
         const LONGEST: usize = 300;
         let Some(path) = path.strip_prefix("PhoronixTestSuite/") else { return Ok(()) };
         for (_, pointer, name) in ELEMENTS.iter().filter(|(known, ..)| *known == path) {
@@ -111,10 +112,10 @@ impl PhoronixFile {
             _ => return Ok(()),
         }
         self.held += 1 + self.entries.last().map_or(0, |entry| entry.text("raw").matches(':').count());
-        if self.held > MOST { Err(format!("it has more than {MOST} systems and values; give {WHAT}")) } else { Ok(()) }
+        if self.held > MOST { Err(say!("it has more than {MOST} systems and values; give {WHAT}")) } else { Ok(()) }
     }
 
-    fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
+    fn make_cases(self, run: &mut Foreign) -> Result<(), Message> {
         if self.generated.has("client") {
             run.version = self.generated.text("client").to_owned();
         }
@@ -146,7 +147,7 @@ fn value(
     entry: &Fields,
     name: &str,
     system: Option<&Fields>,
-) -> Result<ImportedValue, String> {
+) -> Result<ImportedValue, Message> {
     let (kind, one) = known(test.text("unit")).map_or((None, 1.0), |(kind, one)| (Some(kind), one));
     // A time of which more is better, as that of a battery, is no cost.
     let (probe, one) = match (kind, test.text("proportion")) {
@@ -177,17 +178,17 @@ fn value(
     for key in ["system", "environment", "governor"] {
         value = value.note(key, system.map_or("", |system| system.text(key)));
     }
-    value.failed = entry.text("value").is_empty().then(|| "the test ended without a value".to_owned());
+    value.failed = entry.text("value").is_empty().then(|| say!("the test ended without a value"));
     Ok(value)
 }
 
 /// The values of all runs of a test; that of the suite where they are not told, or it made something else of them than a mean.
-fn samples(entry: &Fields) -> Result<Vec<f64>, String> {
+fn samples(entry: &Fields) -> Result<Vec<f64>, Message> {
     let (value, raw) = (entry.text("value"), entry.text("raw"));
     if value.is_empty() {
         return Ok(Vec::new());
     }
-    let value = amount(value, "the value of a test")?;
+    let value = amount(value, say!("the value of a test"))?;
     let runs: Vec<f64> = raw.split(':').map_while(|run| amount(run, "").ok()).collect();
     let mean = runs.iter().sum::<f64>() / runs.len() as f64;
     let is_mean = runs.len() == raw.split(':').count() && (mean - value).abs() <= value * SAME;

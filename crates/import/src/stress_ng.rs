@@ -3,7 +3,8 @@
 use std::io::BufRead;
 
 use hostmark_model::AxisKind::Choice;
-use hostmark_model::{Run, Unit};
+use hostmark_model::{Message, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::bounded::{Amount, TrailingText, amount, shortened};
 use super::foreign::{Axis, Foreign, Further, ImportedValue, quantity, read_lines};
@@ -13,7 +14,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "stress-ng",
     tool: "stress-ng",
     what: WHAT,
-    nothing: "it has no metrics of a stressor",
+    nothing: term!("it has no metrics of a stressor"),
     texts: crate::texts::stress_ng::TEXTS,
     programs: &[
         quantity("stress_ng.bogo_operations", Unit::OperationsPerSecond, &[STRESSOR]).with(&[
@@ -26,7 +27,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read,
 };
 
-const WHAT: &str = "what stress-ng wrote with --metrics, or with --metrics --yaml";
+const WHAT: Text = term!("what stress-ng wrote with --metrics, or with --metrics --yaml");
 
 const STRESSOR: Axis = ("stressor", Choice);
 const RATE: &str = "bogo-ops-per-second-real-time";
@@ -69,11 +70,22 @@ struct Stressor {
     instances: String,
     is_failed: bool,
     /// A doubt that stress-ng has itself of the metrics.
-    doubt: Option<&'static str>,
+    doubt: Option<Message>,
+}
+
+impl Stressor {
+    fn add(&mut self, key: &str, word: &str) -> Result<(), Message> {
+        let of = say!("'{key}' of {name}", key = shortened(key), name = shortened(&self.name));
+        self.metrics.push((key.to_owned(), amount(word, of)?));
+        match self.metrics.len() > MOST_METRICS {
+            true => Err(say!("a stressor has more than {MOST_METRICS} metrics; give {WHAT}")),
+            false => Ok(()),
+        }
+    }
 }
 
 impl StressNgReader {
-    fn take(&mut self, run: &mut Foreign, at: u64, line: &str) -> Result<(), String> {
+    fn take(&mut self, run: &mut Foreign, at: u64, line: &str) -> Result<(), Message> {
         let inside = line.trim_start();
         if self.table.take(line)? {
             return Ok(());
@@ -104,7 +116,8 @@ impl StressNgReader {
             if !self.is_yaml {
                 return Ok(());
             }
-            return Err(format!("'{}' is not of the form key: value; give {WHAT}", shortened(inside)));
+            let text = shortened(inside);
+            return Err(say!("'{text}' is not of the form key: value; give {WHAT}"));
         };
         let value = unquoted(value.trim());
         if inside.len() == line.len() {
@@ -121,14 +134,8 @@ impl StressNgReader {
                 Ok(())
             }
             "metrics" => {
-                let stressor =
-                    self.stressor.as_mut().ok_or_else(|| format!("a metric without a stressor; give {WHAT}"))?;
-                let number = amount(value, &format!("'{}' of {}", shortened(key), shortened(&stressor.name)))?;
-                if stressor.metrics.len() == MOST_METRICS {
-                    return Err(format!("a stressor has more than {MOST_METRICS} metrics; give {WHAT}"));
-                }
-                stressor.metrics.push((key.trim().to_owned(), number));
-                Ok(())
+                let none = || say!("a metric without a stressor; give {WHAT}");
+                self.stressor.as_mut().ok_or_else(none)?.add(key.trim(), value)
             }
             // Times, thermal zones, interrupts, and what later versions add.
             _ => Ok(()),
@@ -136,9 +143,9 @@ impl StressNgReader {
     }
 
     /// The end of the file: what stands in both is the same result, and the YAML has more digits.
-    fn finish(&mut self, run: &mut Foreign) -> Result<(), String> {
+    fn finish(&mut self, run: &mut Foreign) -> Result<(), Message> {
         if self.is_yaml && !self.is_closed {
-            return Err(format!("the file ends here without '...', so it is truncated; give {WHAT}"));
+            return Err(say!("the file ends here without '...', so it is truncated; give {WHAT}"));
         }
         if run.is_empty() {
             let StressorTable { stressors, version, .. } = std::mem::take(&mut self.table);
@@ -153,11 +160,11 @@ impl StressNgReader {
         Ok(())
     }
 
-    fn end_stressor(&mut self, run: &mut Foreign) -> Result<(), String> {
+    fn end_stressor(&mut self, run: &mut Foreign) -> Result<(), Message> {
         let Some(Stressor { name, metrics, instances, is_failed, doubt }) = self.stressor.take() else { return Ok(()) };
         let metric = |wanted: &str| metrics.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
-        let rate =
-            metric(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
+        let of = shortened(&name);
+        let rate = metric(RATE).ok_or_else(|| say!("{RATE} of {of} did not come before this line; give {WHAT}"))?;
         let mut value = ImportedValue::new("stress_ng.bogo_operations", vec![rate])
             .at("stressor", &name)
             .and("of_cpu_time", metric(CPU_RATE))
@@ -167,20 +174,20 @@ impl StressNgReader {
             value = value.note(key, metric(key).map(|number| number.to_string()).unwrap_or_default());
         }
         value = value.asked("instances", instances);
-        value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
-        value.unconfirmed = doubt.map(str::to_owned);
+        value.failed = is_failed.then(|| say!("stress-ng says that {of} failed"));
+        value.unconfirmed.clone_from(&doubt);
         run.keep(value)?;
         for (key, number) in metrics.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
             let time = TIMES.iter().find(|(start, _)| key.starts_with(start));
             let (probe, scale) = time.map_or(("stress_ng.metric", 1.0), |(_, ns)| ("stress_ng.time", *ns));
             let value = ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key);
-            run.keep(ImportedValue { unconfirmed: doubt.map(str::to_owned), ..value })?;
+            run.keep(ImportedValue { unconfirmed: doubt.clone(), ..value })?;
         }
         Ok(())
     }
 }
 
-fn system(run: &mut Foreign, key: &str, value: &str) -> Result<(), String> {
+fn system(run: &mut Foreign, key: &str, value: &str) -> Result<(), Message> {
     let short = || value.chars().take(200).collect::<String>();
     match key {
         "stress-ng-version" => run.version_is(&shortened(value)),
@@ -231,7 +238,7 @@ struct StressorTable {
 
 impl StressorTable {
     /// Takes a line of stress-ng's messages; whether it is one.
-    fn take(&mut self, line: &str) -> Result<bool, String> {
+    fn take(&mut self, line: &str) -> Result<bool, Message> {
         let is_digit = |c: char| c.is_ascii_digit();
         let is_head = |text: &str| text.starts_with("stressor ") && text.contains(" bogo ops ");
         self.is_brief |= is_head(line);
@@ -251,10 +258,10 @@ impl StressorTable {
                 match what {
                     "failed" => stressor.is_failed |= is_named,
                     "metrics untrustworthy" if is_named => {
-                        stressor.doubt = Some("stress-ng says that its metrics are untrustworthy")
+                        stressor.doubt = Some(say!("stress-ng says that its metrics are untrustworthy"))
                     }
                     "unsuccessful run" => {
-                        stressor.doubt = stressor.doubt.or(Some("stress-ng says that its run was unsuccessful"))
+                        stressor.doubt.get_or_insert_with(|| say!("stress-ng says that its run was unsuccessful"));
                     }
                     _ => {}
                 }
@@ -267,31 +274,22 @@ impl StressorTable {
         Ok(true)
     }
 
-    fn row(&mut self, begin: usize, message: &str) -> Result<(), String> {
+    fn row(&mut self, begin: usize, message: &str) -> Result<(), Message> {
         let mut words = message.split_whitespace();
         let Some(name) = words.next() else { return Ok(()) };
         let words: Vec<&str> = words.collect();
         let numbers = words.iter().take_while(|word| word.parse::<f64>().is_ok()).count();
         if numbers >= LEAST_COLUMNS {
             if self.stressors.len() == MOST_ROWS {
-                return Err(format!("there are more than {MOST_ROWS} rows; give one result of stress-ng"));
+                return Err(say!("there are more than {MOST_ROWS} rows; give one result of stress-ng"));
             }
-            let metrics = COLUMNS.iter().zip(&words);
-            let metrics =
-                metrics.map(|(key, word)| Ok(((*key).to_owned(), amount(word, &format!("'{key}' of {name}"))?)));
             let started = self.started.iter().find(|(hog, _)| hog == name).map(|(_, count)| count.clone());
-            self.stressors.push(Stressor {
-                metrics: metrics.collect::<Result<_, String>>()?,
-                instances: started.unwrap_or_default(),
-                name: name.to_owned(),
-                ..Stressor::default()
-            });
+            let instances = started.unwrap_or_default();
+            let mut stressor = Stressor { name: name.to_owned(), instances, ..Stressor::default() };
+            COLUMNS.iter().zip(&words).try_for_each(|(key, word)| stressor.add(key, word))?;
+            self.stressors.push(stressor);
         } else if let (1, Some(stressor)) = (numbers, self.stressors[begin..].iter_mut().find(|one| one.name == name)) {
-            if stressor.metrics.len() == MOST_METRICS {
-                return Err(format!("a stressor has more than {MOST_METRICS} metrics; give one result"));
-            }
-            let key = key(&words[1..].join(" "));
-            stressor.metrics.push((key, amount(words[0], &format!("a metric of {name}"))?));
+            stressor.add(&key(&words[1..].join(" ")), words[0])?;
         }
         Ok(())
     }

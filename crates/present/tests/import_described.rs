@@ -44,8 +44,8 @@ fn a_bad_format_is_refused_with_its_line() {
         let error = DescribedFormat::of(&OWN.replace(from, to), |name| name == "memory")
             .err()
             .unwrap_or_else(|| panic!("{to} is taken"));
-        assert!(error.line == line && error.what.contains(wanted), "{to}: {error}");
-        assert!(error.what.chars().count() < 350 && !error.what.contains("expected"), "{error}");
+        assert!(error.line == line && error.to_string().contains(wanted), "{to}: {error}");
+        assert!(error.to_string().chars().count() < 350 && !error.to_string().contains("expected"), "{error}");
     }
 }
 

@@ -127,10 +127,10 @@ fn what_is_wrong_is_reported_with_its_line() {
 #[test]
 fn a_huge_line_and_too_many_values_are_refused() {
     let line = format!("{}{}", FILE, "x".repeat(200_000));
-    assert!(read(line).unwrap_err().what.contains("longer"));
+    assert!(read(line).unwrap_err().to_string().contains("longer"));
     let values: String = (1..30_000).map(|size| format!("{size}.0 1.0\n")).collect();
     let many = FILE.replacen("0.000512 50000.00\n", &values, 1);
-    assert!(read(many).unwrap_err().what.contains("values"));
+    assert!(read(many).unwrap_err().to_string().contains("values"));
 }
 
 /// A run of this program with every case that a column needs: their values are three digits in the column's unit.

@@ -20,7 +20,7 @@ const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("model", &["say", "texts"]),
     ("stats", &[]),
     ("analysis", &["model", "say", "stats", "texts"]),
-    ("import", &["model", "stats", "texts"]),
+    ("import", &["model", "say", "stats", "texts"]),
     ("present", &["analysis", "model", "say", "stats", "texts"]),
     ("launch", &["model", "say"]),
     ("host", &["model", "say", "sys"]),

@@ -1,5 +1,8 @@
 //! Reads the lines of a result file: labels and headings as data.
 
+use hostmark_model::Message;
+use hostmark_say::say;
+
 use crate::bounded::shortened;
 use crate::foreign::ForeignQuantity;
 
@@ -109,7 +112,7 @@ pub(super) fn is_bare(line: &str) -> bool {
 }
 
 /// The value of a line `rd 8.00 12345.67`, as scripts keep what bw_mem printed.
-pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, String> {
+pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, Message> {
     let Some((op, rest)) = line.split_once(char::is_whitespace).filter(|(op, _)| OPS.contains(op)) else {
         return Ok(None);
     };
@@ -122,7 +125,7 @@ pub(super) fn of_operation(line: &str) -> Result<Option<LmbenchValue>, String> {
 }
 
 /// The value of a line outside of blocks; none when it says something else.
-pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, String> {
+pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, Message> {
     if let Some(words) = line.strip_suffix(" nanosec clock") {
         let number = number(words.split_whitespace().next().unwrap_or_default(), "mhz")? * 1e6;
         return Ok(Some(LmbenchValue::new("mhz", number)));
@@ -175,11 +178,11 @@ fn server_of(name: &str) -> &'static str {
 }
 
 /// A finite number, or why there is none. `what` is where it should stand.
-fn number(word: &str, what: &str) -> Result<f64, String> {
+fn number(word: &str, what: &str) -> Result<f64, Message> {
     let number = word.parse::<f64>().ok().filter(|number| number.abs() < 1e18);
     number.ok_or_else(|| {
         let (word, what) = (shortened(word), shortened(what));
-        format!("'{word}' is no number, where the value of '{what}' should be; correct the line or remove it")
+        say!("'{word}' is no number, where the value of '{what}' should be; correct the line or remove it")
     })
 }
 
@@ -214,7 +217,7 @@ pub(super) struct LmbenchBlock {
 
 impl LmbenchBlock {
     /// The block that this line begins; none when it is no heading.
-    pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<LmbenchBlock>, String> {
+    pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<LmbenchBlock>, Message> {
         let block = |value, key, unit| Ok(Some(LmbenchBlock { value, key, unit }));
         // The lines begin with a size in units of 10^6 bytes.
         if let Some((value, unit, _)) = labelled("heading", line) {
@@ -244,7 +247,7 @@ impl LmbenchBlock {
     }
 
     /// The values of a line of the block; what its program says in place of a number is no number.
-    pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, String> {
+    pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, Message> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
         let is_message = line.contains(": ");
@@ -271,24 +274,24 @@ impl LmbenchBlock {
     }
 }
 
-fn whole(number: f64) -> Result<u64, String> {
+fn whole(number: f64) -> Result<u64, Message> {
     // Exact in a double.
     if (0.0..9e15).contains(&number) {
         return Ok(number.round() as u64);
     }
-    Err(format!("{number} is no size or count; correct the line or remove it"))
+    Err(say!("{number} is no size or count; correct the line or remove it"))
 }
 
 /// Sizes are powers of two, printed in units of 10^6 bytes with six decimals, or with two: what was rounded away is
 /// given back.
-fn power_of_two(bytes: f64) -> Result<u64, String> {
+fn power_of_two(bytes: f64) -> Result<u64, Message> {
     const ROUNDED: f64 = 0.5e4;
     let near = bytes.max(1.0).log2().round().exp2();
     whole(if (near - bytes).abs() <= ROUNDED.min(bytes / 100.0) { near } else { bytes })
 }
 
 /// Sizes of chains are multiples of 512 bytes, printed in MiB with five decimals.
-fn multiple_of_512(bytes: f64) -> Result<u64, String> {
+fn multiple_of_512(bytes: f64) -> Result<u64, Message> {
     const ROUNDED: f64 = 6.0;
     let near = (bytes / 512.0).round() * 512.0;
     whole(if (near - bytes).abs() <= ROUNDED { near } else { bytes })

@@ -8,7 +8,8 @@ use std::io::BufRead;
 use hostmark_model::AxisKind::{Choice, Count, Size};
 use hostmark_model::Unit::{BytesPerSecond, Nanoseconds, Ratio};
 use hostmark_model::timestamp::{MONTHS, Timestamp};
-use hostmark_model::{ReasonCode, Run, Text, Unit};
+use hostmark_model::{Message, ReasonCode, Run, Text, Unit};
+use hostmark_say::say;
 
 use super::bounded::{LARGEST, TrailingText, shortened};
 use super::foreign::{Axis, Foreign, ForeignQuantity, ImportedValue, quantity, read_lines};
@@ -20,8 +21,8 @@ mod lines;
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "lmbench",
     tool: "lmbench",
-    what: "a result file of lmbench",
-    nothing: "it has no value",
+    what: term!("a result file of lmbench"),
+    nothing: term!("it has no value"),
     texts: crate::texts::lmbench::TEXTS,
     programs: PROGRAMS,
     read,
@@ -61,7 +62,7 @@ struct LmbenchReader {
 }
 
 impl LmbenchReader {
-    fn take(&mut self, run: &mut Foreign, at: u64, line: &str) -> Result<(), String> {
+    fn take(&mut self, run: &mut Foreign, at: u64, line: &str) -> Result<(), Message> {
         if line.is_empty() {
             self.block = None;
             return Ok(());
@@ -88,9 +89,9 @@ impl LmbenchReader {
             _ => lines::of_operation(line)?.or(lines::value(line)?).into_iter().collect(),
         };
         if values.is_empty() && self.version.is_none() && lines::is_bare(line) {
-            return Err(
-                "two numbers without what they are of; keep the command before them, as `$ bw_mem 8m rd`".into()
-            );
+            return Err(say!(
+                "two numbers without what they are of; keep the command before them, as `$ bw_mem 8m rd`"
+            ));
         }
         if values.is_empty() && self.is_closed && run.rest.is_none() {
             run.rest = Some(TrailingText { line: at, text: shortened(line) });
@@ -98,7 +99,7 @@ impl LmbenchReader {
         values.into_iter().try_for_each(|value| self.keep(run, value))
     }
 
-    fn bracket(&mut self, run: &mut Foreign, inside: &str) -> Result<(), String> {
+    fn bracket(&mut self, run: &mut Foreign, inside: &str) -> Result<(), Message> {
         if let Some(rest) = inside.strip_prefix("lmbench") {
             return self.first_line(run, rest);
         }
@@ -111,24 +112,24 @@ impl LmbenchReader {
             let known = self.header.entry(name.trim().to_owned());
             known.or_insert_with(|| value.trim().to_owned());
             if self.header.len() > MOST_FACTS {
-                return Err("there are too many lines in brackets; give a result file of lmbench".into());
+                return Err(say!("there are too many lines in brackets; give a result file of lmbench"));
             }
         }
         Ok(())
     }
 
     /// `3.0 results for Linux host release …`, behind `lmbench`.
-    fn first_line(&mut self, run: &mut Foreign, rest: &str) -> Result<(), String> {
+    fn first_line(&mut self, run: &mut Foreign, rest: &str) -> Result<(), Message> {
         let (version, machine) = rest.split_once(" results for ").unwrap_or((rest, ""));
         if self.version.is_some() {
-            return Err("a second result file begins here; import each alone".into());
+            return Err(say!("a second result begins here; import each alone"));
         }
         if !run.is_empty() {
-            return Err("values stand before lmbench's first line; give a whole result file of lmbench".into());
+            return Err(say!("values stand before lmbench's first line; give a whole result file of lmbench"));
         }
         if !(version.starts_with("2.") || version.starts_with("3.")) {
-            let shown: String = version.chars().take(20).collect();
-            return Err(format!("it is of lmbench {shown}; files of lmbench 2 and 3 can be imported"));
+            let shown = shortened(version);
+            return Err(say!("it is of lmbench {shown}; files of lmbench 2 and 3 can be imported"));
         }
         let words: Vec<&str> = machine.split_whitespace().collect();
         let word = |index: usize| words.get(index).copied().unwrap_or_default().to_owned();
@@ -139,7 +140,7 @@ impl LmbenchReader {
         Ok(())
     }
 
-    fn keep(&mut self, run: &mut Foreign, value: LmbenchValue) -> Result<(), String> {
+    fn keep(&mut self, run: &mut Foreign, value: LmbenchValue) -> Result<(), Message> {
         (self.is_closed, run.rest) = (false, None);
         let program = value.program;
         match value.of_copies(self.copies) {
@@ -154,18 +155,18 @@ impl LmbenchReader {
         }
     }
 
-    fn finish(&self, run: &mut Foreign) -> Result<(), String> {
+    fn finish(&self, run: &mut Foreign) -> Result<(), Message> {
         let Some(version) = &self.version else {
             // Single programs say neither where nor when they ran.
             return match self.header.is_empty() && run.date.is_none() {
                 true => Ok(()),
-                false => Err("lmbench's first line is missing; give a whole result file of lmbench".into()),
+                false => Err(say!("lmbench's first line is missing; give a whole result file of lmbench")),
             };
         };
         if !self.is_closed {
-            let what =
-                "the file ends here without lmbench's closing date, so it is truncated; give a whole result file";
-            return Err(what.into());
+            return Err(say!(
+                "the file ends here without lmbench's closing date, so it is truncated; give a whole result file"
+            ));
         }
         let field = |name: &str| self.header.get(name).filter(|value| !value.is_empty()).cloned();
         let host = &mut run.host;
@@ -233,16 +234,22 @@ impl LmbenchValue {
         let mut value = ImportedValue { params: self.params, ..ImportedValue::new(probe, Vec::new()) };
         match self.number {
             number if number > 0.0 => value.samples.push(number),
-            0.0 => value.absent = Some(ReasonCode::NoValue.because(ZERO)),
-            number if number.is_nan() => value.absent = Some(ReasonCode::Imported.because(MESSAGE)),
-            _ => value.absent = Some(ReasonCode::Imported.because("lmbench printed -1: it could not measure it")),
+            0.0 => {
+                value.absent = Some(ReasonCode::NoValue.because(say!(
+                    "lmbench printed 0, which is no value: too short for its clock, or removed by its compiler"
+                )))
+            }
+            number if number.is_nan() => {
+                value.absent = Some(
+                    ReasonCode::Imported
+                        .because(say!("lmbench printed an error in its place: it could not measure it")),
+                )
+            }
+            _ => value.absent = Some(ReasonCode::Imported.because(say!("lmbench printed -1: it could not measure it"))),
         }
         value
     }
 }
-
-const MESSAGE: &str = "lmbench printed an error in its place: it could not measure it";
-const ZERO: &str = "lmbench printed 0, which is no value: too short for its clock, or removed by its compiler";
 
 const HARDWARE: Text = term!("Measured by lmbench: processor");
 const MEMORY: Text = term!("Measured by lmbench: memory");
