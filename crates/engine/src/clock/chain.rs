@@ -18,7 +18,7 @@ const APART_NS: f64 = 1_000_000.0;
 const LENGTH_RATIO: u64 = 8;
 /// Slices of each of the two lengths.
 const SLICES_OF_A_LENGTH: usize = 5;
-/// What a slice has beside its adds is at most so many slices of one turn: about 1 % of a look.
+/// Greatest time of a slice beside its adds, in slices of one turn: about 1 % of a look.
 const MOST_AROUND: f64 = 2.0;
 /// Slices whose minimum is one point of the warm-up.
 const SLICES_A_POINT: usize = 4;
