@@ -203,7 +203,7 @@ const STAYS: &str = "\
     cases.id cases.outcome.failed.reason cases.outcome.measured.flags.detail cases.outcome.skipped.reason \
     cases.params.by cases.params.call cases.params.child cases.params.copies cases.params.cpus \
     cases.params.descriptors cases.params.direction cases.params.kernel cases.params.kind cases.params.level \
-    cases.params.load cases.params.op cases.params.page cases.params.pattern cases.params.size \
+    cases.params.load cases.params.op cases.params.page cases.params.pattern cases.params.protocol cases.params.size \
     cases.params.source cases.params.streams cases.params.threads cases.params.to cases.params.type cases.probe \
     disturbances.en disturbances.zh findings.cases findings.command findings.cure.en findings.cure.zh findings.id \
     findings.short.en findings.short.zh findings.text.en findings.text.zh finished host.cpu.architecture \
