@@ -156,11 +156,11 @@ fn spelled(text: &str) -> String {
     text.chars().map(of).collect()
 }
 
-/// Characters of hostmark's own texts outside ASCII, and their stand-ins.
+/// Characters of hostmark's own texts outside ASCII, and their stand-ins; that of a range is one, as columns are set before.
 const SPELLED: [(&str, &str); 14] = [
     ("µμ", "u"),
     ("±", "+-"),
-    ("…", "..."),
+    ("…", "~"),
     ("×", "x"),
     ("÷", "/"),
     ("–—−─·•", "-"),
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_a_locale_has_no_character_for_is_spelled_and_data_escapes_it() {
-        assert_eq!(spelled("1.5 µs ± 2 % … 中"), "1.5 us +- 2 % ... ?");
+        assert_eq!(spelled("1.5 µs ± 2 % … 中"), "1.5 us +- 2 % ~ ?");
         assert_eq!(spelled("{\"a\": \"µ𝄞\"}"), "{\"a\": \"\\u00b5\\ud834\\udd1e\"}");
         assert_eq!(spelled("<p>µ"), "<p>&#181;");
     }
