@@ -183,7 +183,9 @@ fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycle
         [half(of_id(&new, "cpu.latency")), half(of_id(&new, "net.round_trip")), half(cycles(&new))]
     };
     let (steady, stepping) = (half_with([3.0; 5]), half_with([2.85, 3.0, 2.9, 3.0, 2.95]));
-    assert!(steady[0] < 0.006 && (0.05..0.07).contains(&stepping[0]), "{steady:?} {stepping:?}");
+    assert!(steady[0] < 0.006 && (0.05..0.08).contains(&stepping[0]), "{steady:?} {stepping:?}");
+    // One look that a neighbour made slow is no clock.
+    assert_eq!(half_with([3.0, 3.0, 0.9, 3.0, 3.0]), steady);
     // What waits, and cycles, have no part in that.
     assert_eq!(steady[1..], stepping[1..]);
     assert!((steady[0] - steady[2]).abs() < 1e-9);
