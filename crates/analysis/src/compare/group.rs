@@ -79,7 +79,7 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
     let (mut groups, found): (Vec<GroupChange>, Vec<Claim>) = all.iter().filter_map(of).unzip();
     let adjusted = |of: &dyn Fn(&Claim) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
     let (changed, alike) = (adjusted(&|one| one.changed), adjusted(&|one| one.same));
-    let (level, of_intervals) = (FALSE_DISCOVERIES / found.len().max(1) as f64, known::level(&changed));
+    let (level, [of_intervals, _]) = (FALSE_DISCOVERIES / found.len().max(1) as f64, known::levels(&changed));
     for (((group, found), changed), alike) in groups.iter_mut().zip(&found).zip(changed).zip(alike) {
         (group.low, group.high) = found.interval(of_intervals);
         group.adjusted_p_value = changed;

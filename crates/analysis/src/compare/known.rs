@@ -35,7 +35,7 @@ impl Claim {
         Claim::of(difference, self.neighbour, same_within, self.is_from_runs)
     }
 
-    /// The ends of the ratio's interval at the level to which the adjustment for all cases came, see [`level`]; less where the p value is
+    /// The ends of the ratio's interval at the level to which the adjustment for all cases came, see [`levels`]; less where the p value is
     /// over several looks. It holds 1 exactly where no change is shown.
     pub(super) fn interval(&self, level: f64) -> (f64, f64) {
         let own = beyond(self.difference, self.neighbour).p_changed();
@@ -74,12 +74,12 @@ impl Claim {
     }
 }
 
-/// The level of the intervals of all cases whose adjusted p values of "no change" are these: that of the last that changed, so that the
+/// Levels by the adjusted p values of "no change" of all cases: that of their intervals, which is that of the last that changed, so that the
 /// false coverage rate of those is as bounded as their false discovery rate (Benjamini & Yekutieli, "False discovery rate-adjusted
-/// multiple confidence intervals for selected parameters", JASA 2005).
-pub(super) fn level(changed: &[f64]) -> f64 {
-    let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
-    FALSE_DISCOVERIES * found.max(1) as f64 / changed.len().max(1) as f64
+/// multiple confidence intervals for selected parameters", JASA 2005); and that to which the next find would be held.
+pub(super) fn levels(changed: &[f64]) -> [f64; 2] {
+    let (found, all) = (changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count(), changed.len().max(1));
+    [found, found + 1].map(|rank| FALSE_DISCOVERIES * rank.clamp(1, all) as f64 / all as f64)
 }
 
 /// The part of a difference that a neighbour on the core does not explain.

@@ -13,8 +13,8 @@ use super::reason::ObservationUnit;
 use super::scatter::Scatters;
 use super::side::{self, By, OfOneRun, Records, RunCase, ids, is_voted, named, of_runs, value};
 use super::{
-    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, SideValue, Test,
-    Verdict, Without, clock, differs, group, reason, tables, verdict, widened,
+    Against, Aspect, CaseComparison, Counts, Effect, History, Pool, ReasonKind, SideValue, Test, Verdict, Without,
+    clock, differs, group, reason, tables, verdict, widened,
 };
 use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
@@ -345,15 +345,12 @@ fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 4]>
     let known: Vec<Claim> = all.iter().flatten().copied().collect();
     let by = |p: fn(&Claim) -> f64| benjamini_hochberg(&known.iter().map(p).collect::<Vec<f64>>());
     let (changed, same) = (by(|one| one.changed), by(|one| one.same));
-    // The level that the next find would be held to.
-    let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
-    let level = FALSE_DISCOVERIES * (found + 1).min(known.len()) as f64 / known.len().max(1) as f64;
-    let of_intervals = known::level(&changed);
+    let [of_intervals, of_next] = known::levels(&changed);
     let mut results = known
         .iter()
         .zip(changed)
         .zip(same)
-        .map(|((one, changed), same)| [changed, same, one.visible(level), of_intervals]);
+        .map(|((one, changed), same)| [changed, same, one.visible(of_next), of_intervals]);
     all.iter().map(|one| one.and_then(|_| results.next())).collect()
 }
 
