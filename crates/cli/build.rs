@@ -38,7 +38,7 @@ fn command(heading: &str) -> &str {
     if heading == "hostmark" { "" } else { heading }
 }
 
-/// What `--help` adds to an argument's line, which is the doc comment of its field.
+/// Details that `--help` adds to an argument's line, which is the doc comment of its field.
 fn details(path: &Path) -> String {
     let (mut of, mut all) = (String::new(), Vec::new());
     for Part { level, heading, body } in parts(path) {

@@ -338,7 +338,7 @@ fn replace_words(line: &str, word: &str, stands_for: &str) -> String {
     out + rest
 }
 
-/// How a command may end, and what the first line of its output may begin with, by what the command has in it.
+/// Exit codes that a command may end with, and beginnings of the first line of its output, by what the command has in it.
 const SHAPES: &str = include_str!("support/shapes.tsv");
 
 /// The exit codes that a command may have, and the beginnings of its output; none where the list above lacks it.

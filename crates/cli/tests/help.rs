@@ -296,7 +296,7 @@ fn a_list_has_what_is_found_and_what_is_nowhere_is_refused() {
     }
 }
 
-/// What a person may type that is wrong: a line a command, whose words a tab parts.
+/// Wrong command lines that a person may type: one a line, whose words a tab parts.
 const WRONG: &str = include_str!("support/wrong.tsv");
 
 #[test]

@@ -274,7 +274,7 @@ fn metrics(text: &str) -> Vec<&str> {
     all
 }
 
-/// Whether a metric is a quantity that a mock may lack: it has no far ends, and its cache levels are those that this host's sizes show.
+/// Tells whether a metric is a quantity that a mock may lack: it has no far ends, and its cache levels are those that this host's sizes show.
 fn may_lack(name: &str) -> bool {
     let is_it = |info: &ProbeInfo| {
         let also = info.also.iter().map(|also| (format!("_{}", also.name), also.unit));

@@ -167,7 +167,7 @@ pub struct NetworkPath {
     pub receive_buffer_limit: Option<u64>,
     /// The largest send buffer that a program may ask for, bytes (net.core.wmem_max).
     pub send_buffer_limit: Option<u64>,
-    /// What else its route and interface set, by name: `route.initcwnd`, `rps_cpus` …
+    /// Further settings of its route and interface, by name: `route.initcwnd`, `rps_cpus` …
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
 }
