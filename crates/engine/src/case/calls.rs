@@ -225,7 +225,7 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
         LoopsBeyond { each: times, ..self }
     }
 
-    /// Lets the measured body go on without pause while the overhead is timed before it and after it.
+    /// Lets the measured body go on without pause, and times the overhead after it.
     pub fn steady(self) -> Self {
         LoopsBeyond { is_steady: true, ..self }
     }

@@ -26,7 +26,7 @@ pub(crate) const SECTION: Text = term!("Processes and system calls");
 
 /// Probe sched.context_switch: from one process to the next, by their number and by the memory that each uses.
 pub static CONTEXT_SWITCH: Probe = Probe {
-    revision: 2,
+    revision: 3,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
     axes: &[
         Axis::count("processes", "2", Points::quick(&["2", "8", "16"]).standard(&["4", "24", "32", "64", "96"])),
