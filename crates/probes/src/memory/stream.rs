@@ -84,6 +84,7 @@ fn candidates(operation: StreamOperation, store: &str) -> Result<Candidates<Kern
         "best" => Ok(Candidates::among(all.filter(|kernel| stream::kernel(TRIED, kernel.name).is_some()), usual)),
         // Whether a prefetch helps, and how wide the stores best are, differs from core to core.
         "plain" => Ok(Candidates::among(all.filter(|kernel| kernel.has_plain_stores()), usual)),
+        "nt" => Ok(Candidates::among(all.filter(|kernel| kernel.is_non_temporal()), named)),
         _ => Candidates::of(named.name, all, usual),
     }
 }

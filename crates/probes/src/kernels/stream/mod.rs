@@ -158,7 +158,12 @@ pub struct Kernel {
 impl Kernel {
     /// Tells whether its stores are those that compilers make of an assignment: neither past the caches nor by a library.
     pub fn has_plain_stores(&self) -> bool {
-        !self.name.starts_with("nt-") && self.name != LIBC[0].name
+        !self.is_non_temporal() && self.name != LIBC[0].name
+    }
+
+    /// Tells whether its stores bypass the caches.
+    pub fn is_non_temporal(&self) -> bool {
+        self.name.starts_with("nt-")
     }
 
     /// Does the operation on all elements, `passes` times; gives the sum, of `Sum` alone. Sources that the operation does
