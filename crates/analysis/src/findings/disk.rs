@@ -1,6 +1,7 @@
 //! Rules on disks: answers by a cache, and synced records that take too long.
 
-use hostmark_model::{CaseRecord, Estimate, Measured, Run, Text};
+use hostmark_model::{CaseRecord, Estimate, Measured, Message, Run, Text};
+use hostmark_say::say;
 
 use super::evidence::{Proven, believed, case_at, lost};
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, IO_LIMIT, QUOTA_OF_ONE, Rule, WRONG, YIELDS};
@@ -75,6 +76,16 @@ pub(super) static SYNC_LATENCY: Rule = Rule {
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &IO_LIMIT] },
     draw: sync_latency,
 };
+
+/// Remark that one append in a hundred is made safe as soon as etcd asks; none where that is not proven.
+pub fn soon_enough_for_etcd(case: &CaseRecord) -> Option<Message> {
+    let is_etcds = [BLOCK, SPACE].iter().all(|&(axis, value)| case.params.get(axis) == Some(value));
+    let measured = case.measured().filter(|_| case.probe == SYNC && is_etcds)?;
+    let p99 = &measured.also.get("p99")?.estimate;
+    let (_, high) = p99.interval()?;
+    let took = time_text(p99.value());
+    (high <= MOST_NS).then(|| say!("p99 {took}: below the 10 ms that etcd asks for"))
+}
 
 /// A mean over this many medians, and over a millisecond: most operations do not show what the device sustains.
 const BURSTS: f64 = 3.0;

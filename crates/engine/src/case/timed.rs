@@ -42,7 +42,10 @@ pub struct Timed<'case, F> {
 
 /// The same, each operation by itself in a histogram.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
-pub struct TimedSingly<'case, F>(Timed<'case, F>);
+pub struct TimedSingly<'case, F> {
+    timed: Timed<'case, F>,
+    least: u64,
+}
 
 /// The same in batches of a size that the engine gives.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
@@ -114,14 +117,19 @@ impl<'case, F: FnMut(&Clock) -> Result<Ticks>> Timed<'case, F> {
     /// ([`Quantity::P99`]); a sample is the median of a batch of consecutive operations, and the thread's surroundings are read
     /// around batches alone.
     pub fn singly(self) -> TimedSingly<'case, F> {
-        TimedSingly(self)
+        TimedSingly { timed: self, least: 0 }
     }
 }
 
 impl<F: FnMut(&Clock) -> Result<Ticks>> TimedSingly<'_, F> {
+    /// Takes so many operations in each round at least, as far as they take 0.2 s: enough for a percentile.
+    pub fn at_least(self, operations: u64) -> Self {
+        TimedSingly { least: operations, ..self }
+    }
+
     /// The time of one operation.
     pub fn time(self) -> Result<()> {
-        let Timed { case, mut next } = self.0;
+        let TimedSingly { timed: Timed { case, mut next }, least } = self;
         if case.start_barrier()? {
             return copies::for_ever(&case.clock, &mut |_| next(&case.clock).map(drop));
         }
@@ -129,6 +137,7 @@ impl<F: FnMut(&Clock) -> Result<Ticks>> TimedSingly<'_, F> {
             clock: &case.clock,
             interference: &case.interference,
             budget_ns: case.job.budget_ns as f64,
+            least,
         };
         let taken = sampler.take(case.own.iterations, &mut next)?;
         case.yielded.histogram = Some(taken.histogram);

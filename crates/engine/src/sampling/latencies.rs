@@ -16,6 +16,8 @@ const BATCHES: f64 = 80.0;
 const DIGITS: u8 = 3;
 /// The longest time that is told apart from longer ones, ns: no round lasts so long.
 const LONGEST_NS: u64 = 1_000_000_000_000;
+/// The longest that a round lasts for the sake of its least number of operations, ns.
+const LONGEST_FOR_LEAST_NS: f64 = 200e6;
 /// A last batch that the end of the round's time cut short is a sample from this share of its operations on.
 const WHOLE_ENOUGH: f64 = 0.5;
 
@@ -36,6 +38,8 @@ pub(crate) struct LatencySampler<'a> {
     pub interference: &'a Interference,
     /// Time for samples, ns.
     pub budget_ns: f64,
+    /// Operations that a round takes even where the time is over, as far as they take 0.2 s.
+    pub least: u64,
 }
 
 impl LatencySampler<'_> {
@@ -58,7 +62,9 @@ impl LatencySampler<'_> {
                 done += 1;
                 recorder.saturating_record(ns.round() as u64);
                 until = self.clock.start();
-                is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
+                let spent_ns = self.clock.ns(until.since(begin));
+                let is_enough = whole.operations + done as u64 >= self.least || spent_ns >= LONGEST_FOR_LEAST_NS;
+                is_over = spent_ns >= self.budget_ns && is_enough;
             }
             whole = Totals { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
             let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;

@@ -12,6 +12,10 @@ fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram
 }
 
 fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
+    at_least(0, hint, time_ns)
+}
+
+fn at_least(least: u64, hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
     let fake = FakeClock::new(0);
     let mut number = 0;
     let mut next = |clock: &Clock| {
@@ -21,7 +25,8 @@ fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
         Ok(clock.end().since(start))
     };
     let clock = Clock::Fake(fake.clone());
-    LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 80e6 }.take(hint, &mut next).unwrap()
+    let interference = &Interference::Blind;
+    LatencySampler { clock: &clock, interference, budget_ns: 80e6, least }.take(hint, &mut next).unwrap()
 }
 
 fn percentile(histogram: &Histogram, name: &str) -> u64 {
@@ -80,6 +85,12 @@ fn a_round_has_20_to_200_samples_whatever_an_operation_takes() {
 }
 
 #[test]
+fn a_round_lasts_up_to_a_fifth_of_a_second_for_its_least_number_of_operations() {
+    let operations = |ns: u64| at_least(200, None, |_| ns).histogram.counts.iter().sum::<u64>();
+    assert_eq!([100_000, 500_000, 5_000_000, 300_000_000].map(operations), [800, 200, 40, 1]);
+}
+
+#[test]
 fn a_batch_of_an_earlier_round_is_taken_when_it_fits() {
     let learned = |hint: u64| taken(Some(hint), |_| 1000).0.learned;
     assert_eq!((learned(700), learned(1900)), (700, 1900));
@@ -126,7 +137,8 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
         number += 1;
         Ok(clock.end().since(start))
     };
-    let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: fake_budget_ns };
+    let sampler =
+        LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: fake_budget_ns, least: 0 };
     let taken = sampler.take(None, &mut next).unwrap();
     assert_eq!(hostmark_stats::descriptive::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
@@ -139,7 +151,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
 #[test]
 fn an_operation_that_fails_fails_the_round() {
     let clock = Clock::Fake(FakeClock::new(1));
-    let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 1e6 };
+    let sampler = LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: 1e6, least: 0 };
     let refused = sampler.take(None, &mut |_| Err(RoundError::wrong("refused")));
     assert_eq!(refused.map(drop), Err(RoundError::wrong("refused")));
 }

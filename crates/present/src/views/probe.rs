@@ -1,5 +1,6 @@
 //! A probe: what it measures, its charts, and a row for each case and run with its value, interval and remarks, or why there is none.
 
+use hostmark_analysis::findings::soon_enough_for_etcd;
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, amount, low_high, number, rounds_and_samples, unit_name};
 use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
@@ -197,6 +198,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
     for said in [short_arrays(measured), split_huge_pages(&runs.all[run], case)].into_iter().flatten() {
         all.push(Remark::new(said, Style::Warning));
     }
+    all.extend(soon_enough_for_etcd(case).map(|soon| Remark::new(soon, Style::Plain)));
     // What a column says is not said again.
     let is_parameter = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
     let own = measured.notes.iter().filter(|note| !common.contains(note) && !is_parameter(*note));

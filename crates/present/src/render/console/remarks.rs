@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use hostmark_analysis::findings::soon_enough_for_etcd;
 use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
 };
@@ -129,6 +130,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
     }
     let mut pieces: Vec<Piece> =
         texts.into_iter().map(|text| Piece::new(format!("! {text}"), Style::Warning)).collect();
+    pieces.extend(soon_enough_for_etcd(case).map(|soon| Piece::new(soon.get(view.lang), Style::Dim)));
     if view.verbose {
         pieces.extend(measured.notes.iter().map(|(key, note)| Piece::new(format!("{key}: {note}"), Style::Dim)));
         pieces.push(Piece::new(view.run.typed_id(&case.id), Style::Dim));
