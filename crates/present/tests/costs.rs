@@ -1,7 +1,8 @@
 //! The findings that say what something costs: each is drawn from a run that shows it, and from none that does not, that
 //! is not sure, or that does not tell.
 
-use hostmark_analysis::findings::findings;
+use hostmark_analysis::Spoken;
+use hostmark_analysis::findings::{cores_by_measurement, findings};
 use hostmark_model::*;
 
 use crate::synthetic::{self, estimate, estimated as value, found, of};
@@ -496,6 +497,29 @@ fn cpus_that_do_less_together_are_explained_by_what_the_host_reports() {
     let mut stopped = shown;
     stopped.host.limits.cpu_quota = Some(1.2);
     none(&stopped, ID);
+}
+
+#[test]
+fn usable_cpus_are_cores_or_threads_by_what_they_do_together() {
+    let said = |run: &Run| cores_by_measurement(run).map(|said| said.get(Lang::En).to_owned());
+    let of = |times: f64| run(vec![copies("cpu.sieve", 2, times)]);
+    let begins = |run: &Run, with: &str| assert!(said(run).unwrap().starts_with(with), "{:?}", said(run));
+    begins(&of(1.97), "2 cores (1.97x one, ");
+    begins(&of(1.2), "threads of 1 core (1.20x one, ");
+    assert_eq!(said(&of(1.7)), None, "neither");
+
+    let mut changes = of(1.6);
+    let rounds = &mut changes.cases[0].measured_mut().unwrap().samples;
+    let half = rounds.len() / 2;
+    rounds[..half].fill(vec![1.2]);
+    rounds[half..].fill(vec![1.97]);
+    begins(&changes, "at times threads of a core");
+
+    let (mut bare, mut quota, mut flagged) = (of(1.2), of(1.2), of(1.2));
+    bare.host.virtualization.hypervisor = None;
+    quota.host.limits.cpu_quota = Some(1.2);
+    flagged.cases[0].measured_mut().unwrap().flags = vec![Flag::new(FlagKind::Contended, "")];
+    assert_eq!([bare, quota, flagged].map(|run| said(&run)), [None, None, None]);
 }
 
 #[test]

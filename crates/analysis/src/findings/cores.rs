@@ -2,6 +2,7 @@
 
 use hostmark_model::{CaseRecord, HostFacts, Message, Run, Text};
 use hostmark_say::say;
+use hostmark_stats::descriptive::median;
 use hostmark_stats::scalability::{Growth, Point, growth};
 
 use super::evidence::{Proven, case_at, lost};
@@ -109,6 +110,37 @@ pub(crate) fn usable_cores(host: &HostFacts) -> Option<usize> {
     };
     let cores = usable.iter().filter(is_first).count();
     (cores > 0).then_some(cores)
+}
+
+/// Two threads of one core do at most this share of what two cores do; a virtual CPU that had a core of its own did more.
+const OF_ONE_CORE: f64 = 0.8;
+
+/// Whether the usable CPUs are cores or threads of a core, by what they do together in multiples of one alone, whatever the host tells. None
+/// where this is not known, or where other programs, a quota or a slower clock take as much.
+pub fn cores_by_measurement(run: &Run) -> Option<Message> {
+    let (host, usable) = (&run.host, run.host.usable_cpus().len());
+    let all = most_copies(run);
+    let sieve = all.iter().find(|together| together.source == PURE && together.copies == usable as f64)?;
+    let measured = sieve.case.measured()?;
+    let is_spoiled = measured.flags.iter().any(|flag| DISTURBED.contains(&flag.kind));
+    if is_spoiled || host.limits.cpu_quota.is_some_and(|quota| quota < sieve.copies) {
+        return None;
+    }
+    let mut shares = measured.samples.iter().filter_map(|round| Some(median(round)? / sieve.copies));
+    let first = shares.next()?;
+    let (least, most) = shares.fold((first, first), |(least, most), share| (share.min(least), share.max(most)));
+    let is_guest = host.virtualization.hypervisor.is_some();
+    let [value, low, high] = [sieve.times.value, sieve.times.low, sieve.times.high].map(number);
+    if least > OF_ONE_CORE && sieve.times.value / sieve.copies >= 1.0 - NOTABLE {
+        return Some(say!("{usable:core} ({value}x one, {low} to {high})"));
+    }
+    if most < OF_ONE_CORE && slower_clock(run, sieve.copies).is_none() {
+        let told = usable_cores(host).filter(|cores| *cores < usable);
+        let cores = told.or((is_guest && usable == 2).then_some(1))?;
+        return Some(say!("threads of {cores:core} ({value}x one, {low} to {high})"));
+    }
+    let is_both = is_guest && least < OF_ONE_CORE && most >= 1.0 - NOTABLE;
+    is_both.then(|| say!("at times threads of a core, at times cores ({low} to {high}x one)"))
 }
 
 pub(super) static SCALING_FALLS: Rule = Rule {

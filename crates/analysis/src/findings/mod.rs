@@ -14,6 +14,7 @@ pub mod steal;
 use hostmark_model::{CaseId, CaseRecord, Finding, Params, Run, Text};
 use unicode_width::UnicodeWidthStr;
 
+pub use self::cores::cores_by_measurement;
 pub use self::disk::soon_enough_for_etcd;
 use self::evidence::{
     CLAMPED, CLOCK_LIMIT, DISTURBED, IO_LIMIT, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::findings::cores_by_measurement;
 use hostmark_analysis::findings::host::{host_findings, limits_unseen, tracer, yields};
 use hostmark_analysis::findings::is_everywhere;
 use hostmark_analysis::findings::steal::stolen_ns;
@@ -54,6 +55,7 @@ pub(crate) fn machine(run: &Run) -> Vec<Message> {
         if let Some(quota) = host.limits.cpu_quota.filter(|quota| *quota < usable as f64).map(number) {
             parts.push(say!("quota {quota} CPU"));
         }
+        parts.extend(cores_by_measurement(run));
     }
     if let nodes @ 2.. = host.nodes.len() {
         parts.push(say!("{nodes} nodes"));
