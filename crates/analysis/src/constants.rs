@@ -12,6 +12,8 @@ use crate::reasons;
 
 /// Latency over that of memory from which on nothing is left of a last cache.
 const AS_MEMORY: f64 = 0.9;
+/// A run with fewer constants was not made to answer for a machine: its table is the answer.
+pub const LEAST_CONSTANTS: usize = 8;
 /// Findings that stand beside the constants at most.
 pub const MOST_FINDINGS: usize = 3;
 
@@ -155,6 +157,13 @@ pub struct OfConstant {
     pub at: Point,
 }
 
+impl ConstantCase {
+    /// Tells whether a case is this one, by the axes that are not at their default.
+    fn is_at(&self, id: &CaseId) -> bool {
+        self.probe == id.probe && self.at.iter().all(|(axis, value)| id.params.get(axis) == Some(value))
+    }
+}
+
 /// Every case in which a constant may lie.
 pub fn cases() -> impl Iterator<Item = OfConstant> {
     let constants = LINES.iter().flat_map(|line| line.constants);
@@ -174,12 +183,8 @@ pub(crate) fn is_of_core(id: &str) -> bool {
 /// The constant whose value is this case's; none if the case is no constant.
 pub fn of_case(id: &str) -> Option<&'static Constant> {
     let id: CaseId = id.parse().ok()?;
-    let is_there = |place: &&ConstantCase| {
-        let has = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
-        place.probe == id.probe && place.quantity.is_empty() && place.at.iter().all(has)
-    };
     let mut constants = LINES.iter().flat_map(|line| line.constants);
-    constants.find(|constant| constant.places.iter().any(|place| is_there(&place)))
+    constants.find(|constant| constant.places.iter().any(|place| place.quantity.is_empty() && place.is_at(&id)))
 }
 
 /// Name of the constant whose value is this case's; none if the case is no constant.
@@ -231,9 +236,8 @@ impl ConstantValue<'_> {
 
     /// Tells whether a case id means this constant on any machine.
     pub(crate) fn is_at(&self, id: &str) -> bool {
-        let Some(id) = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok()) else { return false };
-        let is_there = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
-        id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
+        let id = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok());
+        id.is_some_and(|id| id.params.0.len() == self.place.at.len() && self.place.is_at(&id))
     }
 
     /// Estimate in core cycles, by whichever estimator leads; none where the clock was not known.
@@ -357,6 +361,14 @@ impl Constant {
             (estimate.value() > 0.0).then_some(value)
         })
     }
+}
+
+/// Row and value of the constants of a run that are known once this case has ended, while others are to come.
+pub fn known_by(run: &Run, ended: &CaseId, to_come: &[CaseId]) -> Vec<(Text, Message)> {
+    let has = |constant: &Constant, case: &CaseId| constant.places.iter().any(|place| place.is_at(case));
+    let is_known = |one: &&'static Constant| has(one, ended) && !to_come.iter().any(|case| has(one, case));
+    let row = |constant: &'static Constant| Some((constant.row, constant.value_in(run)?.here()));
+    LINES.iter().flat_map(|line| line.constants).filter(is_known).filter_map(row).collect()
 }
 
 /// The lines of which a run has anything.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hostmark_analysis::{constants, format, spoken};
 use hostmark_engine::{Observer, Wall};
-use hostmark_model::{CaseId, Lang, Params, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseId, CaseRecord, Lang, Outcome, Params, ProbeInfo, Run, Text, Unit};
 use hostmark_say::say;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -42,7 +42,8 @@ pub fn constants_of(probes: &[ProbeInfo]) -> Vec<Watched> {
     constants::cases().filter_map(of_probes).collect()
 }
 
-/// One line with the latest constant, the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
+/// One line with the latest constant, the case, a bar, the rounds and the time left, below the constants that are finished; nothing when
+/// stderr is no terminal or only errors are wanted.
 pub struct Bar {
     is_shown: bool,
     is_colored: bool,
@@ -51,12 +52,18 @@ pub struct Bar {
     watched: Vec<Watched>,
     /// The constant that became known last.
     latest: Option<String>,
+    /// Watched cases whose last round is to come; none in a run that has too few of them for the first screen.
+    to_come: Vec<CaseId>,
+    /// A run of the cases whose last round is over.
+    finished: Run,
 }
 
 impl Bar {
     pub fn new() -> Bar {
         let is_shown = !output::is_quiet() && output::is_steered(context().errors.borrow().is_terminal());
-        Bar { is_shown, is_colored: output::may_color(true), drawn: None, watched: Vec::new(), latest: None }
+        let is_colored = output::may_color(true);
+        let (watched, to_come, finished) = Default::default();
+        Bar { is_shown, is_colored, drawn: None, watched, latest: None, to_come, finished }
     }
 
     pub fn finish(&mut self) {
@@ -72,15 +79,28 @@ impl Drop for Bar {
     }
 }
 
+/// Columns of a line. Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
+fn columns() -> usize {
+    context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1)
+}
+
 /// Puts a line in the place of the one that the cursor is on, by one write. Nobody may be there to see it.
 fn draw(line: &str) {
     let _ = context().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{}", output::in_locale(line)).as_bytes());
 }
 
 impl Observer for Bar {
-    fn begins(&mut self, probes: &[ProbeInfo]) {
-        if self.is_shown {
-            self.watched = constants_of(probes);
+    fn begins(&mut self, probes: &[ProbeInfo], planned: &[CaseId]) {
+        if !self.is_shown {
+            return;
+        }
+        self.watched = constants_of(probes);
+        let mut rows: Vec<Text> = Vec::new();
+        rows.extend(self.watched.iter().filter(|one| planned.contains(&one.case)).map(|one| one.name));
+        rows.dedup();
+        if rows.len() >= constants::LEAST_CONSTANTS {
+            self.to_come = planned.iter().filter(|case| self.watches(case)).cloned().collect();
+            self.finished.probes = probes.to_vec();
         }
     }
 
@@ -88,11 +108,9 @@ impl Observer for Bar {
         if !self.is_shown || self.drawn.is_some_and(|drawn| drawn.elapsed() < DRAWN_FOR) {
             return;
         }
-        // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
-        let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
         let state =
             ProgressState { latest: self.latest.as_deref(), case: &crate::output::case_id(case), done, all, left };
-        draw(&state.line(columns, language::current(), self.is_colored));
+        draw(&state.line(columns(), language::current(), self.is_colored));
         self.drawn = Some(SinceStart::now());
     }
 
@@ -105,6 +123,20 @@ impl Observer for Bar {
         if let Some(Watched { name, unit, .. }) = watched {
             let lang = language::current();
             self.latest = Some(format!("{} {}", name.say(lang), format::value(value, *unit, lang)));
+        }
+    }
+
+    fn ended(&mut self, case: &CaseId, outcome: Outcome) {
+        let Some(place) = self.to_come.iter().position(|one| one == case) else { return };
+        let CaseId { probe, params } = self.to_come.swap_remove(place);
+        self.finished.cases.push(CaseRecord { id: case.to_string(), probe, params, outcome });
+        let lang = language::current();
+        let widest = self.watched.iter().map(|one| one.name.say(lang).width()).max().unwrap_or(0);
+        for (row, value) in constants::known_by(&self.finished, case, &self.to_come) {
+            let name = row.say(lang);
+            let fill = " ".repeat(widest.saturating_sub(name.width()));
+            draw(&(cut(&format!(" {name}{fill}   {}", spoken(&value, lang)), columns()) + "\n"));
+            self.drawn = None;
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::commands::printed;
 use crate::support;
+use crate::support::in_process::on_a_terminal;
 use crate::support::{Home, PROGRAM, ended, in_process, succeeded};
 
 /// The ids of a plan as JSON has them, exact.
@@ -200,4 +201,33 @@ fn without_a_terminal_there_is_no_progress() {
     let mut command: Command = home.hostmark(&["run", "clock.loop"]);
     command.stdin(Stdio::from(null.as_fd().try_clone_to_owned().unwrap()));
     succeeded(ended(&mut command));
+}
+
+#[test]
+fn finished_key_figures_stay_above_the_progress_bar_as_the_first_screen_has_them() {
+    const CASES: [&str; 8] = [
+        "memory.hierarchy",
+        "cpu.frequency",
+        "syscall.null",
+        "clock.read",
+        "ipc.round_trip",
+        "disk.fsync",
+        "paging.fault",
+        "net.round_trip",
+    ];
+    let home = Home::new();
+    let lines = |words: &[&str], term: &str| {
+        let (screen, errors) = on_a_terminal(home.hostmark(&["run"]).args(words).env("TERM", term));
+        let finished = errors.split('\n').filter_map(|line| Some(line.rsplit_once("\u{1b}[2K")?.1.trim().to_owned()));
+        (screen, finished.filter(|line| !line.is_empty()).collect::<Vec<String>>())
+    };
+    for lang in ["en", "zh"] {
+        let (screen, finished) = lines(&[&["--lang", lang], &CASES[..]].concat(), "xterm");
+        let plain = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
+        let is_on_it = |line: &String| plain(&screen).contains(&plain(line));
+        assert!(finished.len() >= 8 && finished.iter().all(is_on_it), "{finished:?}\n{screen}");
+    }
+    // A table of few cases is no first screen, and a dumb terminal has no bar.
+    assert_eq!(lines(&["syscall.null"], "xterm").1, [""; 0]);
+    assert_eq!(lines(&CASES, "dumb").1, [""; 0]);
 }

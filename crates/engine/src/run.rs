@@ -35,8 +35,8 @@ pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
 /// Observer of a run; called between rounds alone, never while something is timed.
 pub trait Observer {
-    /// Announces the probes before anything else of the run.
-    fn begins(&mut self, _probes: &[ProbeInfo]) {}
+    /// Announces the probes and the cases that are to be measured, before anything else of the run.
+    fn begins(&mut self, _probes: &[ProbeInfo], _planned: &[CaseId]) {}
 
     /// Announces that up to this much time may pass before the next call.
     fn silent(&mut self, _at_most: Duration) {}
@@ -51,6 +51,9 @@ pub trait Observer {
 
     /// The value of a watched case by its rounds so far, in its probe's unit.
     fn value(&mut self, _case: &CaseId, _value: f64) {}
+
+    /// The outcome of a watched case behind its last planned round; time left over may give it one more.
+    fn ended(&mut self, _case: &CaseId, _outcome: Outcome) {}
 }
 
 /// Context of a run.
@@ -284,7 +287,7 @@ impl Runner<'_> {
                 // Of a round that was spoilt nothing is kept.
                 Some(measured) => {
                     position += measured;
-                    self.report_values(&unit[..measured.min(unit.len())]);
+                    self.report_values(&unit[..measured.min(unit.len())], replicate);
                 }
                 None => return false,
             }
@@ -292,14 +295,19 @@ impl Runner<'_> {
         true
     }
 
-    /// Tells what is watched of these cases.
-    fn report_values(&mut self, unit: &[usize]) {
+    /// Tells what is watched of these cases, of which this was a round.
+    fn report_values(&mut self, unit: &[usize], replicate: u32) {
         for &index in unit {
             let id = &self.setting.plan.cases[index].id;
-            if self.observer.watches(id)
-                && let Outcome::Measured(measured) = self.outcome(index)
-            {
+            if !self.observer.watches(id) {
+                continue;
+            }
+            let outcome = self.outcome(index);
+            if let Outcome::Measured(measured) = &outcome {
                 self.observer.value(id, measured.estimate.value());
+            }
+            if self.later(index, replicate) == 0 {
+                self.observer.ended(id, outcome);
             }
         }
     }

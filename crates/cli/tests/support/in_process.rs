@@ -41,14 +41,31 @@ pub fn scripted(
     (code, output.text(), errors)
 }
 
+/// The same with healthy workers and a terminal for standard error: standard output and standard error.
+pub fn on_a_terminal(command: &Command) -> (String, String) {
+    let (output, errors) = (Written::default(), Written { is_terminal: true, ..Written::default() });
+    with_streams(command, Box::new(output.clone()), errors.clone(), |job, _| healthy_worker(job));
+    (output.text(), errors.text())
+}
+
 /// The same with another standard output: exit code and standard error.
 pub fn printing_to(
     command: &Command,
     output: Box<dyn StandardStream>,
-    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+    script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
 ) -> (i32, String) {
+    let errors = Written::default();
+    (with_streams(command, output, errors.clone(), script), errors.text())
+}
+
+fn with_streams(
+    command: &Command,
+    output: Box<dyn StandardStream>,
+    errors: Written,
+    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+) -> i32 {
     assert!(command.get_current_dir().is_none(), "all commands in this process share a directory");
-    let (errors, wall, asked) = (Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
+    let (wall, asked) = (MockWall::default(), Arc::<AtomicUsize>::default());
     let set: Vec<(OsString, Option<OsString>)> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from))).collect();
     let variable = move |name: &str| match set.iter().find(|(known, _)| known == name) {
@@ -57,7 +74,7 @@ pub fn printing_to(
     };
     let context = ProcessContext {
         output: RefCell::new(output),
-        errors: RefCell::new(Box::new(errors.clone())),
+        errors: RefCell::new(Box::new(errors)),
         variable: Box::new(variable),
         now: Box::new(time_of_day),
         // The test program is no hostmark, and must not be started as one.
@@ -74,23 +91,25 @@ pub fn printing_to(
     };
     let mut world = World { context: Rc::new(context), wall: Box::new(wall), mock_machine: Some(mock_machine) };
     let words: Vec<OsString> = command.get_args().map(OsString::from).collect();
-    let exit = commands::run(&words, &mut world);
-    (exit.code().into(), errors.text())
+    commands::run(&words, &mut world).code().into()
 }
 
 /// A stream that keeps what is written to it.
 #[derive(Clone, Default)]
-struct Written(Rc<RefCell<Vec<u8>>>);
+struct Written {
+    bytes: Rc<RefCell<Vec<u8>>>,
+    is_terminal: bool,
+}
 
 impl Written {
     fn text(&self) -> String {
-        String::from_utf8(self.0.borrow().clone()).unwrap()
+        String::from_utf8(self.bytes.borrow().clone()).unwrap()
     }
 }
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
+        self.bytes.borrow_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -98,7 +117,11 @@ impl Write for Written {
     }
 }
 
-impl StandardStream for Written {}
+impl StandardStream for Written {
+    fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+}
 
 /// A worker that measures all cases of its job: each in the time that it was granted, and each of its own value.
 pub fn healthy_worker(job: &Job) -> Script {

@@ -180,7 +180,7 @@ impl RemoteRun<'_> {
                 self.place.mark(&mut run, digest);
                 let planned = PlanLine { seed: run.settings.seed, cases };
                 self.keeper.begins(&mut run, &planned, self.place.elsewhere(digest))?;
-                observer.begins(&run.probes);
+                observer.begins(&run.probes, &[]);
                 let cases = planned.cases.into_iter().collect();
                 self.planned = Some(Planned { id: run.id, name: run.name, cases });
             }

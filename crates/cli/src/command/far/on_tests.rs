@@ -37,7 +37,7 @@ struct RecordingObserver {
 }
 
 impl Observer for RecordingObserver {
-    fn begins(&mut self, probes: &[ProbeInfo]) {
+    fn begins(&mut self, probes: &[ProbeInfo], _: &[CaseId]) {
         self.probes = probes.len();
     }
 

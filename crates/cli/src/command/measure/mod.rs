@@ -29,8 +29,8 @@ use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Superv
 use hostmark_launch::timing::timing;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
-    BusyTask, Disturbed, Environment, Exit, HostFacts, HostReport, IN_SOFTWARE, Inputs, Job, MemoryLook, Message,
-    NetworkInterface, Outcome, Peer, Run, Scratch, Text, load_run,
+    BusyTask, CaseId, Disturbed, Environment, Exit, HostFacts, HostReport, IN_SOFTWARE, Inputs, Job, MemoryLook,
+    Message, NetworkInterface, Outcome, Peer, Run, Scratch, Text, load_run,
 };
 use hostmark_say::say;
 use ready::Ready;
@@ -76,7 +76,9 @@ pub fn measure(
 ) -> Result<Measured> {
     let Ready { plan, mut run, host, calibration, past, scratch } = ready;
     let Means { machine, stop, wall, peers } = means;
-    observer.begins(&run.probes);
+    let to_come: Vec<CaseId> =
+        plan.cases.iter().filter(|case| case.skip.is_none()).map(|case| case.id.clone()).collect();
+    observer.begins(&run.probes, &to_come);
     // The clock of the day may be set meanwhile: it says when this began, and the other how long it takes.
     let began = goes_on_at(&run.started, &past);
     let wall = ready::GoesOn::after(&past, wall);

@@ -1,7 +1,7 @@
 //! The answer: what machine it is, how far its values can be trusted, the constants that people ask for, and what costs most. No more
 //! than a screen.
 
-use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS};
+use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, LEAST_CONSTANTS, MOST_FINDINGS};
 use hostmark_analysis::findings::{first_thing_to_do, leading};
 use hostmark_analysis::references::{NearestReference, beside};
 use hostmark_analysis::{Spoken, spoken};
@@ -17,8 +17,6 @@ use crate::words;
 
 /// Lines of it at most: with the two that tell where the rest is, and the prompt, it fills a screen of 24.
 const MOST_LINES: usize = 21;
-/// A run with fewer constants was not made to answer for a machine: its table is the answer.
-const LEAST_CONSTANTS: usize = 8;
 /// Least width at which names of kinds have a column of their own.
 const WIDE: usize = 72;
 

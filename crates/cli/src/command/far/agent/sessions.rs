@@ -254,7 +254,7 @@ impl Observer for OutboxWriter<'_, '_> {
         outbox.pause();
     }
 
-    fn begins(&mut self, probes: &[ProbeInfo]) {
+    fn begins(&mut self, probes: &[ProbeInfo], _: &[CaseId]) {
         self.0.borrow_mut().watched = constants_of(probes).into_iter().map(|watched| watched.case).collect();
     }
 
