@@ -79,8 +79,6 @@ pub(crate) struct Series {
     pub(crate) label: Message,
     /// Points in the order in which they are joined.
     pub(crate) points: Vec<LinePoint>,
-    /// Course of the line, if more is known of it than its points.
-    pub(crate) course: Vec<(f64, f64)>,
     /// Places without a value, at which the line breaks, and their readings.
     pub(crate) missing: Vec<(f64, Message)>,
 }
@@ -88,7 +86,7 @@ pub(crate) struct Series {
 impl Series {
     /// A line that joins its points.
     pub(crate) fn joining(label: Message, points: Vec<LinePoint>) -> Series {
-        Series { label, points, course: Vec::new(), missing: Vec::new() }
+        Series { label, points, missing: Vec::new() }
     }
 }
 
@@ -112,10 +110,11 @@ pub(crate) struct Border {
 const BEHIND: &str =
     "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"behind\" d=\"M0 6h28\"/></svg>";
 
-/// The outline of a line through these values, which breaks where one is missing between two.
-fn course(plot: &Plot, through: impl Iterator<Item = (f64, f64)>, missing: &[(f64, Message)]) -> String {
+/// The outline of a line through these points, which breaks where one is missing between two.
+fn course<'a>(plot: &Plot, through: impl Iterator<Item = &'a LinePoint>, missing: &[(f64, Message)]) -> String {
     let (mut line, mut from) = (String::new(), f64::NAN);
-    for (x, y) in through.filter(|(x, y)| x.is_finite() && y.is_finite()) {
+    for LinePoint { x, y, .. } in through {
+        let (x, y) = (*x, *y);
         let is_broken = missing.iter().any(|(at, _)| from < *at && *at < x);
         let pen = if line.is_empty() || is_broken { 'M' } else { 'L' };
         let _ = write!(line, "{pen}{} {}", num(plot.x(x)), num(plot.y(y)));
@@ -143,20 +142,19 @@ impl LineChart {
         if points().count() < 2 {
             return None;
         }
-        let courses = || series.iter().flat_map(|(series, _)| series.course.iter().copied());
-        let x = Axis::over(self.x, &points().map(|point| point.x).chain(courses().map(|at| at.0)).collect::<Vec<_>>())?;
+        let x = Axis::over(self.x, &points().map(|point| point.x).collect::<Vec<_>>())?;
         // Intervals are in view as long as they do not push the values together.
         let (least, most) = points().fold((f64::INFINITY, 0.0f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
         let ends = points().filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
         let ends = ends.filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
         let behind: Vec<&LinePoint> = self.behind.iter().flat_map(|series| &series.points).filter(is_known).collect();
-        let others = courses().map(|at| at.1).chain(behind.iter().map(|point| point.y));
-        let y = Axis::over(self.y, &points().map(|point| point.y).chain(ends).chain(others).collect::<Vec<_>>())?;
+        let values = points().chain(behind.iter().copied()).map(|point| point.y);
+        let y = Axis::over(self.y, &values.chain(ends).collect::<Vec<_>>())?;
         let plot = Plot { left: 52.0, right: WIDTH - 12.0, top: 24.0, bottom: LINE_HEIGHT - 34.0, x: &x, y: &y };
         let mut svg = Svg::new(WIDTH, LINE_HEIGHT);
         plot.draw(&mut svg, &self.x_title, &self.y_title);
         self.draw_borders(&mut svg, &plot);
-        svg.path("behind", &course(&plot, behind.iter().filter(|point| plot.has(point.x)).map(|p| (p.x, p.y)), &[]));
+        svg.path("behind", &course(&plot, behind.iter().copied().filter(|point| plot.has(point.x)), &[]));
         for (index, (of, points)) in series.iter().enumerate() {
             svg.open_series(&classes(index), &of.label);
             let mut whiskers = String::new();
@@ -166,13 +164,7 @@ impl LineChart {
                 }
             }
             svg.path("w", &whiskers);
-            svg.path(
-                "l",
-                &match of.course.as_slice() {
-                    [] => course(&plot, points.iter().map(|point| (point.x, point.y)), &of.missing),
-                    known => course(&plot, known.iter().copied(), &[]),
-                },
-            );
+            svg.path("l", &course(&plot, points.iter().copied(), &of.missing));
             for point in points {
                 svg.mark(&shape(index), (plot.x(point.x), plot.y(point.y)), &point.reading);
             }

@@ -6,9 +6,8 @@ use hostmark_analysis::format::{amount, interval_target, unit_name};
 use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_analysis::reasons::brief;
 use hostmark_analysis::typography::COMMA;
-use hostmark_model::{AxisKind, DisturbanceFlags, Estimate, Histogram, Measured, Message, Outcome, Unit};
+use hostmark_model::{AxisKind, DisturbanceFlags, Estimate, Measured, Message, Outcome, Unit};
 use hostmark_say::say;
-use hostmark_stats::histogram::Percentile;
 
 use super::Figure;
 use crate::chart::scale::ScaleKind;
@@ -169,7 +168,7 @@ pub(super) fn percentile_figures(runs: &Runs) -> Vec<Figure> {
         }
         let name = say!("Percentiles: {section}");
         let probes = probes.iter().map(|probe| probe.id.to_owned()).collect();
-        Some(Figure { title: name, note: note(&series), chart: percentile_chart(series)?, probes })
+        Some(Figure { title: name, note: None, chart: percentile_chart(series)?, probes })
     };
     sections.into_iter().filter_map(figure).collect()
 }
@@ -186,16 +185,11 @@ fn percentiles_of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
     if series.len() < 2 {
         return None;
     }
-    let note = note(&series);
-    Some(Figure { title: term!("Percentiles").into(), note, chart: percentile_chart(series)?, probes: Vec::new() })
-}
-
-/// Meaning of lines and marks, where they differ.
-fn note(series: &[Series]) -> Option<Message> {
-    series.iter().any(|series| !series.course.is_empty()).then(|| {
-        Message::from(term!(
-            "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval."
-        ))
+    Some(Figure {
+        title: term!("Percentiles").into(),
+        note: None,
+        chart: percentile_chart(series)?,
+        probes: Vec::new(),
     })
 }
 
@@ -208,7 +202,7 @@ fn percentile_chart(series: Vec<Series>) -> Option<Chart> {
     line.draw()
 }
 
-/// The line of one case in one run; none where it has no percentiles.
+/// The line of one case in one run through the values that its tables have; none where it has no percentiles.
 fn percentile_line(probe: &Probe, case: &Case, run: usize, label: Message) -> Option<Series> {
     let measured: &Measured = case.record(run)?.measured()?;
     let mut points: Vec<(f64, &Estimate)> = (probe.percentiles().into_iter())
@@ -226,31 +220,7 @@ fn percentile_line(probe: &Probe, case: &Case, run: usize, label: Message) -> Op
         let percent = format!("{} %", (share * 1e6).round() / 1e4);
         LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading: reading(percent, shown) }
     };
-    let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
-    Some(Series { course, ..Series::joining(label, points.into_iter().map(point).collect()) })
-}
-
-/// Points of a distribution that are drawn, from the middle up.
-const COURSE: u32 = 60;
-/// Parts of one in which a share is exact.
-const PARTS: u64 = 1_000_000_000;
-const MIDDLE: Percentile = Percentile { numerator: PARTS / 2, denominator: PARTS };
-const LEAST_BEYOND: f64 = 10.0;
-
-/// The distribution of single operations, evenly by the number of nines, as far as the histogram tells it.
-fn distribution(histogram: &Histogram) -> Vec<(f64, f64)> {
-    let Histogram { values, counts } = histogram;
-    let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-    if !MIDDLE.is_resolved_by(total) {
-        return Vec::new();
-    }
-    let (least, most) = (2f64.ln(), (total as f64 / LEAST_BEYOND).ln());
-    let point = |step: u32| {
-        let share = 1.0 - (-(least + (most - least) * f64::from(step) / f64::from(COURSE))).exp();
-        let percentile = Percentile { numerator: (share * PARTS as f64) as u64, denominator: PARTS };
-        Some((share, percentile.of(values, counts)? as f64))
-    };
-    (0..=COURSE).filter_map(point).collect()
+    Some(Series::joining(label, points.into_iter().map(point).collect()))
 }
 
 /// Samples of a case that the page shows at most; the run file has all.
