@@ -7,7 +7,8 @@ use hostmark_say::say;
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{Scale, UNSTEADY, amount, in_short, likely_ends, scale_for};
-use crate::lmbench::{case_at, distinct};
+use crate::groups::{distinct, grouped};
+use crate::lmbench::case_at;
 use crate::reasons;
 
 /// Latency over that of memory from which on nothing is left of a last cache.
@@ -382,14 +383,8 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
 
 /// Sentences that list the constants that are missing, one for each reason.
 pub fn not_measured(run: &Run) -> Vec<Message> {
-    let mut by_reason: Vec<(&Reason, Vec<Text>)> = Vec::new();
-    for constant in LINES.iter().flat_map(|line| line.constants) {
-        let Some(reason) = constant.missing_in(run) else { continue };
-        match by_reason.iter_mut().find(|(known, _)| known.text == reason.text) {
-            Some((_, names)) => names.push(constant.row),
-            None => by_reason.push((reason, vec![constant.row])),
-        }
-    }
+    let constants = LINES.iter().flat_map(|line| line.constants);
+    let by_reason = grouped(constants.filter_map(|constant| Some((constant.missing_in(run)?, constant.row))));
     let sentence = |(reason, names): (&Reason, Vec<Text>)| {
         let named = Message::joined(names, term!(", ", "list"));
         say!("{named}: not measured ({why})", why = reasons::brief(reason))

@@ -19,6 +19,7 @@ pub mod escape;
 pub mod findings;
 pub mod fleet;
 pub mod format;
+pub mod groups;
 pub mod guest;
 pub mod labels;
 pub mod levels;

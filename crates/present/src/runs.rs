@@ -233,12 +233,6 @@ pub(crate) fn plus_minus(estimate: &Estimate) -> String {
     estimate.relative_half_width().map(plus_minus_of).unwrap_or_default()
 }
 
-/// The ids of `probes`, each once.
-pub(crate) fn distinct<'b>(ids: impl Iterator<Item = &'b str>) -> Vec<&'b str> {
-    let mut seen = HashSet::new();
-    ids.filter(|id| seen.insert(*id)).collect()
-}
-
 /// A flag that at least this many cases carry is told once for the run and not beside each value …
 const COMMON_CASES: usize = 8;
 /// … when it is on at least one of this many.

@@ -8,6 +8,7 @@ use super::known::{self, Claim, KnownChange};
 use super::scatter::Scatters;
 use super::tables::Together;
 use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
+use crate::groups::grouped;
 use crate::repetition::{self, group_of};
 use crate::words;
 
@@ -43,15 +44,12 @@ pub(super) struct Compared<'a> {
 
 /// The groups of a comparison, in the order of the catalogue.
 pub(super) fn groups(compared: &Compared) -> Vec<GroupChange> {
-    let mut groups: Vec<Together> = Vec::new();
-    for case in compared.cases {
-        let (name, id) = (group_of(&case.probe), case.id.clone());
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.ids.extend([id]),
-            None => groups.push(Together { name: name.to_owned(), title: words(name), ids: [id].into() }),
-        }
-    }
-    together(compared, &groups)
+    let groups = grouped(compared.cases.iter().map(|case| (group_of(&case.probe), case.id.clone())));
+    let group = |(name, ids): (&str, Vec<String>)| {
+        let ids = ids.into_iter().collect();
+        Together { name: name.to_owned(), title: words(name), ids }
+    };
+    together(compared, &groups.into_iter().map(group).collect::<Vec<_>>())
 }
 
 /// Change of each group of `all`; none for groups of too few cases.

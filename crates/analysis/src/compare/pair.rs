@@ -18,6 +18,7 @@ use super::{
 };
 use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
+use crate::groups::grouped;
 use crate::labels::Labels;
 use crate::words;
 
@@ -373,13 +374,10 @@ fn counts(cases: &[CaseComparison]) -> Counts {
 
 /// Reasons why cases have no verdict, the most frequent first.
 fn without(cases: &[CaseComparison]) -> Vec<Without> {
-    let mut all: Vec<Without> = Vec::new();
-    for reason in cases.iter().filter_map(|case| case.reason.as_ref()) {
-        match all.iter_mut().find(|known| (known.kind, known.on) == (reason.kind, reason.on)) {
-            Some(known) => known.cases += 1,
-            None => all.push(Without { kind: reason.kind, on: reason.on, cases: 1 }),
-        }
-    }
+    let reasons = cases.iter().filter_map(|case| case.reason.as_ref());
+    let groups = grouped(reasons.map(|reason| ((reason.kind, reason.on), ())));
+    let without = |((kind, on), cases): (_, Vec<()>)| Without { kind, on, cases: cases.len() };
+    let mut all: Vec<Without> = groups.into_iter().map(without).collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.cases));
     all
 }

@@ -5,6 +5,7 @@ use hostmark_say::say;
 
 use super::pipeline::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO, is_of_one_cpu};
 use super::pipeline::{NS_PER_S, Pipeline, PipelineProcess};
+use crate::groups::grouped;
 use crate::propagated::{Propagated, propagated_ratio};
 
 /// Forecast of a pipeline by the model.
@@ -165,16 +166,11 @@ fn part(of: &str, stage: &Pipeline) -> PathPart {
 /// The rate at which a byte passes all stages before the next one comes: one over the sum of their times.
 fn one_after_another(stages: &[&Pipeline]) -> Option<Propagated> {
     // A stage that stands in it twice moves both at once.
-    let mut each: Vec<(&Pipeline, f64)> = Vec::new();
-    for stage in stages {
-        match each.iter_mut().find(|(known, _)| known.path == stage.path) {
-            Some((_, count)) => *count += 1.0,
-            None => each.push((stage, 1.0)),
-        }
-    }
-    let values: Vec<_> = each.iter().map(|(stage, _)| (stage.rate.value, stage.rate.interval)).collect();
+    let each = grouped(stages.iter().map(|stage| (&stage.path, &stage.rate)));
+    let values: Vec<_> = each.iter().map(|(_, rates)| (rates[0].value, rates[0].interval)).collect();
     let time = |rates: &[f64]| {
-        rates.iter().zip(&each).map(|(rate, (_, count))| (*rate > 0.0).then(|| count / rate)).sum::<Option<f64>>()
+        let times = rates.iter().zip(&each).map(|(rate, (_, all))| (*rate > 0.0).then(|| all.len() as f64 / rate));
+        times.sum::<Option<f64>>()
     };
     propagated_ratio(&values, |rates| time(rates).filter(|time| *time > 0.0).map(f64::recip))
 }

@@ -11,6 +11,7 @@ use super::pipeline::{Pipeline, PipelineProcess};
 use super::pipeline::{Setting, reason};
 use crate::Spoken;
 use crate::format::{self, in_scale, number, percent, scale_for};
+use crate::groups::grouped;
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
 use crate::texts::data_path as texts;
@@ -33,14 +34,8 @@ pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) ->
 
 /// Each reason once, with the paths that it keeps from being measured; alone where that is all of them.
 fn unmeasured(setting: &Setting) -> Vec<Message> {
-    let mut all: Vec<(Message, Vec<&str>)> = Vec::new();
-    for case in &setting.unmeasured {
-        let (path, why) = (case.params.get(super::PATH).unwrap_or_default(), reason(case));
-        match all.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, paths)) => paths.push(path),
-            None => all.push((why, vec![path])),
-        }
-    }
+    let cases = setting.unmeasured.iter();
+    let all = grouped(cases.map(|case| (reason(case), case.params.get(super::PATH).unwrap_or_default())));
     if setting.pipelines.is_empty() && all.len() == 1 {
         return all.into_iter().map(|(why, _)| why).collect();
     }

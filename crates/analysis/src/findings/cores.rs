@@ -9,6 +9,7 @@ use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
 use super::{CLAMPED, CLOCK_LIMIT, Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{frequency_text, number, percent, percent_number};
+use crate::groups::grouped;
 use crate::texts::findings as texts;
 use crate::typography::COMMA;
 use crate::words;
@@ -64,16 +65,11 @@ struct Together<'a> {
 
 /// Largest number of copies of each source, in the order of the run.
 fn most_copies(run: &Run) -> Vec<Together<'_>> {
-    let mut most: Vec<Together> = Vec::new();
-    for case in run.cases.iter().filter(|case| case.probe == SCALING) {
-        let Some(together) = together(case) else { continue };
-        match most.iter_mut().find(|known| known.source == together.source) {
-            Some(known) if known.copies < together.copies => *known = together,
-            Some(_) => {}
-            None => most.push(together),
-        }
-    }
-    most
+    let all = run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together);
+    let by_source = grouped(all.map(|together| (together.source, together)));
+    let more = |one: &Together, other: &Together| one.copies.total_cmp(&other.copies);
+    // Of several as large, the first.
+    by_source.into_iter().filter_map(|(_, all)| all.into_iter().rev().max_by(more)).collect()
 }
 
 fn together(case: &CaseRecord) -> Option<Together<'_>> {

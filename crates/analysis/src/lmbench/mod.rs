@@ -9,6 +9,7 @@ use hostmark_say::say;
 pub use tables::TABLES;
 
 use crate::format::{agreement, amount, number, other_value, plus_minus_of};
+use crate::groups::distinct;
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
 use crate::typography::COMMA;
@@ -101,17 +102,6 @@ pub fn cells() -> impl Iterator<Item = CasePoint> {
 pub fn probes_of_column(name: &str) -> Vec<&'static str> {
     let columns = TABLES.iter().flat_map(|table| table.columns).filter(|column| column.head.is_called(name));
     distinct(columns.flat_map(|column| column.ours.probes()))
-}
-
-/// Each of them once, in the order in which they come first.
-pub(crate) fn distinct(all: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let mut probes: Vec<&str> = Vec::new();
-    for probe in all {
-        if !probes.contains(&probe) {
-            probes.push(probe);
-        }
-    }
-    probes
 }
 
 /// A case at its probe's default but for `at`.

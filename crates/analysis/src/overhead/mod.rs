@@ -18,6 +18,7 @@ pub use conclusions::{ClaimVerdict, LayerConclusion};
 
 use self::sheet::FAMILIES;
 use crate::bars::Bars;
+use crate::groups::grouped;
 use crate::plain_table::{Row, Table};
 use crate::propagated::Propagated;
 use crate::typography::COLON;
@@ -93,13 +94,7 @@ impl Environment<'_> {
 /// The environments of `runs`, in the order in which they first appear; but the bare machine comes first, and what has all
 /// of its machine last.
 pub fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
-    let mut named: Vec<(&str, Vec<&Run>)> = Vec::new();
-    for run in runs {
-        match named.iter_mut().find(|(known, _)| *known == run.name) {
-            Some((_, known)) => known.push(run),
-            None => named.push((&run.name, vec![run])),
-        }
-    }
+    let named = grouped(runs.iter().map(|run| (run.name.as_str(), run)));
     let mut all: Vec<Environment> = named.into_iter().map(|(name, runs)| Environment::new(name, runs)).collect();
     all.sort_by_key(|one| (one.name != BASE, one.is_free()));
     all

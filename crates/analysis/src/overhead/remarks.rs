@@ -7,6 +7,7 @@ use super::environment::{cpus as cpus_of, is_as_large, memory};
 use super::sheet::Sheet;
 use super::sheet::Space;
 use super::{Environment, value};
+use crate::groups::{distinct, grouped};
 use crate::typography::SEMICOLON;
 use crate::{format, guest, spoken, words};
 
@@ -77,26 +78,17 @@ fn doubted(sheets: &[Sheet]) -> Vec<Message> {
 
 /// Environments without measurements inside the kernel, by each reason once.
 fn without_kernel(sheets: &[Sheet]) -> Vec<Message> {
-    let mut reasons: Vec<(&Message, Vec<&str>)> = Vec::new();
-    for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
-    {
+    let all = sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)));
+    let lacking = all.filter_map(|(sheet, index)| {
         let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Space::Kernel);
-        let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
-        if of_kernel().any(|one| one.value.is_ok()) {
-            continue;
-        }
-        let name = sheet.environments[index].name;
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, names)) if names.contains(&name) => {}
-            Some((_, names)) => names.push(name),
-            None => reasons.push((why, vec![name])),
-        }
-    }
+        let why = of_kernel().find_map(|one| one.value.as_ref().err())?;
+        of_kernel().all(|one| one.value.is_err()).then(|| (why, sheet.environments[index].name))
+    });
     let remark = |(why, names): (&Message, Vec<&str>)| {
-        let names = Message::joined(names, term!(", ", "list"));
+        let names = Message::joined(distinct(names.into_iter()), term!(", ", "list"));
         say!("{names}: nothing was measured inside the kernel ({why})")
     };
-    reasons.into_iter().map(remark).collect()
+    grouped(lacking).into_iter().map(remark).collect()
 }
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.
@@ -133,48 +125,24 @@ enum RemarkPiece<'a> {
 
 /// The remarks of all `runs`, each kind once, with how many of them it concerns where there are several.
 pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<Text<String>> {
-    let mut kinds: Vec<(Text<String>, EnvironmentKind)> = Vec::new();
-    let mut count = 0;
-    for (run, remarks) in runs.enumerate() {
-        count += 1;
-        for remark in remarks {
-            let form = Text { en: form(&remark.en), zh: form(&remark.zh) };
-            match kinds.iter_mut().find(|(known, _)| *known == form) {
-                Some((_, kind)) => kind.add(run, remark),
-                None => kinds.push((form, EnvironmentKind { remarks: vec![remark], runs: vec![run] })),
-            }
-        }
-    }
-    kinds.into_iter().map(|(_, kind)| kind.text(count)).collect()
+    let runs: Vec<&[Text<String>]> = runs.collect();
+    let remarks = runs.iter().enumerate().flat_map(|(run, remarks)| remarks.iter().map(move |remark| (run, remark)));
+    let form = |remark: &Text<String>| Text { en: form(&remark.en), zh: form(&remark.zh) };
+    let kinds = grouped(remarks.map(|(run, remark)| (form(remark), (run, remark))));
+    kinds.iter().map(|(_, all)| of_kind(all, runs.len())).collect()
 }
 
-struct EnvironmentKind<'a> {
-    remarks: Vec<&'a Text<String>>,
-    /// Each run that has one, once.
-    runs: Vec<usize>,
-}
-
-impl<'a> EnvironmentKind<'a> {
-    fn add(&mut self, run: usize, remark: &'a Text<String>) {
-        self.remarks.push(remark);
-        if self.runs.last() != Some(&run) {
-            self.runs.push(run);
-        }
-    }
-
-    fn text(&self, of: usize) -> Text<String> {
-        let text = |lang| {
-            let all = self.remarks.iter().map(|one| one.get(lang)).collect();
-            joined(all, [term!(" to "), SEMICOLON].map(|word| word.say(lang)), |more| {
-                spoken(&say!("; {more} more"), lang)
-            })
-        };
-        let text = Text { en: text(Lang::En), zh: text(Lang::Zh) };
-        let runs = self.runs.len();
-        match of {
-            1 => text,
-            _ => words(say!("{text} ({runs} of {of} runs)")),
-        }
+/// The remarks of a kind as one, each with its run, of so many runs.
+fn of_kind(all: &[(usize, &Text<String>)], of: usize) -> Text<String> {
+    let text = |lang| {
+        let all = all.iter().map(|(_, remark)| remark.get(lang)).collect();
+        joined(all, [term!(" to "), SEMICOLON].map(|word| word.say(lang)), |more| spoken(&say!("; {more} more"), lang))
+    };
+    let text = Text { en: text(Lang::En), zh: text(Lang::Zh) };
+    let runs = all.chunk_by(|(one, _), (other, _)| one == other).count();
+    match of {
+        1 => text,
+        _ => words(say!("{text} ({runs} of {of} runs)")),
     }
 }
 
@@ -184,12 +152,7 @@ fn joined(all: Vec<&str>, [to, and]: [&str; 2], more: impl Fn(usize) -> String) 
     let Some(first) = all.first() else { return String::new() };
     let mut text = String::new();
     for (index, piece) in first.iter().enumerate() {
-        let mut found: Vec<&str> = Vec::new();
-        for part in all.iter().filter_map(|pieces| pieces.get(index)).map(RemarkPiece::text) {
-            if !found.contains(&part) {
-                found.push(part);
-            }
-        }
+        let mut found = distinct(all.iter().filter_map(|pieces| pieces.get(index)).map(RemarkPiece::text));
         match piece {
             RemarkPiece::Fixed(part) => text += part,
             RemarkPiece::Share(_) => {

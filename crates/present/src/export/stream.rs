@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{other, plus_minus};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::stream_times::{KERNEL, KERNELS, PROBE, Times, number, passes};
 use hostmark_model::imported::stream as imported;
@@ -33,18 +34,12 @@ pub(super) fn is_in(run: &Run) -> bool {
 }
 
 fn render(run: &Run, _: &RenderOptions) -> String {
-    let mut tables: Vec<(Params, Vec<&CaseRecord>)> = Vec::new();
-    for case in cases(run) {
-        let rest = Params(case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect());
-        match tables.iter_mut().find(|(known, cases)| *known == rest && cases[0].probe == case.probe) {
-            Some((_, cases)) => cases.push(case),
-            None => tables.push((rest, vec![case])),
-        }
-    }
+    let rest = |case: &CaseRecord| Params(case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect());
+    let tables = grouped(cases(run).map(|case| ((&case.probe, rest(case)), case)));
     if tables.is_empty() {
         return format!("This run has no case of {PROBE}; measure it by `hostmark run {PROBE}`.\n");
     }
-    tables.iter().map(|(rest, cases)| table(rest, cases)).collect::<Vec<String>>().join("\n")
+    tables.iter().map(|((_, rest), cases)| table(rest, cases)).collect::<Vec<String>>().join("\n")
 }
 
 fn table(rest: &Params, cases: &[&CaseRecord]) -> String {

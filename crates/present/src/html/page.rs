@@ -8,6 +8,7 @@ use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::findings::host::host_report;
 use hostmark_analysis::findings::{findings_and_kept, is_everywhere};
 use hostmark_analysis::format::amount;
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::guest;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::overhead::{environments, is_wanted, overhead};
@@ -170,8 +171,7 @@ fn drawn(figures: Vec<Figure>, number: Number) -> String {
 /// The sections of the report with their probes.
 fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Number) -> String {
     let mut strips = 0;
-    let mut groups: Vec<(Message, usize, String)> = Vec::new();
-    for (index, one) in runs.probes.iter().enumerate() {
+    let articles = runs.probes.iter().enumerate().map(|(index, one)| {
         let mut samples = of_samples(runs, one);
         let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
         samples.truncate(most_strips.saturating_sub(strips + to_come).max(runs.all.len()));
@@ -181,22 +181,17 @@ fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Numb
         let inside = html::write(&probe(runs, one, charts(figures), charts(samples)), 3, number);
         let (anchor, title, id) = (escaped(&anchor(one.id)), markup(&one.title()), escaped(one.id));
         let article = format!("<article id=\"{anchor}\">\n<h4>{title} <code>{id}</code></h4>\n{inside}</article>\n");
-        let section = one.section();
-        match groups.iter_mut().find(|(known, ..)| *known == section) {
-            Some((_, cases, articles)) => {
-                *cases += one.cases.len();
-                *articles += &article;
-            }
-            None => groups.push((section, one.cases.len(), article)),
-        }
-    }
-    let group = |(index, (title, cases, articles)): (usize, &(Message, usize, String))| {
-        let (title, word) = (markup(title), said(term!("cases")));
+        (one.section(), (one.cases.len(), article))
+    });
+    let group = |(index, (title, articles)): (usize, (Message, Vec<(usize, String)>))| {
+        let cases: usize = articles.iter().map(|(cases, _)| cases).sum();
+        let articles: String = articles.into_iter().map(|(_, article)| article).collect();
+        let (title, word) = (markup(&title), said(term!("cases")));
         format!(
             "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title}</h3> <small>{cases} {word}</small></summary>\n{articles}</details>\n"
         )
     };
-    let all: String = groups.iter().enumerate().map(group).collect();
+    let all: String = grouped(articles).into_iter().enumerate().map(group).collect();
     if all.is_empty() { all } else { titled(VALUES, &(hint(OPEN) + &all)) }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::typography::SEMICOLON;
 use hostmark_model::{Message, Text};
 use hostmark_say::say;
@@ -173,7 +174,8 @@ fn write_table(table: &Table, part: usize) -> String {
     }
     if let Some(words) = table.rest.as_ref().filter(|_| !rest.is_empty()) {
         let sheet = Sheet { layout: TableLayout::Grid, ..sheet };
-        let sections = by_section(&rest).into_iter().map(|(title, rows)| sheet.section(title) + &sheet.rows(&rows));
+        let sections = grouped(rest.iter().map(|row| (&row.section, *row)));
+        let sections = sections.into_iter().map(|(title, rows)| sheet.section(title) + &sheet.rows(&rows));
         let inside = sheet.scroll(&words.title, &Message::default(), &sections.collect::<String>());
         text += &folded(&words.title, rest.len(), &inside);
     }
@@ -182,18 +184,6 @@ fn write_table(table: &Table, part: usize) -> String {
     // The last says what the verdicts are beside.
     notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.into()));
     text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
-}
-
-/// The rows of each section, in the order of the first.
-fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Message, Vec<&'a Row>)> {
-    let mut sections: Vec<(&Message, Vec<&Row>)> = Vec::new();
-    for row in rows {
-        match sections.iter_mut().find(|(section, _)| **section == row.section) {
-            Some((_, rows)) => rows.push(row),
-            None => sections.push((&row.section, vec![row])),
-        }
-    }
-    sections
 }
 
 /// Key figures: each with its range, that of similar servers, and its verdict over a bar; without columns that are empty.

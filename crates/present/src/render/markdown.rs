@@ -8,6 +8,7 @@ use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::{findings_and_kept, leading, parted};
 use hostmark_analysis::format::{agreement, low_high, rounds_and_samples, value};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::references::beside;
 use hostmark_analysis::typography::{COMMA, typeset};
 use hostmark_analysis::{Spoken, guest, reasons, trust};
@@ -69,16 +70,8 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     }
     let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
     let section = |case: &CaseRecord| probe(case).map_or(OTHER.say(lang), |probe| probe.section.get(lang));
-    let mut sections: Vec<(&str, Vec<&CaseRecord>)> = Vec::new();
-    for case in &run.cases {
-        let name = section(case);
-        match sections.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, cases)) => cases.push(case),
-            None => sections.push((name, vec![case])),
-        }
-    }
     let varied = varied(run);
-    for (name, cases) in sections {
+    for (name, cases) in grouped(run.cases.iter().map(|case| (section(case), case))) {
         let _ = writeln!(out, "\n## {}\n", safe(name));
         let heads = [term!("case"), term!("value"), INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));

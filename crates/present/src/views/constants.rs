@@ -6,6 +6,7 @@ use hostmark_analysis::compare::{FactOfRuns, differing};
 use hostmark_analysis::constants::{ConstantOfRuns, ConstantValue, LINES, NOT_KNOWN, name_of, not_measured};
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{amount, both};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::references::{Counterpart, NearestReference, Reference, ReferenceValue, Tone, ratio_text};
 use hostmark_analysis::typography::{COLON, COMMA};
@@ -208,14 +209,8 @@ fn names(runs: &[Run]) -> Vec<String> {
 
 /// A fact that is not the same everywhere: each value once, behind those that have it.
 fn differing_row(fact: &FactOfRuns, names: &[String]) -> Row {
-    let mut groups: Vec<(&Option<String>, Vec<Message>)> = Vec::new();
-    for (value, name) in fact.values.iter().zip(names) {
-        match groups.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, whose)) => whose.push(name.into()),
-            None => groups.push((value, vec![name.into()])),
-        }
-    }
-    let line = |(value, whose): (&Option<String>, Vec<Message>)| {
+    let groups = grouped(fact.values.iter().zip(names));
+    let line = |(value, whose): (&Option<String>, Vec<&String>)| {
         Message::joined([Message::joined(whose, COMMA), known(value)], COLON)
     };
     let values = Cell { lines: groups.into_iter().map(line).collect(), ..Cell::default() };

@@ -11,6 +11,7 @@ use super::super::pairs::compared;
 use super::super::value::{ComparableValue, middle};
 use super::{ClaimVerdict, LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
 use crate::format::number;
+use crate::groups::grouped;
 use crate::guest::{exits, shares};
 use crate::propagated::{Propagated, propagated_ratio};
 
@@ -88,13 +89,7 @@ impl<'a> GroupOverhead<'a> {
 
 /// The dearest first; those of which nothing can be said are left out.
 fn groups(pairs: &[Pair]) -> Vec<GroupOverhead<'_>> {
-    let mut all: Vec<(&str, Vec<&Pair>)> = Vec::new();
-    for pair in pairs {
-        match all.iter_mut().find(|(name, _)| *name == pair.group()) {
-            Some((_, known)) => known.push(pair),
-            None => all.push((pair.group(), vec![pair])),
-        }
-    }
+    let all = grouped(pairs.iter().map(|pair| (pair.group(), pair)));
     let mut all: Vec<GroupOverhead> =
         all.into_iter().filter_map(|(name, pairs)| GroupOverhead::of(name, pairs)).collect();
     all.sort_by(|one, other| other.over.value.total_cmp(&one.over.value));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use hostmark_analysis::format::{amount, interval_target, unit_name};
+use hostmark_analysis::groups::{distinct, grouped};
 use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_analysis::reasons::brief;
 use hostmark_analysis::typography::COMMA;
@@ -12,7 +13,7 @@ use hostmark_say::say;
 use super::Figure;
 use crate::chart::scale::ScaleKind;
 use crate::chart::{Chart, LineChart, LinePoint, Round, Rows, Series, Strip, ValueRow};
-use crate::runs::{Case, Probe, Runs, distinct, interval, plus_minus, reading, value_and_interval, value_and_other};
+use crate::runs::{Case, Probe, Runs, interval, plus_minus, reading, value_and_interval, value_and_other};
 
 /// Points of an axis of numbers from which a line says more than rows.
 const LINE_POINTS: usize = 3;
@@ -150,14 +151,8 @@ fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> 
 
 /// A figure for each section with such probes.
 pub(super) fn percentile_figures(runs: &Runs) -> Vec<Figure> {
-    let mut sections: Vec<(Message, Vec<&Probe>)> = Vec::new();
-    for probe in runs.probes.iter().filter(|probe| !probe.percentiles().is_empty()) {
-        let section = probe.section();
-        match sections.iter_mut().find(|(known, _)| *known == section) {
-            Some((_, probes)) => probes.push(probe),
-            None => sections.push((section, vec![probe])),
-        }
-    }
+    let probes = runs.probes.iter().filter(|probe| !probe.percentiles().is_empty());
+    let sections = grouped(probes.map(|probe| (probe.section(), probe)));
     let figure = |(section, probes): (Message, Vec<&Probe>)| {
         let mut series = Vec::new();
         for probe in &probes {

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use generic::{Along, series_along};
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{amount, number};
+use hostmark_analysis::groups::distinct;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
 use hostmark_analysis::references::ReferenceValue;
 use hostmark_model::{AxisKind, CaseId, Estimate, Message, Params, Run, Text, Unit};
@@ -16,7 +17,7 @@ use hostmark_say::say;
 
 use crate::chart::scale::{GIGA, ScaleKind};
 use crate::chart::{Border, Chart, Heat, HeatCell, LineChart, LinePoint, Series};
-use crate::runs::{Case, Probe, Runs, distinct, interval, reading, value_and_interval};
+use crate::runs::{Case, Probe, Runs, interval, reading, value_and_interval};
 use crate::words::COMMA;
 
 pub(super) use generic::{MOST_SAMPLES, of_probe, of_samples};

@@ -3,6 +3,7 @@
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{percent, value};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::{Spoken, guest, spoken, trust};
 use hostmark_model::{CaseRecord, Grade, Guest, Imported, Lang, Message, RunTime, Text, Trust, Unit};
 use hostmark_say::say;
@@ -145,19 +146,12 @@ fn settings(view: &View) -> Vec<Piece> {
 
 /// Probes that nobody asked for, by those that are computed from them.
 fn brought_along(view: &View) -> Vec<String> {
-    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
-    for probe in view.run.probes.iter().filter(|probe| !probe.brought_by.is_empty()) {
-        let for_whom = probe.brought_by.join(", ");
-        match by.iter_mut().find(|(known, _)| *known == for_whom) {
-            Some((_, probes)) => probes.push(&probe.id),
-            None => by.push((for_whom, vec![&probe.id])),
-        }
-    }
-    let line = |(for_whom, probes): (String, Vec<&str>)| {
+    let brought = view.run.probes.iter().filter(|probe| !probe.brought_by.is_empty());
+    let line = |(for_whom, probes): (String, Vec<&String>)| {
         let probes = Message::joined(probes.into_iter().map(Message::plain), term!(", ", "list"));
         view.tell(&say!("also measured for {for_whom}, as far as needed: {probes}"))
     };
-    by.into_iter().map(line).collect()
+    grouped(brought.map(|probe| (probe.brought_by.join(", "), &probe.id))).into_iter().map(line).collect()
 }
 
 /// A sentence on the time; none of a run that does not tell.

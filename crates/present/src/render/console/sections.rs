@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use hostmark_analysis::Spoken;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::labels::{ProbeLabels, by_axis};
 use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Unit};
 use hostmark_say::say;
@@ -29,17 +30,11 @@ const EMPTY: usize = 20;
 
 /// Writes every section with a case that was not shown yet.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {
-    let mut sections: Vec<(&str, &str, Vec<&CaseRecord>)> = Vec::new();
-    for case in view.run.cases.iter().filter(|case| !shown.contains(case.id.as_str())) {
-        let (key, name) = match view.probe(&case.probe) {
-            Some(info) => (info.section.en.as_str(), info.section.get(view.lang)),
-            None => (words::OTHER.en, view.say(words::OTHER)),
-        };
-        match sections.iter_mut().find(|(known, ..)| *known == key) {
-            Some((.., cases)) => cases.push(case),
-            None => sections.push((key, name, vec![case])),
-        }
-    }
+    let cases = view.run.cases.iter().filter(|case| !shown.contains(case.id.as_str()));
+    let sections = grouped(cases.map(|case| {
+        let info = view.probe(&case.probe);
+        (info.map_or(view.say(words::OTHER), |info| info.section.get(view.lang)), case)
+    }));
     if sections.is_empty() {
         return;
     }
@@ -49,7 +44,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     grid.column(view.say(words::INTERVAL), Align::Ellipsis);
     grid.rest_may_go();
     grid.column(view.say(words::SAMPLES), Align::Right);
-    for (_, name, cases) in sections {
+    for (name, cases) in sections {
         let heading = if view.lang == Lang::En { name.to_uppercase() } else { name.to_owned() };
         grid.row(GridRow::Heading(Piece::new(&heading, Style::Heading)));
         let stacks: BTreeSet<&str> =
@@ -59,12 +54,8 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
             sheet.paragraph("  ", &format!("{} {}", view.say(term!("files on")), visible(stack)), Style::Dim);
             grid.row(GridRow::Lines(sheet.into_text()));
         }
-        let mut seen: HashSet<&str> = HashSet::new();
-        for case in &cases {
-            if seen.insert(&case.probe) {
-                let same = cases.iter().filter(|other| other.probe == case.probe);
-                probe_rows(view, page, &mut grid, &same.copied().collect::<Vec<_>>());
-            }
+        for (_, same) in grouped(cases.iter().map(|case| (&case.probe, *case))) {
+            probe_rows(view, page, &mut grid, &same);
         }
         shown.extend(cases.iter().map(|case| case.id.as_str()));
     }

@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other, percent_number, scale_for, value};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::COLON;
 use hostmark_analysis::{Spoken, reasons};
-use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Outcome, Params, Text, Unit};
+use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::WIDEST_HEADER;
@@ -414,35 +415,21 @@ impl<'a> Sweep<'a> {
     pub(super) fn write_remarks(&self, view: &View, page: &mut Page) {
         /// Cells that are named; the rest is counted.
         const NAMED: usize = 6;
-        let mut kinds: Vec<(FlagKind, Vec<String>, String)> = Vec::new();
-        for series in &self.series {
-            for (point, case) in self.points.iter().zip(&series.cells) {
-                let Some(measured) = case.and_then(CaseRecord::measured) else { continue };
-                for flag in measured.flags.iter().filter(|flag| !view.shown_once.contains(&flag.kind)) {
-                    let name = format!("{} {}", series.label.trim(), point.label);
-                    match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
-                        Some((_, names, _)) => names.push(name),
-                        None => kinds.push((
-                            flag.kind,
-                            vec![name],
-                            view.run.typed_text(&reasons::localized(flag.sentence(), view.lang)),
-                        )),
-                    }
-                }
-            }
-        }
-        let mut shorts: Vec<(String, Vec<String>)> = Vec::new();
-        for series in &self.series {
-            for (point, case) in self.points.iter().zip(&series.cells) {
-                let Some(short) = case.and_then(CaseRecord::measured).and_then(short_arrays) else { continue };
-                let (short, name) =
-                    (short.get(view.lang).to_owned(), format!("{} {}", series.label.trim(), point.label));
-                match shorts.iter_mut().find(|(known, _)| *known == short) {
-                    Some((_, names)) => names.push(name),
-                    None => shorts.push((short, vec![name])),
-                }
-            }
-        }
+        let cells = self.series.iter().flat_map(|series| {
+            let name = |point: &SweepPoint| format!("{} {}", series.label.trim(), point.label);
+            let cells = self.points.iter().zip(&series.cells);
+            cells.filter_map(move |(point, case)| Some((case.and_then(CaseRecord::measured)?, name(point))))
+        });
+        let cells: Vec<(&Measured, String)> = cells.collect();
+        let flags = cells.iter().flat_map(|(measured, name)| {
+            let flags = measured.flags.iter().filter(|flag| !view.shown_once.contains(&flag.kind));
+            flags.map(move |flag| (flag.kind, (name.as_str(), flag)))
+        });
+        let kinds = grouped(flags);
+        let shorts =
+            grouped(cells.iter().filter_map(|(measured, name)| {
+                Some((short_arrays(measured)?.get(view.lang).to_owned(), name.as_str()))
+            }));
         let scale = self.scale();
         let unstable = self.series.iter().flat_map(|series| {
             self.points.iter().zip(&series.cells).filter_map(|(point, case)| {
@@ -455,14 +442,15 @@ impl<'a> Sweep<'a> {
                 Some(format!("{} {} {low} … {high}", series.label.trim(), point.label).trim_start().to_owned())
             })
         });
+        let some = |names: &[&str]| {
+            let (first, more) = names.split_at(names.len().min(NAMED));
+            let more = if more.is_empty() { String::new() } else { format!(" +{}", more.len()) };
+            format!("{}{}{more}", view.say(COLON), first.join(view.say(words::COMMA)))
+        };
         let unstable: Vec<String> = unstable.collect();
         if !unstable.is_empty() {
-            let more = unstable.len().saturating_sub(NAMED);
-            let mut text = unstable[..unstable.len() - more].join(view.say(words::COMMA));
-            if more > 0 {
-                text.push_str(&format!(" +{more}"));
-            }
-            let text = format!("{}{}{text}", UNSTEADY.get(view.lang), view.say(COLON));
+            let names: Vec<&str> = unstable.iter().map(String::as_str).collect();
+            let text = format!("{}{}", UNSTEADY.get(view.lang), some(&names));
             page.paragraph("    ! ", &text, Style::Warning);
         }
         for (short, names) in shorts {
@@ -473,16 +461,10 @@ impl<'a> Sweep<'a> {
         if let Some(cut) = cells.find_map(|case| split_huge_pages(view.run, case)) {
             page.paragraph("    ! ", &format!("DRAM{}{}", view.say(COLON), cut.get(view.lang)), Style::Warning);
         }
-        for (kind, names, detail) in kinds {
-            let mut text = format!(
-                "{}{}{}",
-                view.say(words::flag(kind)),
-                view.say(COLON),
-                names[..names.len().min(NAMED)].join(view.say(words::COMMA))
-            );
-            if names.len() > NAMED {
-                text.push_str(&format!(" +{}", names.len() - NAMED));
-            }
+        for (kind, flags) in kinds {
+            let names: Vec<&str> = flags.iter().map(|(name, _)| *name).collect();
+            let mut text = format!("{}{}", view.say(words::flag(kind)), some(&names));
+            let detail = view.run.typed_text(&reasons::localized(flags[0].1.sentence(), view.lang));
             if needs_detail(kind) && !detail.is_empty() {
                 text.push_str(&format!(" ({detail})"));
             }

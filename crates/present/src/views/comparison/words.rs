@@ -1,10 +1,11 @@
 //! The words of a comparison.
 
 use hostmark_analysis::compare::{
-    Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
+    Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, RunName, Side, SideValue, Test, Verdict, Without,
 };
 use hostmark_analysis::constants;
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
+use hostmark_analysis::groups::grouped;
 use hostmark_analysis::typography::{COLON, COMMA, SEMICOLON};
 use hostmark_model::{Better, Leading, Message, Text, Unit};
 use hostmark_say::say;
@@ -114,23 +115,14 @@ pub(super) fn is_change(verdict: Verdict) -> bool {
 /// Facts about a side, one each, behind its name.
 pub(super) fn of_side(side: &Side) -> Vec<Message> {
     let runs = &side.runs;
-    let distinct = |all: Vec<Message>| {
-        let mut seen: Vec<Message> = Vec::new();
-        for text in all {
-            if !seen.contains(&text) {
-                seen.push(text);
-            }
-        }
-        Message::joined(seen, Text::name(" | "))
+    let each = |of: &dyn Fn(&RunName) -> Message| {
+        let all = grouped(runs.iter().map(|run| (of(run), ())));
+        Message::joined(all.into_iter().map(|(text, _)| text), Text::name(" | "))
     };
     let mut facts = vec![
-        distinct(runs.iter().map(|run| Message::plain(&run.host)).collect()),
-        distinct(runs.iter().map(|run| Message::plain(&run.kernel)).collect()),
-        distinct(
-            runs.iter()
-                .map(|run| run.imported.as_ref().map_or_else(|| profile(run.profile).into(), Message::plain))
-                .collect(),
-        ),
+        each(&|run| Message::plain(&run.host)),
+        each(&|run| Message::plain(&run.kernel)),
+        each(&|run| run.imported.as_ref().map_or_else(|| profile(run.profile).into(), Message::plain)),
     ];
     facts.push(match runs.len() {
         1 => say!("{runs:run}", runs = 1),
@@ -217,14 +209,7 @@ pub(super) fn grounds(case: &CaseComparison) -> Option<Message> {
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
 pub(super) fn reasons(against: &Against) -> Vec<(&Text<String>, Vec<&CaseComparison>)> {
-    let mut groups: Vec<(&Text<String>, Vec<&CaseComparison>)> = Vec::new();
-    for case in &against.cases {
-        let Some(reason) = &case.reason else { continue };
-        match groups.iter_mut().find(|(known, _)| **known == reason.text) {
-            Some((_, cases)) => cases.push(case),
-            None => groups.push((&reason.text, vec![case])),
-        }
-    }
+    let mut groups = grouped(against.cases.iter().filter_map(|case| Some((&case.reason.as_ref()?.text, case))));
     groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
     groups
 }
