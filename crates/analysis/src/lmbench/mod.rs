@@ -105,20 +105,6 @@ pub fn probes_of_column(name: &str) -> Vec<&'static str> {
 }
 
 /// A case at its probe's default but for `at`.
-const fn case(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> CellSource {
-    CellSource::Case(point(probe, at))
-}
-
-/// A further quantity of a case at its probe's default but for `at`.
-const fn also(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> CellSource {
-    CellSource::Case(CasePoint { quantity, ..point(probe, at) })
-}
-
-/// The case of the largest `axis` that has `at`.
-const fn largest(probe: &'static str, axis: &'static str, at: &'static [(&'static str, &'static str)]) -> CellSource {
-    CellSource::Case(CasePoint { largest: axis, ..point(probe, at) })
-}
-
 const fn point(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> CasePoint {
     CasePoint { probe, at, largest: "", quantity: "" }
 }

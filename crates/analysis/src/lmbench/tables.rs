@@ -5,7 +5,7 @@
 
 use hostmark_model::Text;
 
-use super::{CellSource, SummaryColumn, SummaryTable, also, case, largest, point};
+use super::{CasePoint, CellSource, SummaryColumn, SummaryTable, point};
 
 const NS: f64 = 1.0;
 const US: f64 = 1e3;
@@ -15,53 +15,73 @@ const ONE: f64 = 1.0;
 
 /// The tables in lmbench's order.
 pub static TABLES: &[SummaryTable] = &[
-    SummaryTable { title: term!("Basic system parameters"), columns: BASIC },
-    SummaryTable { title: term!("Processor, processes: times in microseconds, smaller is better"), columns: PROCESSES },
-    SummaryTable {
-        title: term!("Basic integer operations: times in nanoseconds, smaller is better"),
-        columns: INTEGER,
-    },
-    SummaryTable { title: term!("Basic uint64 operations: times in nanoseconds, smaller is better"), columns: INT64 },
-    SummaryTable { title: term!("Basic float operations: times in nanoseconds, smaller is better"), columns: FLOAT },
-    SummaryTable { title: term!("Basic double operations: times in nanoseconds, smaller is better"), columns: DOUBLE },
-    SummaryTable { title: term!("Context switching: times in microseconds, smaller is better"), columns: CONTEXT },
-    SummaryTable { title: term!("Local communication latencies in microseconds, smaller is better"), columns: LOCAL },
-    SummaryTable { title: term!("Remote communication latencies in microseconds, smaller is better"), columns: REMOTE },
-    SummaryTable {
-        title: term!("File and virtual memory latencies in microseconds, smaller is better"),
-        columns: FILE_VM,
-    },
-    SummaryTable {
-        title: term!("Local communication bandwidths in MB/s (10^6 bytes), bigger is better"),
-        columns: BANDWIDTH,
-    },
-    SummaryTable { title: term!("Memory latencies in nanoseconds, smaller is better"), columns: MEMORY },
+    table(term!("Basic system parameters"), BASIC),
+    table(term!("Processor, processes: times in microseconds, smaller is better"), PROCESSES),
+    table(term!("Basic integer operations: times in nanoseconds, smaller is better"), INTEGER),
+    table(term!("Basic uint64 operations: times in nanoseconds, smaller is better"), INT64),
+    table(term!("Basic float operations: times in nanoseconds, smaller is better"), FLOAT),
+    table(term!("Basic double operations: times in nanoseconds, smaller is better"), DOUBLE),
+    table(term!("Context switching: times in microseconds, smaller is better"), CONTEXT),
+    table(term!("Local communication latencies in microseconds, smaller is better"), LOCAL),
+    table(term!("Remote communication latencies in microseconds, smaller is better"), REMOTE),
+    table(term!("File and virtual memory latencies in microseconds, smaller is better"), FILE_VM),
+    table(term!("Local communication bandwidths in MB/s (10^6 bytes), bigger is better"), BANDWIDTH),
+    table(term!("Memory latencies in nanoseconds, smaller is better"), MEMORY),
 ];
+
+const fn table(title: Text, columns: &'static [SummaryColumn]) -> SummaryTable {
+    SummaryTable { title, columns }
+}
 
 const fn column(head: Text, scale: f64, ours: CellSource, theirs: CellSource) -> SummaryColumn {
     SummaryColumn { head, scale, ours, theirs }
 }
 
-const FREQUENCY: SummaryColumn = column(term!("Mhz"), MHZ, case("cpu.frequency", &[]), case("lmbench.mhz", &[]));
+/// A column of one case, by the axes at which it is not at its default: of ours its value or the quantity behind `of`, of lmbench's
+/// the case of the largest `by`.
+macro_rules! row {
+    (
+        $head:expr, $scale:expr,
+        $ours:literal $(of $quantity:literal)? $({ $($axis:ident: $value:literal),* })?,
+        $theirs:literal $(by $largest:ident)? $({ $($option:ident: $given:literal),* })?
+    ) => {{
+        const OURS: CasePoint = point($ours, &[$($((stringify!($axis), $value)),*)?]);
+        const THEIRS: CasePoint = point($theirs, &[$($((stringify!($option), $given)),*)?]);
+        let ours = CellSource::Case(CasePoint { quantity: concat!($($quantity)?), ..OURS });
+        column($head, $scale, ours, CellSource::Case(CasePoint { largest: concat!($(stringify!($largest))?), ..THEIRS }))
+    }};
+}
+
+/// A hundred descriptors of a kind, of lat_select.
+macro_rules! select {
+    ($head:expr, $kind:literal) => {
+        row!(
+            $head, US, "syscall.readiness" { descriptors: "100", kind: $kind },
+            "lmbench.lat_select" { descriptors: "100", kind: $kind }
+        )
+    };
+}
+
+const FREQUENCY: SummaryColumn = row!(term!("Mhz"), MHZ, "cpu.frequency", "lmbench.mhz");
 
 pub static BASIC: &[SummaryColumn] = &[
     column(term!("Description"), ONE, CellSource::Machine, CellSource::Machine),
     FREQUENCY,
-    column(term!("tlb\npages"), ONE, case("memory.tlb", &[]), case("lmbench.tlb", &[])),
+    row!(term!("tlb\npages"), ONE, "memory.tlb", "lmbench.tlb"),
     column(
         term!("cache\nline\nbytes"),
         ONE,
         // Where prefetchers bring in groups of lines, two CPUs alone tell one line from the next.
         CellSource::Either(point("memory.line", &[]), point("memory.line", &[("sharers", "2")])),
-        case("lmbench.line", &[]),
+        CellSource::Case(point("lmbench.line", &[])),
     ),
-    column(term!("mem\npar"), ONE, case("memory.parallelism", &[]), largest("lmbench.par_mem", "size", &[])),
+    row!(term!("mem\npar"), ONE, "memory.parallelism", "lmbench.par_mem" by size),
     column(term!("scal\nload"), ONE, CellSource::Load, CellSource::Load),
 ];
 
 pub static PROCESSES: &[SummaryColumn] = &[
     FREQUENCY,
-    column(term!("null\ncall"), US, case("syscall.null", &[]), syscall(&[("op", "null")])),
+    row!(term!("null\ncall"), US, "syscall.null", "lmbench.lat_syscall" { op: "null" }),
     column(
         term!("null\nI/O"),
         US,
@@ -71,34 +91,15 @@ pub static PROCESSES: &[SummaryColumn] = &[
             point("lmbench.lat_syscall", &[("op", "write")]),
         ),
     ),
-    column(Text::name("stat"), US, case("syscall.stat", &[]), syscall(&[("op", "stat")])),
-    column(term!("open\nclos"), US, case("syscall.open_close", &[]), syscall(&[("op", "open")])),
-    column(
-        Text { en: "slct\nTCP", zh: "select\nTCP" },
-        US,
-        case("syscall.readiness", &[("descriptors", "100"), ("kind", "tcp")]),
-        case("lmbench.lat_select", &[("descriptors", "100"), ("kind", "tcp")]),
-    ),
-    column(term!("sig\ninst"), US, case("signal.install", &[]), case("lmbench.lat_sig", &[("op", "install")])),
-    column(term!("sig\nhndl"), US, also("signal.handle", &[], "handling"), case("lmbench.lat_sig", &[("op", "catch")])),
-    column(term!("fork\nproc"), US, case("process.fork_exit", &[]), case("lmbench.lat_proc", &[("op", "fork")])),
-    column(
-        term!("exec\nproc"),
-        US,
-        case("process.exec", &[("way", "fork"), ("child", "dynamic")]),
-        case("lmbench.lat_proc", &[("op", "exec")]),
-    ),
-    column(
-        term!("sh\nproc"),
-        US,
-        case("process.exec", &[("way", "shell"), ("child", "dynamic")]),
-        case("lmbench.lat_proc", &[("op", "shell")]),
-    ),
+    row!(Text::name("stat"), US, "syscall.stat", "lmbench.lat_syscall" { op: "stat" }),
+    row!(term!("open\nclos"), US, "syscall.open_close", "lmbench.lat_syscall" { op: "open" }),
+    select!(Text { en: "slct\nTCP", zh: "select\nTCP" }, "tcp"),
+    row!(term!("sig\ninst"), US, "signal.install", "lmbench.lat_sig" { op: "install" }),
+    row!(term!("sig\nhndl"), US, "signal.handle" of "handling", "lmbench.lat_sig" { op: "catch" }),
+    row!(term!("fork\nproc"), US, "process.fork_exit", "lmbench.lat_proc" { op: "fork" }),
+    row!(term!("exec\nproc"), US, "process.exec" { way: "fork", child: "dynamic" }, "lmbench.lat_proc" { op: "exec" }),
+    row!(term!("sh\nproc"), US, "process.exec" { way: "shell", child: "dynamic" }, "lmbench.lat_proc" { op: "shell" }),
 ];
-
-const fn syscall(at: &'static [(&'static str, &'static str)]) -> CellSource {
-    case("lmbench.lat_syscall", at)
-}
 
 const BIT: Text = term!("bit");
 const ADD: Text = term!("add");
@@ -110,63 +111,46 @@ const BOGO: Text = Text::name("bogo");
 /// An operation of lat_ops.
 macro_rules! operation {
     ($head:expr, $kind:literal, $op:literal, $theirs:literal) => {
-        column(
-            $head,
-            NS,
-            case("cpu.latency", &[("type", $kind), ("op", $op)]),
-            case("lmbench.lat_ops", &[("type", $theirs), ("op", $op)]),
-        )
+        row!($head, NS, "cpu.latency" { type: $kind, op: $op }, "lmbench.lat_ops" { type: $theirs, op: $op })
     };
 }
 
-pub static INTEGER: &[SummaryColumn] = &[
-    operation!(BIT, "i32", "bit", "integer"),
-    operation!(ADD, "i32", "add", "integer"),
-    operation!(MUL, "i32", "mul", "integer"),
-    operation!(DIV, "i32", "div", "integer"),
-    operation!(MOD, "i32", "mod", "integer"),
-];
+/// The operations on whole numbers of a type.
+macro_rules! whole_numbers {
+    ($kind:literal, $theirs:literal) => {
+        &[
+            operation!(BIT, $kind, "bit", $theirs),
+            operation!(ADD, $kind, "add", $theirs),
+            operation!(MUL, $kind, "mul", $theirs),
+            operation!(DIV, $kind, "div", $theirs),
+            operation!(MOD, $kind, "mod", $theirs),
+        ]
+    };
+}
 
-pub static INT64: &[SummaryColumn] = &[
-    operation!(BIT, "i64", "bit", "int64"),
-    operation!(ADD, "i64", "add", "int64"),
-    operation!(MUL, "i64", "mul", "int64"),
-    operation!(DIV, "i64", "div", "int64"),
-    operation!(MOD, "i64", "mod", "int64"),
-];
+/// The operations on floating-point numbers of a type.
+macro_rules! floating_point {
+    ($kind:literal, $theirs:literal) => {
+        &[
+            operation!(ADD, $kind, "add", $theirs),
+            operation!(MUL, $kind, "mul", $theirs),
+            operation!(DIV, $kind, "div", $theirs),
+            row!(BOGO, NS, "cpu.bogoflops" { type: $kind }, "lmbench.lat_ops" { type: $theirs, op: "bogomflops" }),
+        ]
+    };
+}
 
-pub static FLOAT: &[SummaryColumn] = &[
-    operation!(ADD, "f32", "add", "float"),
-    operation!(MUL, "f32", "mul", "float"),
-    operation!(DIV, "f32", "div", "float"),
-    column(
-        BOGO,
-        NS,
-        case("cpu.bogoflops", &[("type", "f32")]),
-        case("lmbench.lat_ops", &[("type", "float"), ("op", "bogomflops")]),
-    ),
-];
-
-pub static DOUBLE: &[SummaryColumn] = &[
-    operation!(ADD, "f64", "add", "double"),
-    operation!(MUL, "f64", "mul", "double"),
-    operation!(DIV, "f64", "div", "double"),
-    column(
-        BOGO,
-        NS,
-        case("cpu.bogoflops", &[("type", "f64")]),
-        case("lmbench.lat_ops", &[("type", "double"), ("op", "bogomflops")]),
-    ),
-];
+pub static INTEGER: &[SummaryColumn] = whole_numbers!("i32", "integer");
+pub static INT64: &[SummaryColumn] = whole_numbers!("i64", "int64");
+pub static FLOAT: &[SummaryColumn] = floating_point!("f32", "float");
+pub static DOUBLE: &[SummaryColumn] = floating_point!("f64", "double");
 
 /// A ring of processes of lat_ctx, with their footprints in bytes.
 macro_rules! ring {
     ($head:expr, $processes:literal, $footprint:literal) => {
-        column(
-            $head,
-            US,
-            case("sched.context_switch", &[("processes", $processes), ("footprint", $footprint)]),
-            case("lmbench.lat_ctx", &[("processes", $processes), ("footprint", $footprint)]),
+        row!(
+            $head, US, "sched.context_switch" { processes: $processes, footprint: $footprint },
+            "lmbench.lat_ctx" { processes: $processes, footprint: $footprint }
         )
     };
 }
@@ -181,40 +165,45 @@ pub static CONTEXT: &[SummaryColumn] = &[
     ring!(term!("16p/64K\nctxsw"), "16", "65536"),
 ];
 
-const LOCALHOST: (&str, &str) = ("server", "localhost");
-const AWAY: (&str, &str) = ("server", "remote");
-const UDP: (&str, &str) = ("protocol", "udp");
-const TCP: (&str, &str) = ("protocol", "tcp");
-const UNIX: &[(&str, &str)] = &[("by", "unix_stream")];
-
 /// Axis and value by which the probes of group net name another host.
 pub(super) const PEER: (&str, &str) = ("to", "peer");
 
 pub static LOCAL: &[SummaryColumn] = &[
     ring!(term!("2p/0K\nctxsw"), "2", "0"),
-    column(term!("Pipe"), US, case("ipc.round_trip", &[]), case("lmbench.lat_pipe", &[])),
-    column(Text::name("AF\nUNIX"), US, case("ipc.round_trip", UNIX), case("lmbench.lat_unix", &[])),
-    column(Text::name("UDP"), US, case("net.round_trip", &[UDP]), case("lmbench.lat_udp", &[LOCALHOST])),
-    column(Text::name("RPC/\nUDP"), US, case("net.rpc", &[UDP]), case("lmbench.lat_rpc", &[UDP, LOCALHOST])),
-    column(Text::name("TCP"), US, case("net.round_trip", &[TCP]), case("lmbench.lat_tcp", &[LOCALHOST])),
-    column(Text::name("RPC/\nTCP"), US, case("net.rpc", &[TCP]), case("lmbench.lat_rpc", &[TCP, LOCALHOST])),
-    column(term!("TCP\nconn"), US, case("net.tcp_connect", &[]), case("lmbench.lat_connect", &[LOCALHOST])),
+    row!(term!("Pipe"), US, "ipc.round_trip", "lmbench.lat_pipe"),
+    row!(Text::name("AF\nUNIX"), US, "ipc.round_trip" { by: "unix_stream" }, "lmbench.lat_unix"),
+    row!(Text::name("UDP"), US, "net.round_trip" { protocol: "udp" }, "lmbench.lat_udp" { server: "localhost" }),
+    row!(
+        Text::name("RPC/\nUDP"), US, "net.rpc" { protocol: "udp" },
+        "lmbench.lat_rpc" { protocol: "udp", server: "localhost" }
+    ),
+    row!(Text::name("TCP"), US, "net.round_trip" { protocol: "tcp" }, "lmbench.lat_tcp" { server: "localhost" }),
+    row!(
+        Text::name("RPC/\nTCP"), US, "net.rpc" { protocol: "tcp" },
+        "lmbench.lat_rpc" { protocol: "tcp", server: "localhost" }
+    ),
+    row!(term!("TCP\nconn"), US, "net.tcp_connect", "lmbench.lat_connect" { server: "localhost" }),
 ];
 
 pub static REMOTE: &[SummaryColumn] = &[
-    column(Text::name("UDP"), US, case("net.round_trip", &[UDP, PEER]), case("lmbench.lat_udp", &[AWAY])),
-    column(Text::name("RPC/\nUDP"), US, case("net.rpc", &[UDP, PEER]), case("lmbench.lat_rpc", &[UDP, AWAY])),
-    column(Text::name("TCP"), US, case("net.round_trip", &[TCP, PEER]), case("lmbench.lat_tcp", &[AWAY])),
-    column(Text::name("RPC/\nTCP"), US, case("net.rpc", &[TCP, PEER]), case("lmbench.lat_rpc", &[TCP, AWAY])),
-    column(term!("TCP\nconn"), US, case("net.tcp_connect", &[PEER]), case("lmbench.lat_connect", &[AWAY])),
+    row!(Text::name("UDP"), US, "net.round_trip" { protocol: "udp", to: "peer" }, "lmbench.lat_udp" { server: "remote" }),
+    row!(
+        Text::name("RPC/\nUDP"), US, "net.rpc" { protocol: "udp", to: "peer" },
+        "lmbench.lat_rpc" { protocol: "udp", server: "remote" }
+    ),
+    row!(Text::name("TCP"), US, "net.round_trip" { protocol: "tcp", to: "peer" }, "lmbench.lat_tcp" { server: "remote" }),
+    row!(
+        Text::name("RPC/\nTCP"), US, "net.rpc" { protocol: "tcp", to: "peer" },
+        "lmbench.lat_rpc" { protocol: "tcp", server: "remote" }
+    ),
+    row!(term!("TCP\nconn"), US, "net.tcp_connect" { to: "peer" }, "lmbench.lat_connect" { server: "remote" }),
 ];
 
 /// A file that lat_fs makes or removes.
 macro_rules! file {
-    ($head:expr, $op:literal, $size:literal) => {{
-        const AT: &[(&str, &str)] = &[("op", $op), ("size", $size)];
-        column($head, US, case("file.create_delete", AT), case("lmbench.lat_fs", AT))
-    }};
+    ($head:expr, $op:literal, $size:literal) => {
+        row!($head, US, "file.create_delete" { op: $op, size: $size }, "lmbench.lat_fs" { op: $op, size: $size })
+    };
 }
 
 pub static FILE_VM: &[SummaryColumn] = &[
@@ -222,84 +211,42 @@ pub static FILE_VM: &[SummaryColumn] = &[
     file!(term!("0K File\nDelete"), "delete", "0"),
     file!(term!("10K File\nCreate"), "create", "10240"),
     file!(term!("10K File\nDelete"), "delete", "10240"),
-    column(term!("Mmap\nLatency"), US, case("paging.mmap", &[]), largest("lmbench.lat_mmap", "size", &[])),
-    column(term!("Prot\nFault"), US, case("paging.protection_fault", &[]), case("lmbench.lat_sig", &[("op", "prot")])),
-    column(
-        term!("Page\nFault"),
-        US,
-        also("paging.fault", &[("kind", "file")], "per_page"),
-        case("lmbench.lat_pagefault", &[]),
-    ),
-    column(
-        Text { en: "100fd\nselct", zh: "100fd\nselect" },
-        US,
-        case("syscall.readiness", &[("descriptors", "100"), ("kind", "file")]),
-        case("lmbench.lat_select", &[("descriptors", "100"), ("kind", "file")]),
-    ),
+    row!(term!("Mmap\nLatency"), US, "paging.mmap", "lmbench.lat_mmap" by size),
+    row!(term!("Prot\nFault"), US, "paging.protection_fault", "lmbench.lat_sig" { op: "prot" }),
+    row!(term!("Page\nFault"), US, "paging.fault" of "per_page" { kind: "file" }, "lmbench.lat_pagefault"),
+    select!(Text { en: "100fd\nselct", zh: "100fd\nselect" }, "file"),
 ];
 
 pub static BANDWIDTH: &[SummaryColumn] = &[
-    column(term!("Pipe"), MB_PER_S, case("ipc.bandwidth", &[]), case("lmbench.bw_pipe", &[])),
-    column(Text::name("AF\nUNIX"), MB_PER_S, case("ipc.bandwidth", UNIX), case("lmbench.bw_unix", &[])),
-    column(
-        Text::name("TCP"),
-        MB_PER_S,
-        case("net.tcp_bandwidth", &[]),
-        largest("lmbench.bw_tcp", "message", &[LOCALHOST]),
-    ),
-    column(
-        term!("File\nreread"),
-        MB_PER_S,
-        case("file.reread", &[]),
-        largest("lmbench.bw_file_rd", "size", &[("op", "io_only")]),
-    ),
-    column(
-        term!("Mmap\nreread"),
-        MB_PER_S,
-        case("file.mmap_reread", &[]),
-        largest("lmbench.bw_mmap_rd", "size", &[("op", "mmap_only")]),
-    ),
-    column(term!("Bcopy\n(libc)"), MB_PER_S, case("memory.copy", &[("kernel", "libc")]), memory(&[("op", "bcopy")])),
-    column(term!("Bcopy\n(hand)"), MB_PER_S, case("memory.copy", &[]), memory(&[("op", "fcp")])),
-    column(term!("Mem\nread"), MB_PER_S, case("memory.read", &[]), memory(&[("op", "frd")])),
-    column(term!("Mem\nwrite"), MB_PER_S, case("memory.write", &[]), memory(&[("op", "fwr")])),
+    row!(term!("Pipe"), MB_PER_S, "ipc.bandwidth", "lmbench.bw_pipe"),
+    row!(Text::name("AF\nUNIX"), MB_PER_S, "ipc.bandwidth" { by: "unix_stream" }, "lmbench.bw_unix"),
+    row!(Text::name("TCP"), MB_PER_S, "net.tcp_bandwidth", "lmbench.bw_tcp" by message { server: "localhost" }),
+    row!(term!("File\nreread"), MB_PER_S, "file.reread", "lmbench.bw_file_rd" by size { op: "io_only" }),
+    row!(term!("Mmap\nreread"), MB_PER_S, "file.mmap_reread", "lmbench.bw_mmap_rd" by size { op: "mmap_only" }),
+    row!(term!("Bcopy\n(libc)"), MB_PER_S, "memory.copy" { kernel: "libc" }, "lmbench.bw_mem" by size { op: "bcopy" }),
+    row!(term!("Bcopy\n(hand)"), MB_PER_S, "memory.copy", "lmbench.bw_mem" by size { op: "fcp" }),
+    row!(term!("Mem\nread"), MB_PER_S, "memory.read", "lmbench.bw_mem" by size { op: "frd" }),
+    row!(term!("Mem\nwrite"), MB_PER_S, "memory.write", "lmbench.bw_mem" by size { op: "fwr" }),
 ];
 
-const fn memory(at: &'static [(&'static str, &'static str)]) -> CellSource {
-    largest("lmbench.bw_mem", "size", at)
+/// A level of lmbench, which takes its first two from fixed sizes of its chain.
+macro_rules! level {
+    ($head:expr, $level:literal, $size:literal) => {
+        row!(
+            $head, NS, "memory.hierarchy" { level: $level },
+            "lmbench.lat_mem_rd" { pattern: "stride", stride: "128", size: $size }
+        )
+    };
 }
-
-/// lmbench takes its first two levels from fixed sizes of its chain.
-const KIB: (&str, &str) = ("size", "1024");
-const KIB_128: (&str, &str) = ("size", "131072");
-const STRIDE: (&str, &str) = ("stride", "128");
-const IN_ORDER: (&str, &str) = ("pattern", "stride");
 
 pub static MEMORY: &[SummaryColumn] = &[
     FREQUENCY,
-    column(
-        Text::name("L1 $"),
-        NS,
-        case("memory.hierarchy", &[("level", "l1d")]),
-        case("lmbench.lat_mem_rd", &[IN_ORDER, STRIDE, KIB]),
+    level!(Text::name("L1 $"), "l1d", "1024"),
+    level!(Text::name("L2 $"), "l2", "131072"),
+    row!(
+        term!("Main\nmem"), NS, "memory.hierarchy" { level: "dram" },
+        "lmbench.lat_mem_rd" by size { pattern: "stride", stride: "128" }
     ),
-    column(
-        Text::name("L2 $"),
-        NS,
-        case("memory.hierarchy", &[("level", "l2")]),
-        case("lmbench.lat_mem_rd", &[IN_ORDER, STRIDE, KIB_128]),
-    ),
-    column(
-        term!("Main\nmem"),
-        NS,
-        case("memory.hierarchy", &[("level", "dram")]),
-        largest("lmbench.lat_mem_rd", "size", &[IN_ORDER, STRIDE]),
-    ),
-    column(
-        term!("Rand\nmem"),
-        NS,
-        case("memory.latency", &[("page", "base")]),
-        largest("lmbench.lat_mem_rd", "size", &[("pattern", "random")]),
-    ),
+    row!(term!("Rand\nmem"), NS, "memory.latency" { page: "base" }, "lmbench.lat_mem_rd" by size { pattern: "random" }),
     column(term!("Guesses"), ONE, CellSource::Caches, CellSource::Caches),
 ];
