@@ -33,7 +33,7 @@ pub fn facts(guest: &Guest, all: bool) -> Vec<(Text, Message)> {
     add(term!("channel"), Message::plain(&guest.channel));
     add(term!("boot", "duration"), amount(guest.boot_ns as f64, Unit::Nanoseconds));
     let idle = guest.idle_cpus.filter(|cpus| cpus.is_finite());
-    add(term!("idle"), idle.map(idle_text).unwrap_or_default());
+    add(term!("idle"), idle.map(percent).map(|cpus| say!("takes {cpus} of a CPU")).unwrap_or_default());
     add(term!("exits"), exits_text(&guest.exits));
     add(term!("of the host"), pairs(&guest.host, |text| text.clone()).into());
     let digits = |digest: &String| digest.chars().take(if all { usize::MAX } else { DIGITS }).collect();
@@ -105,11 +105,6 @@ fn cpus(guest: &Guest) -> Message {
 fn memory(guest: &Guest) -> Message {
     let (size, backing) = (size_text(guest.memory), &guest.backing);
     say!("{size} in {backing} pages")
-}
-
-fn idle_text(cpus: f64) -> Message {
-    let cpus = percent(cpus);
-    say!("takes {cpus} of a CPU")
 }
 
 fn pairs<V>(map: &BTreeMap<String, V>, shown: impl Fn(&V) -> String) -> String {

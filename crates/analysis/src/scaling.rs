@@ -259,13 +259,8 @@ impl Scaling {
 
 /// A share with its interval.
 fn share(of: &Parameter) -> Message {
-    let [value, low, high] = [of.value, of.low, of.high].map(fine_percent);
+    let [value, low, high] = [of.value, of.low, of.high].map(|share| number(share * 100.0));
     say!("{value} % ({low} to {high} %)")
-}
-
-/// A share as a percentage, with three digits: coherence is small.
-fn fine_percent(share: f64) -> String {
-    number(share * 100.0)
 }
 
 fn amdahl(serial: &Parameter) -> Message {

@@ -437,28 +437,24 @@ fn sends_a_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
 
 /// A source, a place between processes, or a sink.
 fn place(name: &str) -> Message {
-    let known: Text = match name {
-        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
-        "null" => Text { en: "/dev/null", zh: "/dev/null" },
-        "pipe" => term!("pipe"),
-        "socket" => Text { en: "TCP", zh: "TCP" },
-        "file" => term!("file"),
-        "cold_file" => term!("disk"),
-        _ => return Message::plain(name),
-    };
-    known.into()
+    match name {
+        "null" => Message::plain("/dev/null"),
+        "pipe" => term!("pipe").into(),
+        "file" => term!("file").into(),
+        "cold_file" => term!("disk").into(),
+        other => in_words(other),
+    }
 }
 
 pub(super) fn in_words(name: &str) -> Message {
-    let known: Text = match name {
-        "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
-        "pipe" => term!("the pipe"),
-        "socket" => Text { en: "TCP", zh: "TCP" },
-        "file" => term!("the cached file"),
-        "cold_file" => term!("the disk"),
-        _ => return Message::plain(name),
-    };
-    known.into()
+    match name {
+        "zero" => Message::plain("/dev/zero"),
+        "pipe" => term!("the pipe").into(),
+        "socket" => Message::plain("TCP"),
+        "file" => term!("the cached file").into(),
+        "cold_file" => term!("the disk").into(),
+        other => Message::plain(other),
+    }
 }
 
 /// Mark in place of a number that the run lacks.

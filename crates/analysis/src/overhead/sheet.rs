@@ -86,21 +86,30 @@ const CHOSEN: &str = "cpu";
 const READ: Text = term!("READ");
 const WRITE: Text = term!("WRITE");
 
+const fn cases(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> OperationCases {
+    OperationCases { probe, at }
+}
+
+const fn operation(name: Text, kernel: Option<OperationCases>, user: OperationCases) -> FamilyOperation {
+    FamilyOperation { name, kernel, user }
+}
+
+const READS: (&str, &str) = ("op", "read");
+const WRITES: (&str, &str) = ("op", "write");
+const CACHED: (&str, &str) = ("through", "cache");
+const DIRECTLY: (&str, &str) = ("through", "direct");
+const ANYWHERE: (&str, &str) = ("within", "all");
+const BASE_PAGES: (&str, &str) = ("page", "base");
+const IN_KERNEL: &str = "memory.kernel_random_access";
+const AT_RANDOM: &str = "memory.random_access";
+
 /// A page of a file that the page cache holds. The conclusions of the report that this view follows are drawn from it.
 pub(super) static FILE: OperationFamily = OperationFamily {
     title: term!("File access: 4 KiB at the start of a file, read and overwritten, without O_SYNC"),
     name: term!("file"),
     operations: &[
-        FamilyOperation {
-            name: READ,
-            kernel: Some(OperationCases { probe: "file.kernel_block", at: &[("op", "read")] }),
-            user: OperationCases { probe: "file.block", at: &[("op", "read"), ("through", "cache")] },
-        },
-        FamilyOperation {
-            name: WRITE,
-            kernel: Some(OperationCases { probe: "file.kernel_block", at: &[("op", "write")] }),
-            user: OperationCases { probe: "file.block", at: &[("op", "write"), ("through", "cache")] },
-        },
+        operation(READ, Some(cases("file.kernel_block", &[READS])), cases("file.block", &[READS, CACHED])),
+        operation(WRITE, Some(cases("file.kernel_block", &[WRITES])), cases("file.block", &[WRITES, CACHED])),
     ],
     alike: None,
     is_base_without_irq: false,
@@ -111,16 +120,8 @@ static DIRECT: OperationFamily = OperationFamily {
     title: term!("File access past the page cache (O_DIRECT): what compares disks"),
     name: term!("file past the page cache"),
     operations: &[
-        FamilyOperation {
-            name: READ,
-            kernel: None,
-            user: OperationCases { probe: "file.block", at: &[("op", "read"), ("through", "direct")] },
-        },
-        FamilyOperation {
-            name: WRITE,
-            kernel: None,
-            user: OperationCases { probe: "file.block", at: &[("op", "write"), ("through", "direct")] },
-        },
+        operation(READ, None, cases("file.block", &[READS, DIRECTLY])),
+        operation(WRITE, None, cases("file.block", &[WRITES, DIRECTLY])),
     ],
     alike: None,
     is_base_without_irq: false,
@@ -130,11 +131,11 @@ static DIRECT: OperationFamily = OperationFamily {
 static CPU: OperationFamily = OperationFamily {
     title: term!("CPU: a prime sieve"),
     name: Text { en: "CPU", zh: "CPU" },
-    operations: &[FamilyOperation {
-        name: term!("SIEVE"),
-        kernel: Some(OperationCases { probe: "cpu.kernel_sieve", at: &[] }),
-        user: OperationCases { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
-    }],
+    operations: &[operation(
+        term!("SIEVE"),
+        Some(cases("cpu.kernel_sieve", &[])),
+        cases("cpu.sieve", &[("threads", "1"), ("copies", "1")]),
+    )],
     alike: None,
     is_base_without_irq: true,
     may_lack_axes: false,
@@ -144,22 +145,8 @@ static MEMORY: OperationFamily = OperationFamily {
     title: term!("Memory: 8-byte loads and stores at random places, base pages"),
     name: term!("memory"),
     operations: &[
-        FamilyOperation {
-            name: READ,
-            kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "read")] }),
-            user: OperationCases {
-                probe: "memory.random_access",
-                at: &[("op", "read"), ("within", "all"), ("page", "base")],
-            },
-        },
-        FamilyOperation {
-            name: WRITE,
-            kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "write")] }),
-            user: OperationCases {
-                probe: "memory.random_access",
-                at: &[("op", "write"), ("within", "all"), ("page", "base")],
-            },
-        },
+        operation(READ, Some(cases(IN_KERNEL, &[READS])), cases(AT_RANDOM, &[READS, ANYWHERE, BASE_PAGES])),
+        operation(WRITE, Some(cases(IN_KERNEL, &[WRITES])), cases(AT_RANDOM, &[WRITES, ANYWHERE, BASE_PAGES])),
     ],
     alike: Some("size"),
     is_base_without_irq: true,
@@ -404,11 +391,6 @@ impl<'a> Sheet<'a> {
     pub(super) fn is_base(&self, environment: usize, side: Space, point: &Params) -> bool {
         environment == 0 && self.base.as_ref().is_some_and(|base| base.side == side && base.point == *point)
     }
-
-    /// Tells whether the family's values are rates, which are turned into times.
-    pub(super) fn is_of_rates(&self) -> bool {
-        self.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(ComparableValue::is_rate))
-    }
 }
 
 /// A point as it is written in a head of a column.
@@ -469,7 +451,7 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
 
 /// End of a title of percentages where rates were turned into times.
 pub(super) fn of_rates(sheet: &Sheet) -> Text {
-    match sheet.is_of_rates() {
+    match sheet.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(ComparableValue::is_rate)) {
         true => term!(", in the time of an operation"),
         false => Text { en: "", zh: "" },
     }
