@@ -213,7 +213,7 @@ impl Case {
         self.look_before();
         sampler::end();
         self.begun = self.clock.start();
-        Ok(self.copies.is_replica())
+        Ok(matches!(self.copies, Copies::Replica))
     }
 
     /// Refuses copies for the verbs that have several threads.

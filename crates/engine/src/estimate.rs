@@ -40,11 +40,6 @@ impl Deref for RoundValues<'_> {
 }
 
 impl RoundValues<'_> {
-    /// Numbers of things are exact: none is a number as good as any.
-    fn is_below_resolution(&self) -> bool {
-        self.noise.resolution_ns > 0.0
-    }
-
     fn is_mostly_disturbed(&self) -> bool {
         let disturbed = self.disturbance_flags.iter().filter(|&&flags| DisturbanceFlags(flags).is_disturbed()).count();
         2 * disturbed > self.disturbance_flags.len()
@@ -317,7 +312,10 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, say!("a sample is shorter than the clock's smallest step"));
-    } else if estimate.typical < 0.0 || estimate.typical == 0.0 && rounds.iter().any(RoundValues::is_below_resolution) {
+    // Numbers of things are exact: none is a number as good as any.
+    } else if estimate.typical < 0.0
+        || estimate.typical == 0.0 && rounds.iter().any(|round| round.noise.resolution_ns > 0.0)
+    {
         flag(FlagKind::UnderResolution, say!("the value does not stand out from the noise"));
     }
     let all = rounds.len();

@@ -100,10 +100,6 @@ impl Copies {
         Ok(Copies::Leader(replicas))
     }
 
-    pub(crate) fn is_replica(&self) -> bool {
-        matches!(self, Copies::Replica)
-    }
-
     /// Names of the directories that its copies may have made: they are killed and cannot remove them.
     pub(crate) fn folders(&self, folder: &str) -> Vec<String> {
         match self {

@@ -170,14 +170,9 @@ fn adds(sampled: &Sampled) -> Vec<f64> {
 }
 
 /// Work of a core in a cycle by the host's design, where it is known and all cores are alike.
-fn design(host: &HostFacts) -> Option<&'static (&'static str, f64, f64)> {
+pub(super) fn design(host: &HostFacts) -> Option<&'static (&'static str, f64, f64)> {
     let model = host.cpu.named_model().filter(|_| host.cpu.kinds.is_empty() && !host.cpu.is_later_design())?;
     DESIGNS.iter().find(|(name, ..)| model.contains(name))
-}
-
-/// Bytes that a core of the host's design loads in a cycle at most.
-pub(super) fn loaded_bytes_by_design(host: &HostFacts) -> Option<f64> {
-    design(host).map(|(.., bytes)| *bytes)
 }
 
 /// Tells whether two of these CPUs are threads of one core, according to the kernel.

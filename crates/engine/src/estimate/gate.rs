@@ -281,7 +281,7 @@ fn broken_by(
 
 /// Bytes that a core of the host loads in a cycle at most; of a design that is not known, as the widest do.
 fn loaded_bytes(host: &HostFacts) -> f64 {
-    core_width::loaded_bytes_by_design(host).unwrap_or(MOST_LOADED_BYTES_A_CYCLE)
+    core_width::design(host).map_or(MOST_LOADED_BYTES_A_CYCLE, |(.., bytes)| *bytes)
 }
 
 /// Returns on how many CPUs the work was done at once: as the case says, or as many as it had.
@@ -293,12 +293,7 @@ fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
 
 /// Threads of a measured case.
 fn threads_of(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
-    threads(probe, params, most_cpus(measured))
-}
-
-/// The CPUs of the round that had most of them.
-fn most_cpus(measured: &Measured) -> Option<usize> {
-    measured.rounds.iter().map(|round| round.cpus.len()).max()
+    threads(probe, params, measured.rounds.iter().map(|round| round.cpus.len()).max())
 }
 
 /// Returns the number of copies, which is also the most that they do in times of one.

@@ -112,9 +112,10 @@ impl Plan {
                 let mut pairs = params.0.iter().zip(&wanted.0);
                 params.0.len() == wanted.0.len() && pairs.all(|(own, wanted)| own == wanted || each(&own.0))
             };
+            let of_quick = Priority::Further(Profile::Quick);
             for case in self.cases.iter_mut().filter(|case| case.id.probe == probe) {
                 let is_cell = match source {
-                    Some(source) => is_of_quick(case) && source.needs(&case.id.params, &base),
+                    Some(source) => case.priority == of_quick && source.needs(&case.id.params, &base),
                     None => is_wanted(&case.id.params),
                 };
                 if is_cell {
@@ -123,10 +124,6 @@ impl Plan {
             }
         }
     }
-}
-
-fn is_of_quick(case: &PlannedCase) -> bool {
-    case.priority == Priority::Further(Profile::Quick)
 }
 
 /// Time that each thread, and each further process, adds to a round: start, binding, the barrier.

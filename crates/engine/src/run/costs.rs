@@ -108,7 +108,7 @@ impl Runner<'_> {
     /// Returns the cost of the rounds still to come, `remaining` in this replicate and all that are pending in the
     /// later ones: those of the case `index`, how many share the time, and what these take besides samples.
     pub(super) fn costs(&self, index: usize, remaining: &[usize], replicate: u32) -> (Next, usize, Duration) {
-        let usual = self.usual_overhead();
+        let usual = mean(self.states.iter().filter_map(|state| state.last));
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
         let cases = &self.setting.plan.cases;
         let overhead = |index: usize| self.overhead(index, usual);
@@ -175,12 +175,7 @@ impl Runner<'_> {
         to_come
     }
 
-    /// Returns the time of a round besides samples, averaged over all that were measured.
-    fn usual_overhead(&self) -> Duration {
-        mean(self.states.iter().filter_map(|state| state.last))
-    }
-
-    /// The same of rounds that fill next to nothing: what a round's start and end take on this machine, busy as it is.
+    /// Returns the mean time besides samples of rounds that fill next to nothing: their start and end on this machine, busy as it is.
     fn usual_start(&self) -> Duration {
         let cases = &self.setting.plan.cases;
         let is_cheap = |index: &usize| !cases[*index].has_long_set_up();
