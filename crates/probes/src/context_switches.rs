@@ -22,17 +22,8 @@ pub struct ContextSwitches {
 }
 
 impl ContextSwitches {
-    /// Begins to count those of this process and of the process `other`.
-    pub fn with(other: u32) -> ContextSwitches {
-        ContextSwitches::begin(Some(other))
-    }
-
-    /// Begins to count those of this process: the other side counts its own.
-    pub fn of_this_side() -> ContextSwitches {
-        ContextSwitches::begin(None)
-    }
-
-    fn begin(other: Option<u32>) -> ContextSwitches {
+    /// Begins to count those of this process, and of the process `other`, which otherwise counts its own.
+    pub fn begin(other: Option<u32>) -> ContextSwitches {
         ContextSwitches { other, begun: both(other), bytes: Cell::new(0) }
     }
 

@@ -7,6 +7,29 @@ mod texts {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 }
 
+/// An enum whose variants the values of an axis name.
+macro_rules! named {
+    ($(#[$about:meta])* $visibility:vis enum $name:ident {
+        $($(#[$of_variant:meta])* $variant:ident = $value:literal,)*
+    }) => {
+        $(#[$about])*
+        $visibility enum $name {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ();
+
+            fn from_str(value: &str) -> Result<Self, ()> {
+                match value {
+                    $($value => Ok(Self::$variant),)*
+                    _ => Err(()),
+                }
+            }
+        }
+    };
+}
+
 #[expect(unsafe_code, reason = "the measured loops are instructions chosen by hand")]
 pub mod kernels;
 #[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]

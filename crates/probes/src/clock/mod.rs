@@ -19,8 +19,7 @@ const fn sources(quick: &'static [&'static str], standard: &'static [&'static st
 
 /// The clock that the case's axis `source` names.
 fn source(case: &Case) -> Result<ClockSource> {
-    let name: String = case.param("source")?;
-    let source = ClockSource::of_name(&name).ok_or_else(|| RoundError::internal(say!("there is no clock '{name}'")))?;
+    let source: ClockSource = case.param("source")?;
     match source.is_readable() {
         true => Ok(source),
         false => {

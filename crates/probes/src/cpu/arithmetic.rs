@@ -26,10 +26,7 @@ const OP: Axis = Axis {
 
 fn measure_latency(case: &mut Case) -> Result<()> {
     let operation = super::operation(case)?;
-    case.loops(|n| {
-        std::hint::black_box(operation.chain(n));
-    })
-    .time()
+    case.loops(|n| std::hint::black_box(operation.chain(n))).time()
 }
 
 /// Probe cpu.throughput: how many arithmetic operations a second one core does when none waits for another.
@@ -49,10 +46,7 @@ const MOST_A_CYCLE: u32 = 12;
 
 fn measure_throughput(case: &mut Case) -> Result<()> {
     let operation = super::operation(case)?;
-    case.loops(|turns| {
-        std::hint::black_box(operation.independent(turns));
-    })
-    .rate(INDEPENDENT)
+    case.loops(|turns| std::hint::black_box(operation.independent(turns))).rate(INDEPENDENT)
 }
 
 /// Probe cpu.parallelism: how many operations of a kind the core has under way at once, from latency and throughput.

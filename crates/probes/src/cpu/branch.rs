@@ -38,10 +38,7 @@ fn measure_branch(case: &mut Case) -> Result<()> {
     if length < longest as u64 {
         pattern.branch(LESSONS * length);
     }
-    case.loops(|n| {
-        std::hint::black_box(pattern.branch(n));
-    })
-    .time()
+    case.loops(|n| std::hint::black_box(pattern.branch(n))).time()
 }
 
 /// Share of random branches that any predictor guesses wrongly.
@@ -119,10 +116,7 @@ fn measure_indirect_branch(case: &mut Case) -> Result<()> {
         "random" => Targets::random(count, LENGTH, case.seed()),
         _ => Targets::in_turn(count, LENGTH),
     };
-    case.loops(|n| {
-        std::hint::black_box(targets.jump(n));
-    })
-    .time()
+    case.loops(|n| std::hint::black_box(targets.jump(n))).time()
 }
 
 #[cfg(test)]

@@ -146,10 +146,7 @@ fn measure_store_forwarding(case: &mut Case) -> Result<()> {
     let page_bytes = Pages::Base.bytes();
     let mut memory = case.buffer(2 * page_bytes as u64, Pages::Base, None)?;
     let mut pairs = Forwarding::new(overlap, memory.bytes_mut(), page_bytes, case.seed())?;
-    case.loops(|n| {
-        std::hint::black_box(pairs.chain(n));
-    })
-    .time()
+    case.loops(|n| std::hint::black_box(pairs.chain(n))).time()
 }
 
 #[cfg(test)]

@@ -139,32 +139,21 @@ fn used(case: &mut Case, program: &PreparedCommand) -> Result<()> {
 /// # Errors
 /// When nothing matches, or when what matches is no number above 0.
 fn number(pattern: &Regex, text: &str) -> Result<f64> {
+    let refused = |text: Message| Err(RoundError::failed(ReasonCode::CommandFailed, text));
     let last = pattern.captures_iter(text).last();
     let Some(found) = last.and_then(|found| found.get(1).or_else(|| found.get(0))) else {
-        return Err(RoundError::failed(
-            ReasonCode::CommandFailed,
-            say!("--value matches nothing that the command printed"),
-        ));
+        return refused(say!("--value matches nothing that the command printed"));
     };
     let found = found.as_str().trim();
     let typed: String = found.chars().take(LONGEST).collect();
     if typed.len() < found.len() {
-        return Err(RoundError::failed(
-            ReasonCode::CommandFailed,
-            say!("--value found '{typed}…', which is too long for a number; put the number alone in (…)"),
-        ));
+        return refused(say!("--value found '{typed}…', which is too long for a number; put the number alone in (…)"));
     }
     let number = without_groups(&typed).parse::<f64>().ok().filter(|number| number.is_finite());
     match number {
         Some(number) if number > 0.0 => Ok(number),
-        Some(_) => Err(RoundError::failed(
-            ReasonCode::CommandFailed,
-            say!("--value found {typed}, and only a number above 0 has a place on a scale"),
-        )),
-        None => Err(RoundError::failed(
-            ReasonCode::CommandFailed,
-            say!("--value found '{typed}', which is no number; put the number alone in (…)"),
-        )),
+        Some(_) => refused(say!("--value found {typed}, and only a number above 0 has a place on a scale")),
+        None => refused(say!("--value found '{typed}', which is no number; put the number alone in (…)")),
     }
 }
 

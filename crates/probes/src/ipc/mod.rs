@@ -256,7 +256,7 @@ fn measure_bandwidth(case: &mut Case) -> Result<()> {
 
 /// The rate of `read`, which reads as many bytes as it is told of those that the process `writer` writes.
 fn bytes_read(case: &mut Case, writer: u32, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
-    let turns = ContextSwitches::with(writer);
+    let turns = ContextSwitches::begin(Some(writer));
     case.loops(|steps| {
         turns.moved(steps * STEP_BYTES);
         read(steps * STEP_BYTES)

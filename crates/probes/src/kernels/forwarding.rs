@@ -1,7 +1,6 @@
 //! Loads and stores that meet in the core: what the store buffer forwards, and words that lie across lines or pages.
 
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use super::Refused;
 use super::UNROLL;
@@ -11,39 +10,24 @@ const ALIAS_BYTES: usize = 4096;
 /// An offset whose eight bytes span two lines of 64, 128 or 256 bytes.
 const SPANNING_LINES: usize = 1024 - 4;
 
-/// Overlap of the load with the store before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overlap {
-    /// Reads the eight bytes that were stored.
-    Same,
-    /// Reads the upper four of eight.
-    Narrower,
-    /// Reads eight, of which four were stored: the others come from the cache.
-    Wider,
-    /// Reads the stored bytes, which lie in two cache lines.
-    Line,
-    /// Reads the stored bytes, which lie in two pages.
-    Page,
-    /// Reads other bytes, whose address has the same low 12 bits.
-    Alias,
-    /// Reads other bytes in another line.
-    Apart,
-}
-
-impl FromStr for Overlap {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let known = [
-            ("same", Self::Same),
-            ("narrower", Self::Narrower),
-            ("wider", Self::Wider),
-            ("line", Self::Line),
-            ("page", Self::Page),
-            ("alias", Self::Alias),
-            ("apart", Self::Apart),
-        ];
-        known.into_iter().find(|(known, _)| *known == name).map(|(_, overlap)| overlap).ok_or(())
+named! {
+    /// Overlap of the load with the store before it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Overlap {
+        /// Reads the eight bytes that were stored.
+        Same = "same",
+        /// Reads the upper four of eight.
+        Narrower = "narrower",
+        /// Reads eight, of which four were stored: the others come from the cache.
+        Wider = "wider",
+        /// Reads the stored bytes, which lie in two cache lines.
+        Line = "line",
+        /// Reads the stored bytes, which lie in two pages.
+        Page = "page",
+        /// Reads other bytes, whose address has the same low 12 bits.
+        Alias = "alias",
+        /// Reads other bytes in another line.
+        Apart = "apart",
     }
 }
 
@@ -137,21 +121,14 @@ pub const PLACES: usize = 4;
 /// Bytes of an access.
 const WORD_BYTES: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Loads that do not wait for each other.
-    Load,
-    Store,
-    /// Loads of which each gives the address of the next.
-    DependentLoad,
-}
-
-impl FromStr for Access {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let known = [("load", Self::Load), ("store", Self::Store), ("dependent_load", Self::DependentLoad)];
-        known.into_iter().find(|(known, _)| *known == name).map(|(_, access)| access).ok_or(())
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Access {
+        /// Loads that do not wait for each other.
+        Load = "load",
+        Store = "store",
+        /// Loads of which each gives the address of the next.
+        DependentLoad = "dependent_load",
     }
 }
 

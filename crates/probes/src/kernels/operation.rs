@@ -1,64 +1,40 @@
 //! Arithmetic operations one at a time: in a chain, where each waits for the one before, and independent of each other.
 
-use std::str::FromStr;
-
 use super::UNROLL;
 
 /// Operations that one turn of independent ones holds: a multiple of the ten or twelve registers that they go round, and
 /// so many that the loop's own instructions are under half a percent of them.
 pub const INDEPENDENT: u64 = 240;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// 32-bit signed integers.
-    I32,
-    /// 64-bit signed integers.
-    I64,
-    /// Single precision.
-    F32,
-    /// Double precision.
-    F64,
-}
-
-/// Computed operation. Divisions and remainders come with long operands, and with short ones, for which some
-/// dividers need less time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// Exclusive or; of floating-point values too, as compilers flip a sign.
-    Bit,
-    Add,
-    Mul,
-    /// Division: 62 bits by 31, 30 bits by 15, or by a full mantissa.
-    Div,
-    /// Division: 12 bits by 6 or 7, or by 1.
-    DivSmall,
-    Mod,
-    ModSmall,
-}
-
-impl FromStr for Type {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let of = [("i32", Self::I32), ("i64", Self::I64), ("f32", Self::F32), ("f64", Self::F64)];
-        of.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found).ok_or(())
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Type {
+        /// 32-bit signed integers.
+        I32 = "i32",
+        /// 64-bit signed integers.
+        I64 = "i64",
+        /// Single precision.
+        F32 = "f32",
+        /// Double precision.
+        F64 = "f64",
     }
 }
 
-impl FromStr for Op {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        let of = [
-            ("bit", Self::Bit),
-            ("add", Self::Add),
-            ("mul", Self::Mul),
-            ("div", Self::Div),
-            ("div_small", Self::DivSmall),
-            ("mod", Self::Mod),
-            ("mod_small", Self::ModSmall),
-        ];
-        of.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found).ok_or(())
+named! {
+    /// Computed operation. Divisions and remainders come with long operands, and with short ones, for which some
+    /// dividers need less time.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Op {
+        /// Exclusive or; of floating-point values too, as compilers flip a sign.
+        Bit = "bit",
+        Add = "add",
+        Mul = "mul",
+        /// Division: 62 bits by 31, 30 bits by 15, or by a full mantissa.
+        Div = "div",
+        /// Division: 12 bits by 6 or 7, or by 1.
+        DivSmall = "div_small",
+        Mod = "mod",
+        ModSmall = "mod_small",
     }
 }
 

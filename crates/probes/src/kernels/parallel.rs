@@ -1,7 +1,6 @@
 //! Chains of dependent loads that are followed side by side: so many loads are under way at once as there are chains.
 
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use super::Refused;
 use super::random_access::{Random, one_cycle};
@@ -194,31 +193,19 @@ fn walk(chains: usize) -> Option<Walk> {
 /// Instructions between two loads at most, a number that the loops spell out.
 pub const MOST_FILLERS: usize = 1024;
 
-/// Instructions between the loads of the two chains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filler {
-    /// An instruction that does nothing.
-    Nop,
-    /// A load of a word in the first cache.
-    Load,
-    /// A store to a word in the first cache.
-    Store,
-    /// Eight in turn: three additions of integers, three operations on vectors and two nops apart from each other: no loads or stores,
-    /// whose queues may be full first, no more registers than there are, and no two nops that might share an entry.
-    Mixed,
-}
-
-impl FromStr for Filler {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        match name {
-            "nop" => Ok(Self::Nop),
-            "load" => Ok(Self::Load),
-            "store" => Ok(Self::Store),
-            "mixed" => Ok(Self::Mixed),
-            _ => Err(()),
-        }
+named! {
+    /// Instructions between the loads of the two chains.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Filler {
+        /// An instruction that does nothing.
+        Nop = "nop",
+        /// A load of a word in the first cache.
+        Load = "load",
+        /// A store to a word in the first cache.
+        Store = "store",
+        /// Eight in turn: three additions of integers, three operations on vectors and two nops apart from each other: no loads or stores,
+        /// whose queues may be full first, no more registers than there are, and no two nops that might share an entry.
+        Mixed = "mixed",
     }
 }
 

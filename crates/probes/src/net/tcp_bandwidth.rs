@@ -85,7 +85,7 @@ fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     case.note("congestion_control", congestion);
     let pace = LinkPace::of(&TcpInfo::of(&stream)?);
     let mut receiver = Receiver::of(stream, terms.block)?;
-    let (mut busy, turns) = (Busy::default(), ContextSwitches::of_this_side());
+    let (mut busy, turns) = (Busy::default(), ContextSwitches::begin(None));
     let (mut timed, mut settled) = (0, None);
     case.timed(|clock| {
         let Some((sample_ns, place)) = &mut settled else {
@@ -159,8 +159,10 @@ fn looked_at(case: &mut Case, terms: &StreamOptions) -> Result<()> {
         note_copied(case, copied);
     }
     if terms.direction == terms::Direction::Both {
+        // Bytes a nanosecond.
         let mean = |way: usize| rates.iter().map(|rates| rates[way]).sum::<f64>() / rates.len().max(1) as f64;
-        give_rates(case, [mean(0), mean(1)])?;
+        case.also(RECEIVE_RATE.name, [mean(0) * 1e9])?;
+        case.also(SEND_RATE.name, [mean(1) * 1e9])?;
     }
     let bytes = ended.bytes[0].saturating_add(ended.bytes[1]);
     let of_far = || reports.iter().filter_map(|report| report.account.cpus()).reduce(|sum, cpus| sum + cpus);
@@ -341,12 +343,6 @@ pub const ALSO: &[Quantity] = &[
     RECEIVER_LIMITED,
     BUFFER_LIMITED,
 ];
-
-/// Gives the case the rates of the two directions of one sample, bytes a nanosecond.
-fn give_rates(case: &mut Case, [received, sent]: [f64; 2]) -> Result<()> {
-    case.also(RECEIVE_RATE.name, [received * 1e9])?;
-    case.also(SEND_RATE.name, [sent * 1e9])
-}
 
 /// Gives the case what the sending and the receiving process kept busy.
 fn give_cpus(case: &mut Case, sender: Option<f64>, receiver: Option<f64>) -> Result<()> {

@@ -1,7 +1,6 @@
 //! Probe net.tcp_offload: what it is worth that packets pass whole, in network namespaces of its own.
 
 use std::cell::Cell;
-use std::str::FromStr;
 
 use hostmark_engine::prelude::*;
 
@@ -63,7 +62,7 @@ fn measure(case: &mut Case) -> Result<()> {
         .map_err(|error| RoundError::lacking(say!("a network of its own cannot be set up so"), &error))?;
     let mut receiver = Receiver::of(connection.stream().try_clone().call("fcntl")?, MESSAGE_BYTES)?;
     case.note("congestion_control", CONGESTION);
-    let (turns, moved) = (ContextSwitches::with(connection.sender()), Cell::new(0_u64));
+    let (turns, moved) = (ContextSwitches::begin(Some(connection.sender())), Cell::new(0_u64));
     let before = connection.passed()?;
     case.loops(|steps| {
         let bytes = steps * STEP_BYTES;
@@ -81,41 +80,27 @@ fn measure(case: &mut Case) -> Result<()> {
     turns.give(case)
 }
 
-/// Offload setting: where a stream is cut to packets of one MTU, and whether it is joined again before TCP receives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Offload {
-    /// Nowhere: packets of up to 64 KiB pass whole.
-    All,
-    /// The same of packets of up to 512 KiB (BIG TCP).
-    Big,
-    /// The kernel splits them at the interface (GSO), and the receiver joins them (GRO).
-    NoTso,
-    /// TCP makes one at a time, and the receiver joins them.
-    NoGso,
-    /// The kernel splits them at the interface, and nobody joins them.
-    NoGro,
-    /// TCP makes one at a time, and nobody joins them.
-    None,
+named! {
+    /// Offload setting: where a stream is cut to packets of one MTU, and whether it is joined again before TCP receives it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Offload {
+        /// Nowhere: packets of up to 64 KiB pass whole.
+        All = "all",
+        /// The same of packets of up to 512 KiB (BIG TCP).
+        Big = "big",
+        /// The kernel splits them at the interface (GSO), and the receiver joins them (GRO).
+        NoTso = "no_tso",
+        /// TCP makes one at a time, and the receiver joins them.
+        NoGso = "no_gso",
+        /// The kernel splits them at the interface, and nobody joins them.
+        NoGro = "no_gro",
+        /// TCP makes one at a time, and nobody joins them.
+        None = "none",
+    }
 }
 
 /// Largest size that the kernel takes: GSO_MAX_SIZE.
 const BIG_BYTES: u32 = 8 * 65535;
-
-impl FromStr for Offload {
-    type Err = Message;
-
-    fn from_str(name: &str) -> std::result::Result<Offload, Message> {
-        Ok(match name {
-            "all" => Offload::All,
-            "big" => Offload::Big,
-            "no_tso" => Offload::NoTso,
-            "no_gso" => Offload::NoGso,
-            "no_gro" => Offload::NoGro,
-            "none" => Offload::None,
-            _ => return Err(say!("there is no offload '{name}'")),
-        })
-    }
-}
 
 impl Offload {
     /// Returns the interface settings for it.

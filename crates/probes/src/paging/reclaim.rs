@@ -272,10 +272,7 @@ impl Cycle {
         let page = Pages::Base.bytes();
         let mut mapping = Mapping::anonymous(contents.len(), Pages::Base)?;
         mapping.fill(contents);
-        let reclaim = || {
-            let refused = |error| RoundError::lacking(say!("the kernel reclaims no pages on request"), &error);
-            mapping.reclaim().map_err(refused)
-        };
+        let reclaim = || mapping.reclaim().map_err(refused);
         let start = clock.start();
         let reclaimed = reclaim();
         let took = clock.end().since(start);

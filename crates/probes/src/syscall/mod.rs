@@ -93,12 +93,7 @@ pub static NULL: Probe = Probe {
 };
 
 fn measure_null(case: &mut Case) -> Result<()> {
-    case.loops(|n| {
-        for _ in 0..n {
-            std::hint::black_box(workloads::getppid());
-        }
-    })
-    .time()
+    by(case, workloads::getppid)
 }
 
 /// Probe syscall.getpid: the process id, from the kernel by a function or by the bare instruction, and from the C library.
@@ -288,13 +283,7 @@ pub static BPF: Probe = Probe {
 const INTERRUPTED: usize = 100;
 
 fn measure_bpf(case: &mut Case) -> Result<()> {
-    let work = match case.param::<String>("program")?.as_str() {
-        "add" => Work::Add,
-        "time" => Work::Time,
-        "array" => Work::Array,
-        "hash" => Work::Hash,
-        _ => Work::Nothing,
-    };
+    let work: Work = case.param("program")?;
     let mut program =
         Program::load(work).map_err(|error| RoundError::lacking(say!("cannot load a BPF program"), &error))?;
     let mut kernel_ns = Vec::new();

@@ -24,8 +24,7 @@ pub static EXIT: Probe = Probe {
 };
 
 fn measure_exit(case: &mut Case) -> Result<()> {
-    let name: String = case.param("cause")?;
-    let cause = ExitCause::of_name(&name).ok_or_else(|| RoundError::internal(say!("there is no cause '{name}'")))?;
+    let (name, cause): (String, ExitCause) = (case.param("cause")?, case.param("cause")?);
     let unable = |error| RoundError::unable(ReasonCode::Kernel, say!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;
     // Whether KVM can do both is known once it did.

@@ -28,12 +28,12 @@ impl StreamOptions {
     /// Reads the options of a point of net.tcp_bandwidth, whose values `value` tells.
     pub fn of(value: impl Fn(&str) -> Result<String>) -> Result<StreamOptions> {
         Ok(StreamOptions {
-            direction: parsed(value("direction")?)?,
-            message: parsed(value("message")?)?,
-            method: parsed(value("method")?)?,
-            window: parsed(value("window")?)?,
-            congestion: parsed(value("congestion")?)?,
-            block: parsed(value("block")?)?,
+            direction: parsed("direction", &value)?,
+            message: parsed("message", &value)?,
+            method: parsed("method", &value)?,
+            window: parsed("window", &value)?,
+            congestion: parsed("congestion", &value)?,
+            block: parsed("block", &value)?,
         })
     }
 
@@ -78,32 +78,22 @@ pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
     Ok(vec![1; usize::try_from(bytes.max(1))?])
 }
 
-fn parsed<T: FromStr<Err: Into<Message>>>(value: String) -> Result<T> {
-    value.parse().map_err(RoundError::internal)
+fn parsed<T: FromStr>(axis: &str, value_of: &impl Fn(&str) -> Result<String>) -> Result<T> {
+    let value = value_of(axis)?;
+    value.parse().map_err(|_| RoundError::internal(say!("'{value}' is no value of the axis '{axis}'")))
 }
 
 /// The axis, as the case sees it.
 pub const DIRECTION: Axis =
     Axis::choice("direction", "receive", Points::quick(&["receive"]).standard(&["send", "both"])).of_links();
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Receive,
-    Send,
-    /// Sends and receives at once, each over a connection of its own.
-    Both,
-}
-
-impl FromStr for Direction {
-    type Err = Message;
-
-    fn from_str(name: &str) -> std::result::Result<Direction, Message> {
-        Ok(match name {
-            "receive" => Direction::Receive,
-            "send" => Direction::Send,
-            "both" => Direction::Both,
-            _ => return Err(say!("there is no direction '{name}'")),
-        })
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Direction {
+        Receive = "receive",
+        Send = "send",
+        /// Sends and receives at once, each over a connection of its own.
+        Both = "both",
     }
 }
 
@@ -138,9 +128,9 @@ fn congestions(host: &HostFacts, profile: Profile) -> Vec<String> {
 pub struct Congestion(Option<String>);
 
 impl FromStr for Congestion {
-    type Err = Message;
+    type Err = ();
 
-    fn from_str(name: &str) -> std::result::Result<Congestion, Message> {
+    fn from_str(name: &str) -> std::result::Result<Congestion, ()> {
         Ok(Congestion((name != CONGESTION.default).then(|| name.to_owned())))
     }
 }
@@ -199,13 +189,13 @@ pub const BLOCK: Axis = Axis::size(
 pub struct Window(Option<usize>);
 
 impl FromStr for Window {
-    type Err = Message;
+    type Err = ();
 
-    fn from_str(name: &str) -> std::result::Result<Window, Message> {
+    fn from_str(name: &str) -> std::result::Result<Window, ()> {
         match SIZES.iter().find(|(known, _)| *known == name) {
             Some((_, bytes)) => Ok(Window(Some(*bytes))),
             None if name == WINDOW.default => Ok(Window(None)),
-            None => Err(say!("there is no window '{name}'")),
+            None => Err(()),
         }
     }
 }
@@ -234,29 +224,17 @@ impl Window {
 pub const METHOD: Axis =
     Axis::choice("method", "write", Points::quick(&["write"]).standard(&["sendfile", "splice", "zero_copy"]));
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SendMethod {
-    /// send(2).
-    Write,
-    /// sendfile(2) from a file in memory.
-    SendFile,
-    /// splice(2) from a file in memory, by way of a pipe.
-    Splice,
-    /// send(2) with MSG_ZEROCOPY.
-    ZeroCopy,
-}
-
-impl FromStr for SendMethod {
-    type Err = Message;
-
-    fn from_str(name: &str) -> std::result::Result<SendMethod, Message> {
-        Ok(match name {
-            "write" => SendMethod::Write,
-            "sendfile" => SendMethod::SendFile,
-            "splice" => SendMethod::Splice,
-            "zero_copy" => SendMethod::ZeroCopy,
-            _ => return Err(say!("there is no method '{name}'")),
-        })
+named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum SendMethod {
+        /// send(2).
+        Write = "write",
+        /// sendfile(2) from a file in memory.
+        SendFile = "sendfile",
+        /// splice(2) from a file in memory, by way of a pipe.
+        Splice = "splice",
+        /// send(2) with MSG_ZEROCOPY.
+        ZeroCopy = "zero_copy",
     }
 }
 

@@ -24,17 +24,19 @@ static PACKET: [u8; 64] = [0; 64];
 /// Additions of [`Work::Add`].
 const ADDITIONS: u32 = 1000;
 
-/// Work of a program in each run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    Nothing,
-    /// Does [`ADDITIONS`] additions, each of a register to the sum of those before.
-    Add,
-    Time,
-    /// Looks an entry up in an array, and adds to it.
-    Array,
-    /// The same of a hash table.
-    Hash,
+named! {
+    /// Work of a program in each run.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Work {
+        Nothing = "empty",
+        /// Does [`ADDITIONS`] additions, each of a register to the sum of those before.
+        Add = "add",
+        Time = "time",
+        /// Looks an entry up in an array, and adds to it.
+        Array = "array",
+        /// The same of a hash table.
+        Hash = "hash",
+    }
 }
 
 #[repr(C)]

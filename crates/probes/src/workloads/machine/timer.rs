@@ -178,31 +178,22 @@ pub fn slack_ns() -> io::Result<u64> {
     rustix::thread::current_timer_slack().call("prctl")
 }
 
-/// A clock, and the way to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClockSource {
-    /// The CPU's counter, read in order by its instruction.
-    Counter,
-    /// `CLOCK_MONOTONIC` through the vDSO.
-    Monotonic,
-    /// `CLOCK_MONOTONIC_RAW` through the vDSO.
-    MonotonicRaw,
-    /// `CLOCK_MONOTONIC` by a system call.
-    Syscall,
+named! {
+    /// A clock, and the way to it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ClockSource {
+        /// The CPU's counter, read in order by its instruction.
+        Counter = "tsc",
+        /// `CLOCK_MONOTONIC` through the vDSO.
+        Monotonic = "monotonic",
+        /// `CLOCK_MONOTONIC_RAW` through the vDSO.
+        MonotonicRaw = "monotonic_raw",
+        /// `CLOCK_MONOTONIC` by a system call.
+        Syscall = "syscall",
+    }
 }
 
 impl ClockSource {
-    /// The source of this name: tsc, monotonic, monotonic_raw, syscall.
-    pub fn of_name(name: &str) -> Option<ClockSource> {
-        match name {
-            "tsc" => Some(ClockSource::Counter),
-            "monotonic" => Some(ClockSource::Monotonic),
-            "monotonic_raw" => Some(ClockSource::MonotonicRaw),
-            "syscall" => Some(ClockSource::Syscall),
-            _ => None,
-        }
-    }
-
     /// The step in which it counts over some hundred readings: ticks of the counter, nanoseconds of the others; none when
     /// it stood still.
     pub fn step(self) -> Option<u64> {
@@ -278,7 +269,7 @@ mod tests {
     #[test]
     fn every_source_goes_forward() {
         for name in ["tsc", "monotonic", "monotonic_raw", "syscall"] {
-            let source = ClockSource::of_name(name).unwrap();
+            let source = name.parse::<ClockSource>().unwrap();
             let first = source.read();
             std::thread::sleep(std::time::Duration::from_millis(1));
             assert!(source.read() > first, "{name}");

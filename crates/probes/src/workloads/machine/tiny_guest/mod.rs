@@ -13,33 +13,23 @@ pub use arch::TinyGuest;
 /// Number of exits in one pass of the guest's loop: often enough that the way out at its end hardly counts.
 pub const TIMES: u64 = 200;
 
-/// Reason why a guest leaves its CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitCause {
-    /// Asks for the CPU's identity.
-    Cpuid,
-    /// Reads a model-specific register that KVM keeps for it.
-    Msr,
-    Hypercall,
-    Port,
-    /// Writes to an address behind which there is no memory.
-    Mmio,
-    Halt,
+named! {
+    /// Reason why a guest leaves its CPU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ExitCause {
+        /// Asks for the CPU's identity.
+        Cpuid = "cpuid",
+        /// Reads a model-specific register that KVM keeps for it.
+        Msr = "msr",
+        Hypercall = "hypercall",
+        Port = "port",
+        /// Writes to an address behind which there is no memory.
+        Mmio = "mmio",
+        Halt = "hlt",
+    }
 }
 
 impl ExitCause {
-    pub fn of_name(name: &str) -> Option<ExitCause> {
-        Some(match name {
-            "cpuid" => ExitCause::Cpuid,
-            "msr" => ExitCause::Msr,
-            "hypercall" => ExitCause::Hypercall,
-            "port" => ExitCause::Port,
-            "mmio" => ExitCause::Mmio,
-            "hlt" => ExitCause::Halt,
-            _ => return None,
-        })
-    }
-
     /// Tells whether it is for the process that runs the guest; KVM deals with the others inside the kernel.
     pub fn is_for_user_space(self) -> bool {
         matches!(self, ExitCause::Port | ExitCause::Mmio | ExitCause::Halt)
