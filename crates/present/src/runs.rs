@@ -17,6 +17,7 @@ pub(crate) struct Runs<'a> {
     pub(crate) all: &'a [Run],
     /// Flags of each run that say something about the run and nothing about a case.
     pub(crate) common: Vec<HashSet<FlagKind>>,
+    pub(crate) estimators: Vec<Estimators<'a>>,
     pub(crate) probes: Vec<Probe<'a>>,
     /// The nearest kind of machine, where a run stands alone.
     pub(crate) reference: Option<NearestReference<'static>>,
@@ -49,7 +50,8 @@ impl<'a> Runs<'a> {
             [run] => beside(run),
             _ => None,
         };
-        Runs { all, common: all.iter().map(|run| Flags::of(run).common).collect(), probes: probes(all), reference }
+        let common = all.iter().map(|run| Flags::of(run).common).collect();
+        Runs { all, common, estimators: all.iter().map(Estimators::of).collect(), probes: probes(all), reference }
     }
 
     /// The id of a case as people type it.
@@ -283,9 +285,9 @@ pub(crate) fn in_first_unit(measured: &Measured, unit: Unit) -> (Cow<'_, Estimat
 /// Addition to a value: the other estimator's where the two differ, and always where the same on more or fewer CPUs, or the base of its
 /// scaling, leads with the other one. A single value is there called the value of its estimator, never by a name that a number would have
 /// to follow.
-pub(crate) fn other_estimator(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Option<Message> {
+pub(crate) fn other_estimator(all: &Estimators, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Option<Message> {
     let (by, other) = (estimate.estimator(), estimate.estimator().other());
-    if !is_compared_with(run, case, other) {
+    if !all.lead_beside(case, other) {
         return other_value(estimate, unit);
     }
     Some(match estimate.by(other) {
@@ -295,31 +297,48 @@ pub(crate) fn other_estimator(run: &Run, case: &CaseRecord, estimate: &Estimate,
 }
 
 /// The value, and what stands beside it: `1.36 k/s (typical 1.37 k/s)`.
-pub(crate) fn value_and_other(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Message {
+pub(crate) fn value_and_other(all: &Estimators, case: &CaseRecord, estimate: &Estimate, unit: Unit) -> Message {
     let shown = amount(estimate.value(), unit);
-    match other_estimator(run, case, estimate, unit) {
+    match other_estimator(all, case, estimate, unit) {
         Some(other) => say!("{shown} ({other})"),
         None => shown,
     }
 }
 
-/// Tells whether a case that is read beside this one leads with this estimator.
-fn is_compared_with(run: &Run, case: &CaseRecord, by: Leading) -> bool {
-    let info = run.probes.iter().find(|info| info.id == case.probe);
-    let of_cpus = |axis: &&AxisInfo| matches!(axis.kind, AxisKind::Threads | AxisKind::Copies);
-    let of_cpus: Vec<&str> = info.iter().flat_map(|info| &info.axes).filter(of_cpus).map(|axis| &*axis.name).collect();
-    let is_probe = |at: &&str| run.probes.iter().any(|info| info.id == *at);
-    let scales: Vec<&str> = case.params.0.iter().map(|(_, at)| at.as_str()).filter(is_probe).collect();
-    // Thousands of pairs of CPUs are read beside none of each other.
-    if of_cpus.is_empty() && scales.is_empty() {
-        return false;
+/// A case without its axes of CPUs: those alike are read beside each other. Without a point it is a probe as a whole, which others
+/// scale.
+type Kin<'a> = (&'a str, Option<Vec<(&'a str, &'a str)>>);
+
+/// Estimators that the cases of a run lead with. One pass collects them: a look at all other cases for each would be quadratic.
+pub(crate) struct Estimators<'a> {
+    /// The axes of each probe that tell how many CPUs work.
+    of_cpus: HashMap<&'a str, Vec<&'a str>>,
+    leading: HashSet<(Kin<'a>, Leading)>,
+}
+
+impl<'a> Estimators<'a> {
+    pub(crate) fn of(run: &'a Run) -> Estimators<'a> {
+        let is_of_cpus = |axis: &&AxisInfo| matches!(axis.kind, AxisKind::Threads | AxisKind::Copies);
+        let axes = |info: &'a ProbeInfo| info.axes.iter().filter(is_of_cpus).map(|axis| &*axis.name).collect();
+        let of_cpus = run.probes.iter().map(|info| (&*info.id, axes(info))).collect();
+        let mut all = Estimators { of_cpus, leading: HashSet::new() };
+        for (case, measured) in run.cases.iter().filter_map(|case| Some((case, case.measured()?))) {
+            let kin = all.kin(case);
+            all.leading.extend([(&*case.probe, None), kin].map(|kin| (kin, measured.estimate.estimator())));
+        }
+        all
     }
-    let is_same = |other: &CaseRecord| {
-        let mut pairs = case.params.0.iter().zip(&other.params.0);
-        other.probe == case.probe && pairs.all(|(one, at)| one == at || one.0 == at.0 && of_cpus.contains(&&*one.0))
-    };
-    let is_scaled = |other: &CaseRecord| scales.contains(&&*other.probe);
-    // What is quickly told comes first: most runs of thousands of cases have one estimator.
-    let leads = |other: &&CaseRecord| other.measured().is_some_and(|of| of.estimate.estimator() == by);
-    run.cases.iter().filter(leads).any(|other| is_same(other) || is_scaled(other))
+
+    fn kin<'b>(&self, case: &'b CaseRecord) -> Kin<'b> {
+        let of_cpus = self.of_cpus.get(&*case.probe).map_or(&[][..], Vec::as_slice);
+        let points = case.params.0.iter().map(|(axis, at)| (&**axis, &**at));
+        (&case.probe, Some(points.filter(|(axis, _)| !of_cpus.contains(axis)).collect()))
+    }
+
+    /// Tells whether a case that is read beside this one leads with this estimator: the same on more or fewer CPUs, or the base of its
+    /// scaling.
+    fn lead_beside(&self, case: &CaseRecord, by: Leading) -> bool {
+        let scaled = case.params.0.iter().map(|(_, at)| (&**at, None));
+        std::iter::once(self.kin(case)).chain(scaled).any(|kin| self.leading.contains(&(kin, by)))
+    }
 }

@@ -18,7 +18,7 @@ use hostmark_model::{
 
 use super::RenderOptions;
 use crate::print::markdown::write as write_document;
-use crate::runs::{in_first_unit, other_estimator};
+use crate::runs::{Estimators, in_first_unit, other_estimator};
 use crate::views::network::network;
 use crate::views::run::{self, Reasons};
 use crate::views::{data_path, scaling};
@@ -70,13 +70,13 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     }
     let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
     let section = |case: &CaseRecord| probe(case).map_or(OTHER.say(lang), |probe| probe.section.get(lang));
-    let varied = varied(run);
+    let (estimators, varied) = (Estimators::of(run), varied(run));
     for (name, cases) in grouped(run.cases.iter().map(|case| (section(case), case))) {
         let _ = writeln!(out, "\n## {}\n", safe(name));
         let heads = [term!("case"), term!("value"), INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
         for case in cases {
-            row((run, &varied), probe(case), case, options, &mut out);
+            row((&estimators, &varied), probe(case), case, options, &mut out);
         }
     }
     let laws = scaling(run, options.verbose);
@@ -206,7 +206,7 @@ fn varied(run: &Run) -> Varied<'_> {
 }
 
 fn row(
-    (run, varied): (&Run, &Varied),
+    (estimators, varied): (&Estimators, &Varied),
     probe: Option<&ProbeInfo>,
     case: &CaseRecord,
     options: &RenderOptions,
@@ -229,7 +229,7 @@ fn row(
     let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(lang));
     let interval = interval.unwrap_or_else(|| term!("none").say(lang).to_owned());
     let mut remarks: Vec<String> =
-        other_estimator(run, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
+        other_estimator(estimators, case, estimate, unit).map(|other| other.get(lang)).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
             remarks.insert(0, value(measured.estimate.value(), own, lang));

@@ -58,7 +58,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
             cells.push(Cell { text: run_letter(run).into(), style: Style::Run, ..Cell::default() });
         }
         if let Some((record, measured)) = record.and_then(|record| Some((record, record.measured()?))) {
-            let value = value_and_other(&runs.all[run], record, &measured.estimate, probe.unit());
+            let value = value_and_other(&runs.estimators[run], record, &measured.estimate, probe.unit());
             cells.extend(values(probe, measured, value));
             cells.extend(quantities.iter().map(|quantity| Cell::from(companion(measured, quantity))));
         }

@@ -129,7 +129,7 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let shown = value_and_interval(estimate, probe.unit());
-            let remark = value_and_other(&runs.all[run], record, estimate, probe.unit());
+            let remark = value_and_other(&runs.estimators[run], record, estimate, probe.unit());
             let reading = reading(&label, shown);
             let interval = interval(estimate);
             rows.push(ValueRow { label, remark, value: estimate.value(), interval, style: run, reading });

@@ -48,7 +48,7 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     }
     // The median of rounds that saw two sizes of a structure is neither; the remark has both.
     let has_two = measured.flags.iter().any(|flag| flag.kind == FlagKind::PartlyUsed);
-    let other = other_estimator(view.run, case, &estimate, unit).filter(|_| !has_two);
+    let other = other_estimator(&view.estimators, case, &estimate, unit).filter(|_| !has_two);
     shown.extend(other.map(|text| Piece::new(text.get(view.lang), Style::Dim)));
     shown.extend(states(measured, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {

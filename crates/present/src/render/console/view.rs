@@ -10,7 +10,7 @@ use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Re
 use hostmark_stats::histogram::Percentile;
 
 use crate::render::RenderOptions;
-use crate::runs::Flags;
+use crate::runs::{Estimators, Flags};
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
 pub(crate) type Shown<'a> = HashSet<&'a str>;
@@ -25,6 +25,7 @@ pub(crate) struct View<'a> {
     /// Flags that are not told beside each value: those that say something about the run, unless all is to be shown.
     pub(crate) shown_once: HashSet<FlagKind>,
     pub(crate) measured: usize,
+    pub(crate) estimators: Estimators<'a>,
     labels: Labels<'a>,
 }
 
@@ -38,6 +39,7 @@ impl<'a> View<'a> {
             verbose: options.verbose,
             target: interval_target(run.settings.profile),
             measured,
+            estimators: Estimators::of(run),
             labels: Labels::of(run),
         }
     }
