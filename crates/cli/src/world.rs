@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant, SystemTime};
 
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::sys::usage::thread_wait_ratio;
+use hostmark_engine::sys::usage::thread_wait;
 use hostmark_engine::{Meters, OpenLink, Wall};
 use hostmark_launch::program::OWN;
 use hostmark_model::HostFacts;
@@ -144,29 +144,29 @@ impl Drop for EnterGuard {
     }
 }
 
-/// CPU time that the estimates and the report of a quick run take.
-const REPORT_CPU: Duration = Duration::from_millis(600);
-/// A run gives up no more than this of its time to a report that waits for a CPU.
-const MOST_REPORT_DELAY: Duration = Duration::from_secs(4);
-
 /// Counts from when it was made.
 #[derive(Debug, Clone, Copy)]
-pub struct SinceStart(Instant);
+pub struct SinceStart {
+    start: Instant,
+    /// What this thread had waited for a CPU by then.
+    waited: Duration,
+}
 
 impl SinceStart {
     #[expect(clippy::disallowed_methods, reason = "bounds the run; nothing is measured with it")]
     pub fn now() -> SinceStart {
-        SinceStart(Instant::now())
+        SinceStart { start: Instant::now(), waited: thread_wait().unwrap_or_default() }
     }
 }
 
 impl Wall for SinceStart {
     fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        self.start.elapsed()
     }
 
     fn report_delay(&self) -> Duration {
-        REPORT_CPU.mul_f64(thread_wait_ratio().unwrap_or(0.0)).min(MOST_REPORT_DELAY)
+        // They take no more CPU time than all that this thread did before, and so wait no longer.
+        thread_wait().unwrap_or_default().saturating_sub(self.waited)
     }
 }
 

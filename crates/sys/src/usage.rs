@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::thread::sched_getcpu;
@@ -63,10 +64,9 @@ pub fn has_run_delay() -> bool {
     open_schedstat().as_ref().and_then(schedstat_ns).is_some()
 }
 
-/// Time that the calling thread waited for a CPU over the CPU time that it had, where the kernel tells both.
-pub fn thread_wait_ratio() -> Option<f64> {
-    let [ran, waited] = schedstat_ns(&open_schedstat()?)?;
-    (ran > 0).then(|| waited as f64 / ran as f64)
+/// Time that the calling thread has waited for a CPU, where the kernel tells it.
+pub fn thread_wait() -> Option<Duration> {
+    schedstat_ns(&open_schedstat()?).map(|[_, waited]| Duration::from_nanos(waited))
 }
 
 fn open_schedstat() -> Option<OwnedFd> {

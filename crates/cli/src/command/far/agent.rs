@@ -195,7 +195,7 @@ impl AgentSession {
                 let shown = format!("the run {}", run.name);
                 ready::go_on(run, &cases, past, host, &shown, &machine)?
             }
-            None => Ready::fresh(&request, host, &machine)?,
+            None => Ready::fresh(&request, host, &machine, &wall)?,
         };
         drop(planning);
         if let Some(served) = self.served {

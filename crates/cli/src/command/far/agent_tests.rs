@@ -48,7 +48,7 @@ fn served() -> ServeRequest {
 fn lines() -> Vec<String> {
     let machine = MeasuredMachine::local(Some(OWN.into()), &[]).unwrap();
     let fresh = RunRequest { set: Vec::new(), ..request(None) };
-    let ready = Ready::fresh(&fresh, machine.facts(&fresh.inputs), &machine).unwrap();
+    let ready = Ready::fresh(&fresh, machine.facts(&fresh.inputs), &machine, &SinceStart::now()).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = RoundLine {
         case: cases[0].clone(),

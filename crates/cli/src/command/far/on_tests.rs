@@ -11,6 +11,7 @@ use crate::command::measure::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::mutated::{Mutator, trials};
 use crate::progress::constants_of;
+use crate::world::SinceStart;
 
 #[derive(Default)]
 struct Nowhere(usize);
@@ -59,7 +60,7 @@ fn request() -> RunRequest {
 /// Lines of an agent from its plan to its run.
 fn lines() -> Vec<String> {
     let machine = MeasuredMachine::local(Some("hostmark".into()), &[]).unwrap();
-    let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine).unwrap();
+    let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine, &SinceStart::now()).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = |round| RoundLine {
         case: cases[0].clone(),
@@ -128,7 +129,7 @@ fn constants_are_shown_as_they_become_known() {
 fn what_is_watched_are_cases_of_the_plan() {
     let machine = MeasuredMachine::local(Some("hostmark".into()), &[]).unwrap();
     let everything = RunRequest { filters: Vec::new(), ..request() };
-    let plan = Ready::fresh(&everything, hostmark_host::read_here(), &machine).unwrap().plan;
+    let plan = Ready::fresh(&everything, hostmark_host::read_here(), &machine, &SinceStart::now()).unwrap().plan;
     let watched: Vec<CaseId> = constants_of(&plan.probes()).into_iter().map(|one| one.case).collect();
     let cells = constants::cases().filter(|of| of.name.is_some()).map(|of| TableCell { probe: of.probe, at: of.at });
     let planned: Vec<&CaseId> = cells.filter_map(|cell| plan.case_at(cell)).map(|case| &case.id).collect();

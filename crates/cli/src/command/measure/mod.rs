@@ -18,7 +18,7 @@ use hostmark_engine::estimate::outcomes;
 use hostmark_engine::plan::Plan;
 use hostmark_engine::worker::far::{OpenService, Peers};
 use hostmark_engine::{
-    KernelMeters, Observer, PastRound, Record, Resource, RoundSink, RunContext, Taken, Wall, clock, look_at_memory,
+    KernelMeters, Observer, Record, Resource, RoundSink, RunContext, Taken, Wall, clock, look_at_memory,
     missing_counters, plan,
 };
 use hostmark_host::{
@@ -33,7 +33,7 @@ use hostmark_model::{
     Message, NetworkInterface, Outcome, Peer, Run, Scratch, Text, load_run,
 };
 use hostmark_say::say;
-use ready::Ready;
+use ready::{Ready, RunWall};
 use rustix::fd::OwnedFd;
 
 use super::processes::Processes;
@@ -62,8 +62,7 @@ pub struct Measured {
 }
 
 /// Now, and not before what was measured had ended: the clock of the day may have been set back.
-fn goes_on_at(started: &str, past: &[PastRound]) -> Timestamp {
-    let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
+fn goes_on_at(started: &str, used: Duration) -> Timestamp {
     store::now().max(Timestamp::parse(started).unwrap_or_default().after(used))
 }
 
@@ -79,9 +78,10 @@ pub fn measure(
     let to_come: Vec<CaseId> =
         plan.cases.iter().filter(|case| case.skip.is_none()).map(|case| case.id.clone()).collect();
     observer.begins(&run.probes, &to_come);
+    let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
     // The clock of the day may be set meanwhile: it says when this began, and the other how long it takes.
-    let began = goes_on_at(&run.started, &past);
-    let wall = ready::GoesOn::after(&past, wall);
+    let began = goes_on_at(&run.started, used);
+    let wall = RunWall { wall, before: [Duration::ZERO; 2], used };
     let gone = wall.elapsed();
     let (clock, inputs) = (calibration.clock.clone(), plan.request.inputs.clone());
     let environment = Environment { clock, inputs, ..Environment::bare() };
@@ -530,20 +530,13 @@ pub fn damaged(lines: usize) -> Option<Text<String>> {
 
 #[cfg(test)]
 mod tests {
-    use hostmark_model::RoundLine;
-
     use super::*;
 
     #[test]
     fn a_clock_that_is_set_back_ends_no_run_before_it_has_begun() {
         let now = store::now();
-        assert!(goes_on_at("2026-01-01T00:00:00Z", &[]) >= now);
-        let mut past: Vec<PastRound> = Vec::new();
-        assert_eq!(goes_on_at("2999-01-01T00:00:00Z", &past).to_string(), "2999-01-01T00:00:00Z");
-        let (case, cpus, events) = (String::new(), Vec::new(), Vec::new());
-        let (round, until_ns, spent_ns, granted_ns) = (0, 90_500_000_000, 0, 0);
-        past.push(PastRound::of(RoundLine { case, round, cpus, until_ns, spent_ns, granted_ns, events }));
-        let goes_on = goes_on_at("2999-01-01T00:00:00Z", &past);
+        assert!(goes_on_at("2026-01-01T00:00:00Z", Duration::ZERO) >= now);
+        let goes_on = goes_on_at("2999-01-01T00:00:00Z", Duration::from_millis(90_500));
         assert_eq!(goes_on.after(Duration::from_millis(500)).to_string(), "2999-01-01T00:01:31Z");
     }
 

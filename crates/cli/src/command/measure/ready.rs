@@ -10,11 +10,11 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::words;
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::plan::{Plan, Request};
+use hostmark_engine::plan::{Plan, Request, profile_limits};
 use hostmark_engine::{Header, Journal, PastRound, Wall, plan};
 use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{
-    BegunRun, CaseId, EACH_POINT, Elsewhere, HostFacts, Inputs, Profile, Run, RunRequest, SCHEMA, Settings, Tool,
+    BegunRun, CaseId, EACH_POINT, Elsewhere, Exit, HostFacts, Inputs, Profile, Run, RunRequest, SCHEMA, Settings, Tool,
 };
 use hostmark_present::tables;
 use hostmark_present::tables::NamedTable;
@@ -23,6 +23,7 @@ use hostmark_say::say;
 
 use super::inputs::{check_command, scratch};
 use super::{MeasuredMachine, damaged, inputs};
+use crate::command::EndsWith;
 use crate::command::runs::chosen;
 use crate::command::runs::kept::RunDestination;
 use crate::language::refuse;
@@ -46,7 +47,13 @@ pub struct Ready {
 
 impl Ready {
     /// A run that nobody has begun; its name is its id until it has another.
-    pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &MeasuredMachine) -> Result<Ready> {
+    pub fn fresh(
+        request: &RunRequest,
+        mut host: HostFacts,
+        machine: &MeasuredMachine,
+        wall: &dyn Wall,
+    ) -> Result<Ready> {
+        check_cpu_share(request, wall.report_delay())?;
         machine.note_busy(&request.inputs, &mut host);
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned_here(request, host, machine, id)?;
@@ -58,6 +65,24 @@ impl Ready {
         let scratch = inputs::scratch(&plan.request.inputs);
         Ok(Ready { plan, run, host, calibration, past: Vec::new(), scratch })
     }
+}
+
+/// Part of the CPU time that a run needs besides its rounds, at least, which it has had when it knows the host's facts.
+const SPENT_ON_FACTS: u32 = 4;
+
+/// Refuses a run that knows the host's facts, and waited so long for a CPU for them that its limit would be over before a first round.
+fn check_cpu_share(request: &RunRequest, waited: Duration) -> Result<()> {
+    let most = profile_limits(request.profile).limit;
+    let limit = request.inputs.limit_s.map_or(most, Duration::from_secs).clamp(Duration::from_secs(1), most);
+    if !request.inputs.command.is_empty() || waited * SPENT_ON_FACTS < limit {
+        return Ok(());
+    }
+    let (waited, limit) = (waited.as_secs_f64(), limit.as_secs());
+    let nothing = say!(
+        "nothing can be measured in {limit} s: before its first round this process has waited {waited:.1} s for a CPU, because \
+         others go first; raise cpu.weight or cpu.shares of its control group, or stop them"
+    );
+    Err(EndsWith(Exit::NothingSelected, nothing).into())
 }
 
 /// The plan of what was asked, and the host as the run may use it, with a look at its memory where a case fills that for long.
@@ -342,33 +367,31 @@ fn lies_beside(header: &Header<Run>, journal: &Path) -> bool {
     file.file_name() == Some(file.as_os_str()) && journal.file_name() == Some(&beside)
 }
 
-/// The time of a run, from where it was cut short: what was used is gone from its limit.
-pub struct GoesOn<'a> {
-    used: Duration,
-    wall: &'a dyn Wall,
+/// The time of a run, of a clock that may have begun before it.
+pub struct RunWall<'a> {
+    pub wall: &'a dyn Wall,
+    /// What had passed of the clock, and of its delay, when the run began.
+    pub before: [Duration; 2],
+    /// What the run had used when it was cut short.
+    pub used: Duration,
 }
 
-impl GoesOn<'_> {
-    pub fn after<'a>(past: &[PastRound], wall: &'a dyn Wall) -> GoesOn<'a> {
-        GoesOn { used: past.last().map_or(Duration::ZERO, |past| past.took.until), wall }
-    }
-}
-
-impl Wall for GoesOn<'_> {
+impl Wall for RunWall<'_> {
     fn elapsed(&self) -> Duration {
-        self.used + self.wall.elapsed()
+        self.used + self.wall.elapsed().saturating_sub(self.before[0])
     }
 
     fn report_delay(&self) -> Duration {
-        self.wall.report_delay()
+        self.wall.report_delay().saturating_sub(self.before[1])
     }
 }
 
 fn named(name: &str) -> Result<&'static NamedTable> {
-    match tables::table_named(name) {
-        Some(table) => Ok(table),
-        None => refuse!("no table is called '{name}'; choose {names}", names = names()),
+    if let Some(table) = tables::table_named(name) {
+        return Ok(table);
     }
+    let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
+    refuse!("no table is called '{name}'; choose {names}", names = names.join(", "));
 }
 
 /// The table whose cells a request means: the one of this name, or in a glance that asks for nothing else that of the first screen.
@@ -376,12 +399,6 @@ pub fn meant(name: Option<&str>, request: &Request) -> Result<Option<&'static Na
     let is_glance =
         request.profile == Profile::Glance && request.filters.is_empty() && request.inputs.command.is_empty();
     name.map_or(Ok(is_glance.then_some(&tables::GLANCE)), |name| named(name).map(Some))
-}
-
-fn names() -> String {
-    let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
-    let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    format!("{} or {last}", others.join(", "))
 }
 
 pub fn cells(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
@@ -403,5 +420,23 @@ pub fn check_set(table: &NamedTable, host: &HostFacts, set: &[String]) -> Result
             refuse!("--table {table} has points of its own there; leave out --set {typed}", table = table.name)
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hostmark_model::Profile::{Glance, Quick};
+
+    use super::*;
+
+    #[test]
+    fn a_run_whose_time_would_be_over_before_its_first_round_is_refused() {
+        let checked = |profile, waited| {
+            let request = RunRequest { profile, ..RunRequest::default() };
+            check_cpu_share(&request, Duration::from_secs(waited)).map_err(|error| error.to_string())
+        };
+        let refused = checked(Glance, 11).unwrap_err();
+        assert!(refused.contains("in 10 s: before its first round this process has waited 11.0 s"), "{refused}");
+        assert_eq!([checked(Glance, 1), checked(Quick, 11)], [Ok(()), Ok(())]);
     }
 }

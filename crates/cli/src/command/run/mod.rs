@@ -260,7 +260,7 @@ fn here(
     let (mut ready, mut kept) = match begun {
         Some(begun) => begun.ready(host, &request.inputs.isolate, &machine)?,
         None => {
-            let mut ready = Ready::fresh(&request, host, &machine)?;
+            let mut ready = Ready::fresh(&request, host, &machine, &*world.wall)?;
             ready.run.note.clone_from(&arguments.note);
             let author = Author { binary: ready::binary(), elsewhere: None };
             let kept = RunDestination::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;

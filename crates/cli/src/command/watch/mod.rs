@@ -279,18 +279,6 @@ impl<'a> Pace<'a> {
     }
 }
 
-/// The time since a turn began, of a clock that goes on.
-pub struct Since<'a> {
-    pub wall: &'a dyn Wall,
-    pub begun: Duration,
-}
-
-impl Wall for Since<'_> {
-    fn elapsed(&self) -> Duration {
-        self.wall.elapsed().saturating_sub(self.begun)
-    }
-}
-
 /// Units of a span, the largest first.
 const UNITS: [(char, f64); 4] = [('d', 86_400.0), ('h', 3600.0), ('m', 60.0), ('s', 1.0)];
 

@@ -14,8 +14,8 @@ use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{CaseRecord, Exit, Inputs, Lang, Message, Outcome, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export};
 
-use super::{Load, Pace, Since, shown};
-use crate::command::measure::ready::Ready;
+use super::{Load, Pace, shown};
+use crate::command::measure::ready::{Ready, RunWall};
 use crate::command::measure::{Means, MeasuredMachine};
 use crate::command::runs::kept;
 use crate::command::{exit_of, measure, sentence};
@@ -128,7 +128,8 @@ impl Turns<'_> {
 
     /// Measures a turn; none where the person asked to stop meanwhile: a part of a glance says little.
     fn measure_one(&self, mock: &mut Option<MockMachine>) -> Result<Option<MeasuredTurn>> {
-        let begun = self.wall.elapsed();
+        let before = [self.wall.elapsed(), self.wall.report_delay()];
+        let wall = RunWall { wall: self.wall, before, used: Duration::ZERO };
         let machine = match mock {
             Some(mock) => MeasuredMachine::Mock(mock),
             None => MeasuredMachine::local(None, &[])?,
@@ -145,7 +146,7 @@ impl Turns<'_> {
             via: Vec::new(),
             begun: None,
         };
-        let mut ready = Ready::fresh(&request, host, &machine)?;
+        let mut ready = Ready::fresh(&request, host, &machine, &wall)?;
         // What cannot be measured at all leaves no series.
         let place = RunFiles::of_turn(&self.series.name, &ready.run.host.hostname);
         ready.run.series = Some(self.series.clone());
@@ -153,7 +154,6 @@ impl Turns<'_> {
             ready.run.name.clone_from(&place.name);
         }
         let mut bar = Bar::new();
-        let wall = Since { wall: self.wall, begun };
         let means = Means { machine, stop: self.stop, wall: &wall, peers: &NoPeers };
         let measured = measure::measure(ready, means, &mut bar, None);
         bar.finish();
