@@ -6,23 +6,15 @@ mod assumed;
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 
-use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
+use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
 
+pub(crate) use self::assumed::{assumed_deviation, assumed_shift};
+use crate::neighbours;
+
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
-
-/// Assumed standard deviation between runs, on logarithms: of the undisturbed values of a case, or of its typical ones.
-pub(crate) fn assumed_deviation(case: &CaseRecord, is_quiet: bool) -> f64 {
-    let estimate = case.measured().map(|measured| &measured.estimate).filter(|_| is_quiet);
-    assumed::deviation(case, estimate)
-}
-
-/// Assumed deviation between runs that all cases of a group share.
-pub(crate) fn assumed_shift(group: &str) -> f64 {
-    assumed::shift(group)
-}
 
 /// Companions that are predicted apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
 const EACH: [&str; 2] = ["", Measured::CYCLES];
@@ -123,7 +115,7 @@ pub fn add(run: &mut Run, earlier: &Earlier) -> Vec<String> {
         let known = Deviation::of(&all, assumed.sd).filter(|_| own.len() >= LEAST_RUNS);
         let (runs, deviation, ends) = match known {
             Some(known) => (own.len() as u32, known.sd, known.prediction(&all)),
-            None => (0, assumed.sd, expected(estimate, &assumed)),
+            None => (0, assumed.sd, of_one_run.expected(case, estimate, &assumed)),
         };
         set(case, name, (deviation, runs), ends);
     }
@@ -150,7 +142,7 @@ pub fn keep(run: &mut Run, stored: &Run) {
             let (deviation, ends) = match runs {
                 0 => {
                     let assumed = of_one_run.deviation(case, name, estimate);
-                    (assumed.sd, expected(estimate, &assumed))
+                    (assumed.sd, of_one_run.expected(case, estimate, &assumed))
                 }
                 _ => (deviation, Some((low * by, high * by)).filter(|_| by.is_finite())),
             };
@@ -175,6 +167,8 @@ struct OfOneRun {
     beyond: f64,
     /// Factor for what the core does by itself, where it was seldom alone.
     shared: f64,
+    /// Probes of which more is better.
+    rates: BTreeSet<String>,
 }
 
 /// Duration of the runs that tell the constants, s: a quick run.
@@ -205,7 +199,9 @@ impl OfOneRun {
             halves
         });
         let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared).unwrap_or(0.0);
-        OfOneRun { halves, clock: clock_deviation(run), beyond: beyond(run), shared: SHARED * core_shared }
+        let rates = run.probes.iter().filter(|probe| probe.better == Better::Higher).map(|probe| probe.id.clone());
+        let (clock, beyond, rates) = (clock_deviation(run), beyond(run), rates.collect());
+        OfOneRun { halves, clock, beyond, shared: SHARED * core_shared, rates }
     }
 
     /// Deviation between runs of a case. Values reported at a clock differ by that clock too.
@@ -217,6 +213,25 @@ impl OfOneRun {
         let times = if is_of_core(estimate) { self.beyond.max(self.shared) } else { self.beyond };
         Deviation::assumed(times * own.hypot(clock))
     }
+
+    /// The ends of the interval about one run's value. Where no round of a core-bound case was alone, the better side reaches beyond what a
+    /// neighbour may cost.
+    fn expected(&self, case: &CaseRecord, estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
+        let ((down, up), value) = (sides(estimate)?, estimate.value());
+        let [mut down, mut up] = [down, up].map(|side| deviation.half_width(side));
+        if is_of_core(estimate) && case.measured().is_some_and(is_never_alone) {
+            let better = if self.rates.contains(&case.probe) { &mut up } else { &mut down };
+            *better = better.hypot(neighbours::COST.ln_1p());
+        }
+        let ends = (value * (-down).exp(), value * up.exp());
+        (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
+    }
+}
+
+/// Tells whether a neighbour was there in each round that was looked at.
+fn is_never_alone(measured: &Measured) -> bool {
+    let mut looked = measured.rounds.iter().filter(|round| round.shared.is_some()).peekable();
+    looked.peek().is_some() && looked.all(|round| round.is_shared() != Some(false))
 }
 
 /// Deviation of a case's clock over its rounds, on logarithms, as the root mean square over the cases reported at a clock: it changes
@@ -267,13 +282,6 @@ fn set(case: &mut CaseRecord, name: &str, (deviation, runs): (f64, u32), ends: O
         let (low, high) = bounds.held((low.min(value), high.max(value)), value);
         Repetition { low, high, deviation, runs }
     });
-}
-
-/// The ends of the interval about one run's value.
-fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
-    let ((down, up), value) = (sides(estimate)?, estimate.value());
-    let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());
-    (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
 }
 
 fn half_width(estimate: &Estimate) -> Option<f64> {

@@ -153,25 +153,60 @@ fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
     assert!((short / busy - 2.0).abs() < 1e-6, "rounds that lie within seconds tell less: {short}");
 }
 
+/// A case of the core whose rounds had these clocks, GHz, and met a neighbour in these shares of their looks.
+fn of_core(ghz: [f64; 5], shared: [Option<f64>; 5]) -> CaseRecord {
+    let mut core = case("cpu.latency", 100.0, 0.0);
+    let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
+    let quiet = Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) };
+    let led = |quiet: Quiet| estimate(quiet.value, 0.0).led_by(Some(quiet));
+    measured.estimate = led(quiet);
+    measured.also.insert("cycles".into(), Also { estimate: led(quiet.map(|ns| 3.0 * ns)) });
+    let round = |number: usize| {
+        serde_json::from_value(serde_json::json!({
+            "round": number, "median": 100.0, "taints": [], "core_hz": ghz[number] * 1e9, "cpus": [1], "iterations": 1,
+            "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null, "shared": shared[number]
+        }))
+    };
+    measured.rounds = (0..5).map(|number| round(number).unwrap()).collect();
+    core
+}
+
+#[test]
+fn what_was_never_alone_may_be_better_by_what_a_neighbour_costs() {
+    let expected = |better: &str, shared: [Option<f64>; 5]| {
+        let mut new = run("new", vec![of_core([3.0; 5], shared)]);
+        let (text, none) = (serde_json::json!({ "en": "", "zh": "" }), [(); 0]);
+        let probe = serde_json::json!({
+            "id": "cpu.latency", "title": text, "unit": "nanoseconds", "better": better, "also": none, "revision": 1,
+            "explain": { "what": text, "why": text, "reading": text }, "section": text, "replaces": none, "axes": none, "needs": none
+        });
+        new.probes = vec![serde_json::from_value(probe).unwrap()];
+        add(&mut new, &Earlier::default());
+        let mut again = new.clone();
+        keep(&mut again, &new);
+        assert_eq!(again, new);
+        let cycles = new.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();
+        let by = |of: Repetition, value: f64| [of.low, of.high].map(|end| (end / value).ln());
+        let ends = by(of_id(&new, "cpu.latency"), 100.0);
+        assert!(ends.iter().zip(by(cycles, 300.0)).all(|(ns, cycles)| (ns - cycles).abs() < 1e-9), "{cycles:?}");
+        (ends, crate::trust::trust(&new).unwrap().core.unwrap())
+    };
+    let (never, once) =
+        ([Some(1.0), Some(0.8), None, Some(0.95), Some(0.3)], [Some(1.0), Some(1.0), Some(0.0), None, Some(1.0)]);
+    for few in ["lower", "higher"] {
+        let [alone, unknown] = [once, [None; 5]].map(|shared| expected(few, shared));
+        assert!(alone == unknown && alone.1 < 0.05, "{alone:?}");
+    }
+    let ([low, high], core) = expected("lower", never);
+    assert!(low < -0.19 && low > -0.25 && high < 0.01 && core > 0.1, "{low} {high} {core}");
+    let ([low, high], _) = expected("higher", never);
+    assert!(high > 0.19 && high < 0.25 && low > -0.01, "{low} {high}");
+}
+
 #[test]
 fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycles_do_not() {
     let half_with = |ghz: [f64; 5]| {
-        let mut core = case("cpu.latency", 100.0, 0.0);
-        let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
-        let quiet = Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) };
-        let led = |quiet: Quiet| estimate(quiet.value, 0.0).led_by(Some(quiet));
-        measured.estimate = led(quiet);
-        measured.also.insert("cycles".into(), Also { estimate: led(quiet.map(|ns| 3.0 * ns)) });
-        measured.rounds = (0..5)
-            .map(|number: u32| {
-                serde_json::from_value(serde_json::json!({
-                    "round": number, "median": 100.0, "taints": [], "core_hz": ghz[number as usize] * 1e9, "cpus": [1],
-                    "iterations": 1, "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null
-                }))
-                .unwrap()
-            })
-            .collect();
-        let mut new = run("new", vec![core, case("net.round_trip", 100.0, 0.0)]);
+        let mut new = run("new", vec![of_core(ghz, [None; 5]), case("net.round_trip", 100.0, 0.0)]);
         add(&mut new, &Earlier::default());
         let half = |of: Repetition| (of.high / of.low).ln() / 2.0;
         let cycles = |run: &Run| run.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();

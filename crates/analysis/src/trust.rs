@@ -39,8 +39,7 @@ pub fn trust(run: &Run) -> Option<Trust> {
     }
     let measured = || run.cases.iter().filter_map(CaseRecord::measured).map(|measured| &measured.estimate);
     measured().next()?;
-    let differences: Vec<(bool, f64)> =
-        measured().filter_map(|estimate| Some((is_of_core(estimate), difference(estimate)?))).collect();
+    let differences: Vec<(bool, f64)> = measured().filter_map(differences).flatten().collect();
     let near = |parts: &[bool]| {
         let of_parts = differences.iter().filter(|(is_of_core, _)| parts.contains(is_of_core));
         within(&of_parts.map(|(_, difference)| *difference).collect::<Vec<_>>(), PROMISED)
@@ -87,10 +86,12 @@ pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
     Trust { self_check: found, ..trust }
 }
 
-/// The standard deviation of the logarithm of another run's value over this one's, by the interval that is to hold it.
-fn difference(estimate: &Estimate) -> Option<f64> {
-    let Repetition { low, high, .. } = estimate.repetition?;
-    Some((high / low).ln() / 2.0 / HALF_IN_DEVIATIONS).filter(|sd| sd.is_finite())
+/// The standard deviations of the logarithm of another run's value over this one's, to less and to more, by the interval that is to hold
+/// it; each with whether the value is limited by the core alone.
+fn differences(estimate: &Estimate) -> Option<[(bool, f64); 2]> {
+    let (Repetition { low, high, .. }, value) = (estimate.repetition?, estimate.value());
+    let sides = [value / low, high / value].map(|side| (is_of_core(estimate), side.ln() / HALF_IN_DEVIATIONS));
+    sides.iter().all(|(_, sd)| sd.is_finite()).then_some(sides)
 }
 
 /// Within what fraction of this run's values the given share of another run's lie: each differs by a normal law of its own, of

@@ -222,16 +222,12 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
 /// values are off now and then, as their errors have it.
 const SELDOM_ALONE: f64 = 0.25;
 
-/// Largest slowdown by a neighbour on its core: beside three builds 68 of 179 undisturbed values of a null system call were 3 to 22 % above
-/// the others.
-const NEIGHBOUR_COST: f64 = 0.22;
-
 /// Largest slowdown of each side by sharing its core, on the logarithms. Where only one side knows its share, the other's may be as large.
 fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
     let shares = [shared(old), shared(new)];
     let is_told = shares.iter().any(Option::is_some);
     shares.map(|share| match share.map_or(is_told, |share| share >= SELDOM_ALONE) {
-        true if by == By::Quiet => NEIGHBOUR_COST.ln_1p(),
+        true if by == By::Quiet => neighbours::COST.ln_1p(),
         _ => 0.0,
     })
 }
@@ -412,7 +408,7 @@ fn remarks(
     let shares = [shared(old), shared(new)];
     if neighbours(By::leading(old, new), old, new).iter().any(|cost| *cost > 0.0) {
         let told = |share: Option<f64>| share.map_or_else(|| say!("an unknown part"), |share| percent(share).into());
-        let (cost, [before, after]) = (percent(NEIGHBOUR_COST), shares.map(told));
+        let (cost, [before, after]) = (percent(neighbours::COST), shares.map(told));
         add(say!(
             "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
         ));

@@ -1,6 +1,6 @@
 //! Assumed deviations between runs where a host has too few of its own: those of recorded runs of other hosts.
 
-use hostmark_model::{CaseRecord, Estimate};
+use hostmark_model::CaseRecord;
 
 /// The standard deviation between runs, of a value's logarithm, beyond what a run's own interval tells: of a kind of cases, 95 % of
 /// the recorded runs lay within twice that. It is half as much again, as hosts differ. `docs/study` has the recordings and the program
@@ -45,14 +45,15 @@ const QUIET: &str = "quiet";
 /// Deviation of a kind without recorded runs.
 const OF_OTHERS: f64 = 0.05;
 
-/// Assumed deviation of a group's mean.
-pub(super) fn shift(group: &str) -> f64 {
+/// Assumed deviation between runs that all cases of a group share.
+pub(crate) fn assumed_shift(group: &str) -> f64 {
     OF_GROUPS.iter().find(|(known, _)| *known == group).map_or(OF_OTHERS, |(_, sd)| *sd)
 }
 
-/// Assumed deviation of a value: of its estimate, or without one of the typical value.
-pub(super) fn deviation(case: &CaseRecord, estimate: Option<&Estimate>) -> f64 {
-    let kind = match estimate.and_then(Estimate::leading_quiet) {
+/// Assumed standard deviation between runs, on logarithms: of the undisturbed values of a case, or of its typical ones.
+pub(crate) fn assumed_deviation(case: &CaseRecord, is_quiet: bool) -> f64 {
+    let quiet = case.measured().filter(|_| is_quiet).and_then(|measured| measured.estimate.leading_quiet());
+    let kind = match quiet {
         Some(quiet) if quiet.at_hz.is_some() => CORE,
         Some(_) => QUIET,
         None => super::group_of(&case.probe),
