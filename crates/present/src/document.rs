@@ -181,8 +181,10 @@ pub(crate) struct Cell {
     /// Lines in place of the text.
     pub(crate) lines: Vec<Message>,
     pub(crate) style: Style,
-    /// Sort key of its row; of a verdict, the factor of improvement.
+    /// Sort key of its row.
     pub(crate) key: Option<f64>,
+    /// Of a verdict, the worst and the best of similar servers and this one, as rates over their middle.
+    pub(crate) strip: Option<[f64; 3]>,
     /// Sign of the row's kind without colour, in the cell that says it.
     pub(crate) sign: &'static str,
     /// Link to details on a page.

@@ -233,15 +233,14 @@ fn words_and_pictures_say_the_same_in_every_view() {
                 }
             }
             let page = shown(&run, "html", Lang::En, 100);
-            let bar = after(&page, "<th scope=\"row\">DRAM</th>").split("</tr>").next().unwrap();
-            let left = number(bar, "style=\"left:");
-            let end = left + number(bar, "width:");
-            let drawn = if end > 50.9 { direction(end, 50.0) } else { direction(left, 50.0) };
+            let strip = after(&page, "<th scope=\"row\">DRAM</th>").split("</tr>").next().unwrap();
+            let [left, width, mark] = ["<i style=\"left:", "width:", "<b style=\"left:"].map(|begin| number(strip, begin));
+            let drawn = direction(mark, mark.clamp(left, left + width));
             let card = shown(&run, "card", Lang::En, 100);
             let reach = after(after(&card, "· DRAM<"), "stroke=\"#e3e6ea\"");
             let reach = number(after(reach, "<path d="), "h");
             let side = direction(verdict.better.ln(), 0.0);
-            assert_eq!((drawn, direction(reach, 0.0)), (side, side), "{verdict:?}\n{bar}");
+            assert_eq!((drawn, direction(reach, 0.0)), (side, side), "{verdict:?}\n{strip}");
             if beside(&run).unwrap().is_usual() {
                 assert_eq!(side, expected, "{verdict:?}");
             }

@@ -389,6 +389,19 @@ impl NearestReference<'_> {
         Some(scale.with_suffix(in_short((low, high), scale)))
     }
 
+    /// The worst and the best of the reference's range and a constant beside it: rates over that of the range's middle. None without a verdict.
+    pub fn strip(&self, constant: &ConstantValue) -> Option<[f64; 3]> {
+        let known = self.value_of(constant)?;
+        let found = Counterpart::of_constant(constant, &known.quantity).filter(|found| known.bars(found).is_none())?;
+        let [low, high] = known.interval?;
+        let ratio = |value: f64| value / (low * high).sqrt();
+        let places = [low, high, found.estimate.value()].map(ratio);
+        Some(match found.better {
+            Better::Higher => places,
+            _ => [1, 0, 2].map(|at: usize| places[at].recip()),
+        })
+    }
+
     /// Heading of the column beside the values.
     pub fn column(&self) -> Text {
         match self.is_usual() {

@@ -7,6 +7,7 @@ pub(crate) mod scale;
 mod svg;
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use hostmark_analysis::Spoken;
 use hostmark_analysis::bars::{Bars, Scale};
@@ -325,6 +326,40 @@ pub(crate) fn draw_bars(bars: &Bars) -> Option<Chart> {
     }
     // Each bar is named where it stands.
     Some(Chart { svg: svg.finish("chart bars"), legend: Vec::new() })
+}
+
+/// Parts of something in rows, over the columns that share each.
+pub(crate) struct Parts {
+    pub(crate) columns: usize,
+    pub(crate) rows: Vec<PartsRow>,
+}
+
+/// A label, and the columns of each part with its reading.
+pub(crate) type PartsRow = (Message, Vec<(Range<usize>, Message)>);
+
+/// Parts of a row that are drawn: more are narrower than a line.
+const MOST_PARTS: usize = 128;
+
+impl Parts {
+    /// The chart; none without columns.
+    pub(crate) fn draw(&self) -> Option<Chart> {
+        let (left, right) = BARS;
+        let room = (right - left) / self.columns as f64;
+        let mut svg = Svg::new(WIDTH, 4.0 + BAR_ROOM * self.rows.len() as f64);
+        for (index, (label, parts)) in self.rows.iter().enumerate() {
+            let top = 4.0 + BAR_ROOM * index as f64;
+            svg.text_by("label", (left, top + 9.0), Anchor::Start, |lang| cut(&label.get(lang), COLUMNS));
+            svg.open_series(&format!("c{}", index % COLOURS), label);
+            for (columns, reading) in parts.iter().take(MOST_PARTS) {
+                let width = room * columns.len() as f64;
+                let (x, y, shown) =
+                    (num(left + room * columns.start as f64), num(top + 12.0), num(width - (width / 4.0).min(2.0)));
+                svg.area("bar", &format!("M{x} {y}h{shown}v{THICK}h-{shown}z"), reading);
+            }
+            svg.close();
+        }
+        (self.columns > 0).then(|| Chart { svg: svg.finish("chart bars"), legend: Vec::new() })
+    }
 }
 
 pub(crate) struct Heat {

@@ -39,7 +39,6 @@ const MOST_CASES: usize = 2400;
 
 const ANSWER: Text = term!("Answer");
 const FINDINGS: Text = term!("Findings");
-const NOT_SOUGHT: Text = term!("Not looked for: nothing was measured.");
 const DATA_PATH: Text = term!("Data path of TCP");
 const SCALING: Text = term!("Scaling laws");
 const COMPARISON: Text = term!("Comparison");
@@ -63,20 +62,14 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let findings: Vec<Vec<Finding>> = all.iter().map(findings_and_kept).collect();
     let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
     let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
-    let found = match views::run::findings(runs, &findings) {
-        none if none.is_empty() => {
-            let is_measured = all.iter().any(|run| run.cases.iter().any(|case| case.measured().is_some()));
-            Block::Sentence((if is_measured { term!("None.") } else { NOT_SOUGHT }).into(), Style::Plain)
-        }
-        all => Block::Judged(Message::default(), all),
-    };
-    let found = html::write(&[found], 2, number);
+    let found = Some(views::run::findings(runs, &findings)).filter(|all| !all.is_empty());
+    let found = found.map(|all| titled(FINDINGS, &html::write(&[Block::Judged(Message::default(), all)], 2, number)));
     let first = format!("<h2 class=\"unseen\">{}</h2>\n", said(ANSWER));
     let sections = [
         ("answer", ANSWER, first + &answer(runs, &findings, charts(leading), number)),
         ("layers", term!("Layers"), layers(all, number)),
         ("charts", CHARTS, drawn(figures, number)),
-        ("findings", FINDINGS, titled(FINDINGS, &found)),
+        ("findings", FINDINGS, found.unwrap_or_default()),
         ("network", term!("Network between hosts"), links(runs, &findings)),
         ("data-path", DATA_PATH, by_run(runs, DATA_PATH, number, |run| data_path(run, true))),
         // The section's own heading stands above.

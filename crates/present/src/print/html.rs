@@ -14,8 +14,10 @@ use crate::document::{
 };
 use crate::wrap::{escaped, markup};
 
-const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
-/// Largest ratio that the bars of constants show.
+const STRIPS: Text = term!(
+    "; strips: the box is the reference's range, the mark this machine, better to the right, up to 4 times (logarithmic)"
+);
+/// Largest ratio to the middle of a range that strips show.
 const REACH: f64 = 4.0;
 
 /// Rows of a table and lines of a list, and lines of a cell: whoever wants more takes a form for programs.
@@ -180,13 +182,13 @@ fn write_table(table: &Table, part: usize) -> String {
         text += &folded(&words.title, rest.len(), &inside);
     }
     let mut notes: Vec<String> = table.notes.iter().map(markup).collect();
-    let has_bars = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[4].key.is_some());
+    let has_strips = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[4].strip.is_some());
     // The last says what the verdicts are beside.
-    notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.into()));
+    notes.last_mut().filter(|_| has_strips).into_iter().for_each(|last| *last += &markup(&STRIPS.into()));
     text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
 }
 
-/// Key figures: each with its range, that of similar servers, and its verdict over a bar; without columns that are empty.
+/// Key figures: each with its range, that of similar servers, and its verdict over a strip; without columns that are empty.
 fn constants(rows: &[&Row], columns: &[Column]) -> String {
     let is_used = |at: &usize| *at == 0 || rows.iter().any(|row| !row.cells[*at].text.is_empty());
     let used: Vec<usize> = (0..columns.len()).filter(is_used).collect();
@@ -196,7 +198,7 @@ fn constants(rows: &[&Row], columns: &[Column]) -> String {
     format!("<table class=\"constants\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
 }
 
-/// A key figure, what it comes to, and a bar of that from the middle of its room, where what is as usual ends: to the right what is better.
+/// A key figure, its value, and its place beside similar servers.
 fn constant(row: &Row, used: &[usize]) -> String {
     let cell = |at: &usize| {
         let (cell, text) = (&row.cells[*at], markup(&row.cells[*at].text));
@@ -212,7 +214,7 @@ fn constant(row: &Row, used: &[usize]) -> String {
                 };
                 format!(
                     "<td class=\"said{tone}\">{text}{}</td>",
-                    cell.key.map_or_else(String::new, |key| bar(key, tone))
+                    cell.strip.map(|one| strip(one, tone)).unwrap_or_default()
                 )
             }
             _ => format!("<td>{text}</td>"),
@@ -221,17 +223,14 @@ fn constant(row: &Row, used: &[usize]) -> String {
     format!("<tr>{}</tr>\n", used.iter().map(cell).collect::<String>())
 }
 
-/// The bar of a verdict; what is the same is a line in the middle.
-fn bar(better: f64, tone: &str) -> String {
-    let at = (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
-    let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
-    let width = (to - from).max(0.8);
-    if !at.is_finite() {
+/// A box for the range of similar servers and a mark for this machine, in one scale for all rows.
+fn strip(rates: [f64; 3], tone: &str) -> String {
+    let [from, to, here] = rates.map(|rate| 50.0 + (rate.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0);
+    if [from, to, here].iter().any(|at| !at.is_finite()) {
         return String::new();
     }
-    format!(
-        "<span class=\"over{tone}\" aria-hidden=\"true\"><i style=\"left:{from:.1}%;width:{width:.1}%\"></i></span>"
-    )
+    let (range, mark) = (format!("left:{from:.1}%;width:{:.1}%", to - from), format!("left:{here:.1}%"));
+    format!("<span class=\"strip{tone}\" aria-hidden=\"true\"><i style=\"{range}\"></i><b style=\"{mark}\"></b></span>")
 }
 
 /// Small print behind a value.

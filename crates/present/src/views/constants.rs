@@ -62,7 +62,7 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
                 Tone::Plain | Tone::Doubtful => Style::Plain,
             },
             text: verdict.words.into(),
-            key: Some(verdict.better),
+            strip: both.and_then(|(reference, constant)| reference.strip(constant)),
             ..Cell::default()
         });
         let [here, repeat] = constant.map(|one| [one.here(), one.repeat()]).unwrap_or_default();

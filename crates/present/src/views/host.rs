@@ -47,7 +47,7 @@ const fn switch(is_on: bool) -> Text {
 }
 
 /// A list of ids as the kernel writes it: `0-3,8`.
-fn id_list(ids: &[usize]) -> String {
+pub(crate) fn id_list(ids: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for id in ids {
         match parts.last_mut() {

@@ -12,12 +12,13 @@ use hostmark_analysis::format::{amount, number};
 use hostmark_analysis::groups::distinct;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
 use hostmark_analysis::references::ReferenceValue;
-use hostmark_model::{AxisKind, CaseId, Estimate, Message, Params, Run, Text, Unit};
+use hostmark_model::{AxisKind, CaseId, CpuFact, Estimate, Message, Params, Run, Text, Unit};
 use hostmark_say::say;
 
 use crate::chart::scale::{GIGA, ScaleKind};
-use crate::chart::{Border, Chart, Heat, HeatCell, LineChart, LinePoint, Series};
+use crate::chart::{Border, Chart, Heat, HeatCell, LineChart, LinePoint, Parts, Series};
 use crate::runs::{Case, Probe, Runs, interval, reading, value_and_interval};
+use crate::views::host::id_list;
 use crate::words::COMMA;
 
 pub(super) use generic::{MOST_SAMPLES, of_probe, of_samples};
@@ -43,6 +44,7 @@ pub struct FigureKind {
 
 /// Every kind, in the order of the page.
 pub static FIGURES: &[FigureKind] = &[
+    FigureKind { id: "topology", probes: &[HIERARCHY], draw: |runs| topology(runs).into_iter().collect() },
     FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw: latencies },
     FigureKind { id: "bandwidth_by_size", probes: &OPERATIONS, draw: bandwidths },
     FigureKind { id: "core_to_core", probes: &[CORE_TO_CORE], draw: pairs_of_cpus },
@@ -141,36 +143,67 @@ fn latency_figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> O
     Some(Figure { title: term!("Memory latency by size").into(), note, chart, probes })
 }
 
+/// Packages, memory nodes, caches and cores over the CPUs of the host of a run alone.
+fn topology(runs: &Runs) -> Option<Figure> {
+    let [run] = runs.all else { return None };
+    let first = |cpu: &CpuFact, level: u8| run.host.cache(cpu.id, level)?.shared_cpus.iter().min().copied();
+    let core = |cpu: &CpuFact| cpu.siblings.iter().min().copied();
+    let mut cpus: Vec<&CpuFact> = run.host.cpus.iter().filter(|cpu| cpu.online).collect();
+    // What is shared lies side by side.
+    cpus.sort_by_cached_key(|cpu| (cpu.package, cpu.node, first(cpu, 3), first(cpu, 2), core(cpu), cpu.id));
+    let row = |name: Message, size: Message, part: &dyn Fn(&CpuFact) -> Option<usize>| {
+        let mut end = 0;
+        let parts = cpus.chunk_by(|one, other| part(one) == part(other)).filter_map(|shared| {
+            end += shared.len();
+            let ids = id_list(&shared.iter().map(|cpu| cpu.id).collect::<Vec<usize>>());
+            part(shared[0]).map(|_| (end - shared.len()..end, reading(name.clone(), format!("CPU {ids}").into())))
+        });
+        let parts: Vec<_> = parts.collect();
+        let count = format!("× {}", parts.len());
+        let label = reading(Message::joined([name.clone(), count.into()], " "), size);
+        (!parts.is_empty()).then_some((label, parts))
+    };
+    let none = Message::default;
+    let nodes = run.host.nodes.iter().map(|node| amount(node.memory_bytes as f64, Unit::Bytes));
+    let levels = LEVELS.iter().rev().filter_map(|level| Some((level, level.cache?)));
+    let caches = levels.map(|(level, number)| row(level.name.into(), ends(run, level), &|cpu| first(cpu, number)));
+    let rows = [
+        row(term!("package").into(), none(), &|cpu| cpu.package),
+        row(term!("memory node").into(), Message::joined(nodes, COMMA), &|cpu| cpu.node),
+    ];
+    let last = [row(term!("core").into(), none(), &core), row(Text::name("CPU").into(), none(), &|cpu| Some(cpu.id))];
+    let rows = rows.into_iter().chain(caches).chain(last).flatten().collect();
+    let chart = Parts { columns: cpus.len(), rows }.draw()?;
+    Some(Figure { title: term!("Topology").into(), note: None, chart, probes: Vec::new() })
+}
+
+/// The size of a level as measured and as the host reports it.
+fn ends(run: &Run, level: &Level) -> Message {
+    let measured = level.bracket(run).and_then(|bracket| bracket_text(&bracket)).map(|parts| (MEASURED, parts));
+    let reported = level.reported(run).map(|cache| (REPORTED, amount(cache.size_bytes as f64, Unit::Bytes)));
+    let all = measured.into_iter().chain(reported);
+    Message::joined(all.map(|(word, size)| Message::joined([word.into(), size], " ")), COMMA)
+}
+
 /// Ends of levels that every host reports; none where one reports another size than the others.
 fn reported_alike(runs: &[Run]) -> Vec<Border> {
     let alike = |level: &Level| -> Option<Border> {
         let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
         let bytes = sizes.next()??;
-        let size = amount(bytes as f64, Unit::Bytes);
-        let reading = level_reading(level.name, [(REPORTED, size)]);
+        let reading = reading(level.name, Message::joined([REPORTED.into(), amount(bytes as f64, Unit::Bytes)], " "));
         sizes.all(|size| size == Some(bytes)).then_some(Border { at: bytes as f64, name: None, reading })
     };
     LEVELS.iter().filter_map(alike).collect()
 }
 
-/// The end of a level: who says it, and the size.
-fn level_reading(level: impl Into<Message>, ends: impl IntoIterator<Item = (Text, Message)>) -> Message {
-    let ends = ends.into_iter().map(|(word, size)| Message::joined([word.into(), size], " "));
-    Message::joined([level.into(), Message::joined(ends, COMMA)], ": ")
-}
-
 /// Ends of levels, ascending, and the name of the part behind the last one.
 fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
-    let bytes = |size: f64| amount(size, Unit::Bytes);
     let mut all = Vec::new();
     for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
-        let bracket = level.bracket(run);
-        let parts = bracket.and_then(|bracket| bracket_text(&bracket));
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
         // As reported where that is not contradicted: the bracket is as wide as the points are apart.
-        let measured = bracket.and_then(|bracket| bracket.size(reported));
-        let parts = parts.map(|parts| (MEASURED, parts));
-        let reading = level_reading(level.name, parts.into_iter().chain(reported.map(|size| (REPORTED, bytes(size)))));
+        let measured = level.bracket(run).and_then(|bracket| bracket.size(reported));
+        let reading = reading(level.name, ends(run, level));
         if let Some(at) = measured {
             all.push(Border { at, name: Some(level.name.into()), reading: reading.clone() });
         }
@@ -181,7 +214,7 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Message>) {
     for case in unnamed(run) {
         let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
         let (Some(at), Some(parts)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
-        let reading = level_reading(UNNAMED, [(MEASURED, parts)]);
+        let reading = reading(UNNAMED, Message::joined([MEASURED.into(), parts], " "));
         all.push(Border { at, name: Some("–".into()), reading });
     }
     all.sort_by(|one, other| one.at.total_cmp(&other.at));
