@@ -1,23 +1,13 @@
 //! Another user of the machine who wants a run to write to, or to remove, what is not its own; and names that are no text.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::os::unix::fs::MetadataExt;
 
-use hostmark_model::{CalibratedClock, Event, Job, Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process};
+use hostmark_model::CalibratedClock;
 
-use crate::alone::{alone, beside};
 use crate::jobs::{Places, jobs};
-use crate::skip::skipped;
-use crate::support::{Home, Running, SOON, ended, files, processes, said, succeeded, within};
+use crate::prelude::*;
 
 /// Makes everything that a run might use before the run does, and puts links and directories in the place of what it has
 /// made: in a loop, for as long as it lives. `$1` is a directory that everybody writes to, `$2` a file and `$3` a directory
@@ -68,13 +58,12 @@ fn attacked(sticky: bool) {
 
     let mut command = home.hostmark(&["run", "file", "disk", "ipc", "process", "net.http", "paging", "syscall"]);
     command.args(["--format", "json", "--scratch"]).arg(&shared);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let run = command.spawn().unwrap();
+    let mut run = Running::start(&mut command);
     let mut attack = as_nobody("sh");
     attack.args(["-c", ATTACK, "attack"]).args([&shared, &victim.file, &victim.directory, &taken]);
     attack.arg(run.id().to_string()).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
     let attacker = Running(attack.spawn().unwrap());
-    let (code, json, errors) = said(&run.wait_with_output().unwrap());
+    let (code, json, errors) = said(&run.ends(SOON * 4));
     drop(attacker);
 
     victim.assert_is_untouched();
@@ -189,21 +178,20 @@ fn a_janitor_that_is_stopped_or_killed_leaves_nothing() {
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
 /// A round of so little time takes a fraction of it, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Workers at the same time.
 const AT_ONCE: usize = 8;
 /// Addresses that a worker may have here, KiB: what asks for memory without asking first is refused it.
 const ADDRESSES_KIB: u64 = 2 << 20;
 
 struct Asked {
     what: String,
-    child: Child,
+    child: Running,
 }
 
 fn ask(what: String, job: &Job) -> Asked {
     let script = format!("ulimit -v {ADDRESSES_KIB} && exec \"$0\" worker");
     let mut command = Command::new("sh");
-    command.args(["-c", &script, PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    command.args(["-c", &script, PROGRAM]).stdin(Stdio::piped());
+    let mut child = Running::start(&mut command);
     let line = format!("{}\n", serde_json::to_string(job).unwrap());
     child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
     Asked { what, child }

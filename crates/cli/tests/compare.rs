@@ -1,17 +1,10 @@
 //! `hostmark compare` as a person meets it: what may be named, what it ends with, and two commands in turn.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-
-use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-
-use crate::support::{Home, PROGRAM, SOON, ended, files, in_process, processes, succeeded, within};
+use crate::prelude::*;
 use crate::{skip, support};
 
 fn a_run(home: &Home) -> Run {
-    let out = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"])));
+    let out = succeeded(home.mocked(&["run", "clock.loop", "--format", "json"]));
     load_run(&out).unwrap()
 }
 
@@ -36,7 +29,7 @@ fn variant(run: &Run, id: &str, factor: f64) -> Run {
 
 fn write(directory: &Path, name: &str, run: &Run) -> String {
     let path = directory.join(name);
-    std::fs::write(&path, serde_json::to_string(run).unwrap()).unwrap();
+    fs::write(&path, serde_json::to_string(run).unwrap()).unwrap();
     path.display().to_string()
 }
 
@@ -49,7 +42,7 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
     let base = write(at.path(), "base.json", &variant(&run, "base", 1.0));
     let slow = write(at.path(), "slow.json", &variant(&run, "slow", 1.08));
     let same = write(at.path(), "same.json", &variant(&run, "same", 1.0));
-    let compare = |rest: &[&str]| ended(&mut home.hostmark(&[&["compare"][..], rest].concat()));
+    let compare = |rest: &[&str]| home.says(&[&["compare"][..], rest].concat());
 
     let (code, out, errors) = compare(&[&base, &slow]);
     assert_eq!((code, errors.as_str()), (1, ""), "{out}");
@@ -73,7 +66,7 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
     let file = at.path().join("report.md");
     let (code, out, _) = compare(&[&base, &slow, "--format", "markdown", "--out", &file.display().to_string()]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(std::fs::read_to_string(&file).unwrap().contains("| ▼ slower"));
+    assert!(fs::read_to_string(&file).unwrap().contains("| ▼ slower"));
     let (_, out, _) = compare(&[&base, &slow, "--lang", "zh"]);
     assert!(out.contains("变慢"), "{out}");
 }
@@ -103,7 +96,7 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
     let empty = file("empty", &|run| run.cases.iter_mut().for_each(|case| case.outcome = skipped("it takes root")));
     let empty_again =
         file("empty_again", &|run| run.cases.iter_mut().for_each(|case| case.outcome = skipped("it takes root")));
-    let compare = |rest: &[&str]| ended(&mut home.hostmark(&[&["compare"][..], rest].concat()));
+    let compare = |rest: &[&str]| home.says(&[&["compare"][..], rest].concat());
     assert_eq!(compare(&[&whole, &again, "--strict"]).0, 0);
     assert_eq!(compare(&[&whole, &slow, "--strict"]).0, 1);
     assert_eq!(compare(&[&broken, &slow, "--strict"]).0, 1, "what is slower goes first");
@@ -153,16 +146,16 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
     };
     let english = [" contradicts itself: ", ": the median ", "; measure again, or restore the file"];
     for format in ["table", "json", "markdown"] {
-        let (code, out, errors) = ended(&mut home.hostmark(&["report", &forged, "--format", format]));
+        let (code, out, errors) = home.says(&["report", &forged, "--format", format]);
         assert_eq!(code, 0);
         assert!(!out.is_empty());
         says(&errors, english);
     }
-    let (_, _, errors) = ended(&mut home.hostmark(&["report", &forged, "--lang", "zh"]));
+    let (_, _, errors) = home.says(&["report", &forged, "--lang", "zh"]);
     says(&errors, [" 自相矛盾：", "：中位数 ", "；请重新测量，或恢复该文件"]);
-    assert_eq!(ended(&mut home.hostmark(&["report", &whole])).2, "");
+    assert_eq!(home.says(&["report", &whole]).2, "");
 
-    let (code, out, errors) = ended(&mut home.hostmark(&["compare", &whole, &forged, "--format", "json"]));
+    let (code, out, errors) = home.says(&["compare", &whole, &forged, "--format", "json"]);
     assert_eq!(code, 0, "what cannot be compared is no regression: {out}");
     says(&errors, english);
     let value: Value = serde_json::from_str(&out).unwrap();
@@ -189,7 +182,7 @@ fn several_runs_of_one_environment_are_pooled() {
         [pattern(before.path()), pattern(after.path())],
         [folder(before.path()), folder(after.path())],
     ] {
-        let (code, out, errors) = ended(&mut home.hostmark(&["compare", &base, &new, "--format", "json"]));
+        let (code, out, errors) = home.says(&["compare", &base, &new, "--format", "json"]);
         assert_eq!((code, errors.as_str()), (1, ""), "{base}");
         let value: Value = serde_json::from_str(&out).unwrap();
         assert_eq!(value["base"]["runs"].as_array().unwrap().len(), 4);
@@ -205,7 +198,7 @@ fn pairs_are_made_until_all_is_reported() {
     let kept = at.path().join("kept");
     let arguments = ["compare", "--interleave", "here", "env", "clock.loop", "--resolve", "50%", "--at-most", "2m"];
     let rest = ["--keep", kept.to_str().unwrap(), "--format", "json"];
-    let told = ended(&mut home.hostmark(&[&arguments[..], &rest].concat()));
+    let told = home.says(&[&arguments[..], &rest].concat());
     if told.0 != 0 && files(&kept).len() < 40 {
         return skip::skipped(&format!("disturbed: {} runs in two minutes: {}", files(&kept).len(), told.2));
     }
@@ -225,26 +218,22 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
     let base = write(at.path(), "base.json", &variant(&run, "base", 1.0));
     let empty = tempfile::tempdir().unwrap();
     let empty = empty.path().display().to_string();
-    for (arguments, word) in [
-        (vec!["compare", &base], "give both"),
-        (vec!["compare", &base, &base], "name each run once"),
-        (vec!["compare", &base, "nothing"], "there is no run 'nothing'"),
-        (vec!["compare", &base, &empty], "give another directory"),
-        (vec!["compare", &base, "no*thing"], "no run is called like"),
-        (vec!["compare", "--interleave", "", "hostmark"], "is empty"),
-        (vec!["compare", "--interleave", "'a", "hostmark"], "a single quote is not closed"),
-        (vec!["compare", "--interleave", "/nonexistent/hostmark", "hostmark"], "cannot be started"),
-        (vec!["compare", "--interleave", "true hostmark", "true hostmark"], "'true hostmark' printed nothing"),
-        (vec!["compare", "--interleave", "echo hostmark", "echo hostmark"], "printed is not a hostmark run"),
-        (vec!["compare", "--interleave", "false hostmark", "false hostmark"], "ended with exit status: 1"),
-        (vec!["compare", "--interleave", "true", "true"], "'true' ended before its shell had begun"),
-        (vec!["compare", "--interleave", "false", "false"], "'false' ended before its shell had begun"),
-        (vec!["compare", "--interleave", "/nonexistent/ssh a", "/nonexistent/ssh a"], "'/nonexistent/ssh a'"),
-    ] {
-        let (code, out, errors) = ended(&mut home.hostmark(&arguments));
-        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{arguments:?}: {errors}");
-        assert!(errors.contains(word), "{arguments:?}: {errors}");
-    }
+    home.refuses(&[
+        (&["compare", &base], "give both"),
+        (&["compare", &base, &base], "name each run once"),
+        (&["compare", &base, "nothing"], "there is no run 'nothing'"),
+        (&["compare", &base, &empty], "give another directory"),
+        (&["compare", &base, "no*thing"], "no run is called like"),
+        (&["compare", "--interleave", "", "hostmark"], "is empty"),
+        (&["compare", "--interleave", "'a", "hostmark"], "a single quote is not closed"),
+        (&["compare", "--interleave", "/nonexistent/hostmark", "hostmark"], "cannot be started"),
+        (&["compare", "--interleave", "true hostmark", "true hostmark"], "'true hostmark' printed nothing"),
+        (&["compare", "--interleave", "echo hostmark", "echo hostmark"], "printed is not a hostmark run"),
+        (&["compare", "--interleave", "false hostmark", "false hostmark"], "ended with exit status: 1"),
+        (&["compare", "--interleave", "true", "true"], "'true' ended before its shell had begun"),
+        (&["compare", "--interleave", "false", "false"], "'false' ended before its shell had begun"),
+        (&["compare", "--interleave", "/nonexistent/ssh a", "/nonexistent/ssh a"], "'/nonexistent/ssh a'"),
+    ]);
 }
 
 #[test]
@@ -255,7 +244,7 @@ fn two_commands_measure_in_turn() {
     let kept = at.path().join("kept");
     // A word with a blank, as a shell would quote it.
     let script = at.path().join("my tools/hostmark-0.2");
-    std::fs::create_dir(script.parent().unwrap()).unwrap();
+    fs::create_dir(script.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(PROGRAM, &script).unwrap();
     let other = format!("env 'A B=c d' '{}'", script.display());
     let arguments = [
@@ -273,14 +262,14 @@ fn two_commands_measure_in_turn() {
         "--format",
         "json",
     ];
-    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    let (code, out, errors) = home.says(&arguments);
     assert!(matches!(code, 0 | 1) && errors.is_empty(), "{code} {errors}");
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["base"]["name"], PROGRAM);
     assert_eq!(value["new"][0]["side"]["name"], other);
     assert_eq!(value["new"][0]["cases"][0]["effect"]["test"]["runs"], 6);
     let runs: Vec<Run> =
-        files(&kept).iter().map(|path| load_run(&std::fs::read_to_string(path).unwrap()).unwrap()).collect();
+        files(&kept).iter().map(|path| load_run(&fs::read_to_string(path).unwrap()).unwrap()).collect();
     let names: Vec<PathBuf> = files(&kept);
     let mut stems: Vec<String> = names.iter().map(|path| path.file_stem().unwrap().to_string_lossy().into()).collect();
     stems.sort();
@@ -289,14 +278,14 @@ fn two_commands_measure_in_turn() {
     assert_eq!(runs.iter().map(|run| run.settings.seed).collect::<std::collections::HashSet<_>>().len(), 3);
     // They were kept nowhere else, and nothing is left of them.
     assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
-    let again = ended(&mut home.hostmark(&arguments));
+    let again = home.says(&arguments);
     assert_eq!(again.0, 2, "{}", again.2);
 }
 
 /// Two sides in turn, and the comparison.
 fn in_turn(home: &Home, sides: [&str; 2], rest: &[&str]) -> Value {
     let arguments = [&["compare", "--interleave", sides[0], sides[1], "clock.loop", "--format", "json"], rest].concat();
-    let (code, out, errors) = ended(&mut home.hostmark(&arguments));
+    let (code, out, errors) = home.says(&arguments);
     assert!(matches!(code, 0 | 1) && errors.is_empty(), "{code} {errors}");
     serde_json::from_str(&out).unwrap()
 }
@@ -309,9 +298,9 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     // What each says of itself: no load of the machine brings them nearer to each other.
     for (side, ms) in [("old", 20), ("new", 60)] {
         let program = directory.path().join(side).join("program");
-        std::fs::create_dir(program.parent().unwrap()).unwrap();
-        std::fs::write(&program, format!("#!/bin/sh\necho took {ms}\n")).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::create_dir(program.parent().unwrap()).unwrap();
+        fs::write(&program, format!("#!/bin/sh\necho took {ms}\n")).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     let side = |name: &str| format!("env -C '{}' {PROGRAM}", directory.path().join(name).display());
     let (old, new) = (side("old"), side("new"));
@@ -324,7 +313,7 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     let [case] = &cases[..] else { panic!("{json}") };
     assert!(case["id"].as_str().unwrap().starts_with("external.time@"), "{case}");
     assert_eq!(case["verdict"], "slower", "{case}");
-    let (code, _, errors) = ended(&mut home.hostmark(&["compare", "--command", "./program"]));
+    let (code, _, errors) = home.says(&["compare", "--command", "./program"]);
     assert!(code == 2 && errors.contains("--interleave"), "{errors}");
 }
 
@@ -340,7 +329,7 @@ fn two_places_measure_in_turn_by_one_program() {
     assert_eq!(digest, hostmark_launch::program::digest_of(PROGRAM.as_ref()).unwrap());
     let mut files = files(&kept);
     files.sort();
-    let runs: Vec<Run> = files.iter().map(|file| load_run(&std::fs::read_to_string(file).unwrap()).unwrap()).collect();
+    let runs: Vec<Run> = files.iter().map(|file| load_run(&fs::read_to_string(file).unwrap()).unwrap()).collect();
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     assert_eq!(names, ["a-01", "a-02", "b-01", "b-02"]);
     // Each says how far it can be trusted, as any run does whose value has an interval: on a busy machine its rounds may disagree too far.
@@ -354,9 +343,9 @@ fn two_places_measure_in_turn_by_one_program() {
     assert_ne!(runs[0].settings.seed, runs[1].settings.seed);
     assert!(support::files(home.data.path()).is_empty() && support::files(home.scratch.path()).is_empty());
     let [a, b] = ["a-01.json", "b-01.json"].map(|name| kept.join(name).display().to_string());
-    let (_, table, _) = ended(&mut home.hostmark(&["compare", &a, &b]));
+    let (_, table, _) = home.says(&["compare", &a, &b]);
     assert!(table.contains("one program measured both sides: SHA-256") && table.contains(digest), "{table}");
-    let (_, table, _) = ended(&mut home.hostmark(&["compare", &a, &b, "--lang", "zh"]));
+    let (_, table, _) = home.says(&["compare", &a, &b, "--lang", "zh"]);
     assert!(table.contains("双方由同一程序测量：SHA-256"), "{table}");
 }
 
@@ -367,8 +356,8 @@ fn a_place_and_a_command_measure_in_turn_and_two_programs_are_reported() {
     let at = tempfile::tempdir().unwrap();
     // One more byte makes it another program, which measures the same.
     let other = at.path().join("hostmark-other");
-    std::fs::copy(PROGRAM, &other).unwrap();
-    std::io::Write::write_all(&mut std::fs::File::options().append(true).open(&other).unwrap(), b"x").unwrap();
+    fs::copy(PROGRAM, &other).unwrap();
+    std::io::Write::write_all(&mut fs::File::options().append(true).open(&other).unwrap(), b"x").unwrap();
     let value = in_turn(&home, ["env", other.to_str().unwrap()], &["--pairs", "1"]);
     let (base, new) = (&value["base"]["runs"][0], &value["new"][0]["side"]["runs"][0]);
     assert_eq!((&base["place"], &new["place"]), (&"env".into(), &Value::Null));
@@ -382,7 +371,7 @@ fn a_place_and_a_command_measure_in_turn_and_two_programs_are_reported() {
 #[test]
 fn what_a_place_cannot_measure_ends_a_trial_as_it_ends_a_run() {
     let home = Home::new();
-    let (code, out, errors) = ended(&mut home.hostmark(&["compare", "--interleave", "env", "here", "nothing.here"]));
+    let (code, out, errors) = home.says(&["compare", "--interleave", "env", "here", "nothing.here"]);
     assert_eq!((code, out.as_str()), (4, ""));
     let sentence = "no probe is called 'nothing.here'; hostmark list shows all\n";
     assert!(
@@ -393,17 +382,13 @@ fn what_a_place_cannot_measure_ends_a_trial_as_it_ends_a_run() {
 
 /// Asks a comparison to stop once it has begun: its errors. It prints nothing, and nobody is left.
 fn stopped_once(home: &Home, arguments: &[&str], has_begun: impl FnMut() -> bool) -> String {
-    // A background job of a script ignores interrupts, and its children inherit it.
-    let mut command = home.start("env");
-    command.args(["--default-signal=INT", PROGRAM]).args(arguments);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running::start(&mut home.heeding(arguments));
     assert!(within(SOON, has_begun), "it never began");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.is_empty());
+    child.signal(Signal::INT);
+    let (code, out, errors) = said(&child.ends(SOON));
+    assert_eq!((code, out.as_str()), (130, ""), "{errors}");
     assert!(within(SOON, || processes(home).is_empty()), "left: {:?}", processes(home));
-    String::from_utf8(output.stderr).unwrap()
+    errors
 }
 
 #[test]
@@ -417,10 +402,10 @@ fn a_request_to_stop_ends_a_turn_at_a_place_or_both_commands_and_leaves_nothing(
     // It says that it began, and takes far longer than this test.
     let begun = home.scratch.path().join("begun");
     let command = format!("sh -c 'echo $$ > {}; exec sleep 300' hostmark", begun.display());
-    let said = || std::fs::read_to_string(&begun).unwrap_or_default();
+    let said = || fs::read_to_string(&begun).unwrap_or_default();
     let arguments = ["compare", "--interleave", &command, &command, "--keep", &kept_as];
     stopped_once(&home, &arguments, || said().ends_with('\n'));
     assert!(!Path::new("/proc").join(said().trim()).exists(), "the command goes on");
-    std::fs::remove_file(&begun).unwrap();
+    fs::remove_file(&begun).unwrap();
     assert!([home.scratch.path(), home.data.path(), kept.path()].iter().all(|at| files(at).is_empty()));
 }

@@ -1,18 +1,8 @@
 //! What asks the operating system for something, where the system refuses much of it: an unprivileged user in a container with
 //! a read-only root, little memory for files, no io_uring, and low limits. Everything is measured, or says why not.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
-
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-
-use crate::alone::alone;
 use crate::control_group::ControlGroup;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, succeeded, with_code};
+use crate::prelude::*;
 
 // Runs are timed: one at a time.
 
@@ -28,7 +18,6 @@ const WITHOUT_IO_URING: &str = r#"
     exec @ARGV or die "no program: $!";
 "#;
 
-/// The number of seccomp(2).
 const SECCOMP: &str = if cfg!(target_arch = "aarch64") { "277" } else { "317" };
 
 /// A container's view of this machine: what is mounted in it, and what limits are on it.
@@ -100,7 +89,7 @@ impl Confined {
 
 /// The default case of every probe that asks the system for something, as a filter.
 fn defaults() -> Vec<String> {
-    let (list, _) = with_code(0, ended(&mut Home::new().hostmark(&["list", "--format", "json"])));
+    let (list, _) = with_code(0, Home::new().says(&["list", "--format", "json"]));
     let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let filter = |probe: &serde_json::Value| {
@@ -272,13 +261,12 @@ const MANY: &[&str] =
 /// What writes files, with and without names.
 const FILES: &[&str] =
     &["file.create_delete@op=create,size=10240", "disk.fsync@block=2300", "ipc.round_trip@by=fifo,cpus=same_cpu"];
-/// What opens many descriptors.
 const OPEN: &[&str] =
     &["syscall.readiness@call=poll,descriptors=100", "sched.context_switch@processes=16", "net.tcp_connect@copies=1"];
 /// What fills memory, or asks the kernel for objects in it.
 const MEMORY: &[&str] =
     &["memory.read@size=512M", "ipc.round_trip@by=posix_queue", "ipc.hand_over@by=sysv_semaphore,cpus=same_cpu"];
-/// What sends over loopback.
+const FILL: &[&str] = &["memory.read@size=512M", "memory.stream", "process.fork_resident", "file.reread", "paging"];
 const NET: &[&str] = &["net.tcp_connect@copies=1", "net.rpc", "syscall.readiness@call=poll,descriptors=100"];
 
 #[derive(Default)]
@@ -317,7 +305,7 @@ const LACKS: &[Lack] = &[
     },
     Lack { filters: NET, message: "ip link set lo up", is_alone: true, ..NOTHING },
     Lack {
-        filters: MEMORY,
+        filters: FILL,
         message: "MiB of memory",
         group: Some(["memory", "memory.limit_in_bytes", "memory.max", "134217728"]),
         ..NOTHING
@@ -424,7 +412,7 @@ fn resource_limits_are_reported_and_contained() {
     }
     assert!(files(apart.home.scratch.path()).is_empty());
     // Nothing of it stands in the way of the next run.
-    succeeded(ended(&mut apart.home.hostmark(&["run", "clock.loop"])));
+    succeeded(apart.home.says(&["run", "clock.loop"]));
 }
 
 #[test]

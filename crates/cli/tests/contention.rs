@@ -1,15 +1,9 @@
 //! Others on the measured CPU: found with their share on every case that they disturbed, and avoided where there is a choice.
 
-use std::time::Duration;
-
 use hostmark_host::{CpuTimes, Root, read_here, single};
-use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, Run, load_run};
 
-use crate::alone::alone;
 use crate::control_group::groups;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{Home, SOON, ended, files, with_code, within};
+use crate::prelude::*;
 use crate::under_way::{Neighbour, one_cpu};
 
 // Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
@@ -62,15 +56,9 @@ fn assert_found(script: &str) {
 }
 
 #[test]
-fn a_busy_loop_on_the_measured_cpu_is_found_on_every_case() {
+fn a_busy_loop_and_short_lived_competitors_on_the_measured_cpu_are_found_on_every_case() {
     let _alone = alone();
-    assert_found("while :; do :; done");
-}
-
-#[test]
-fn short_lived_competitors_in_a_row_are_found_on_every_case() {
-    let _alone = alone();
-    assert_found("while :; do /bin/true; done");
+    ["while :; do :; done", "while :; do /bin/true; done"].into_iter().for_each(assert_found);
 }
 
 /// How busy a CPU is for half a second.

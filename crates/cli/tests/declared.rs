@@ -1,15 +1,9 @@
 //! What probes declare, they give: the whole catalogue in real short rounds.
 
-use std::collections::BTreeSet;
-
-use hostmark_engine::probe::{Need, entries};
-use hostmark_model::{CaseRecord, Measured, Outcome, Profile, Run, load_run};
+use hostmark_engine::probe::Need;
 use hostmark_present::{RenderOptions, export};
-use hostmark_probes::CATALOGUE;
 
-use crate::alone::alone;
-use crate::quiet::Quiet;
-use crate::support::{Home, ended, files, succeeded};
+use crate::prelude::*;
 
 /// How often what lacks a quantity is measured again, alone.
 const ATTEMPTS: usize = 3;
@@ -20,11 +14,11 @@ const OF_THE_VALUE: [&str; 3] = ["cycles", "bytes_per_cycle", "operations_per_cy
 fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let home = Home::new();
-    let (_, json, errors) = ended(&mut home.hostmark(&["run", "--format", "json"]));
+    let (_, json, errors) = home.says(&["run", "--format", "json"]);
     let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}"));
     of_its_record_come_the_same_outcomes(&home, &json, &run);
     let more = |filters: &[&str]| {
-        let (_, json, errors) = ended(&mut home.hostmark(&[&["run", "--format", "json"], filters].concat()));
+        let (_, json, errors) = home.says(&[&["run", "--format", "json"], filters].concat());
         load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}")).cases
     };
     let mut cases = run.cases;
@@ -104,7 +98,7 @@ fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
 const GROWTH: f64 = 2.0;
 
 fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
-    let again = |of: &str| succeeded(ended(&mut home.hostmark(&["report", of, "--reestimate", "--format", "json"])));
+    let again = |of: &str| succeeded(home.says(&["report", of, "--reestimate", "--format", "json"]));
     // All but the end, where it says that they were made again.
     let same = json.trim_end().strip_suffix("\n}").unwrap();
     let made = again("last");

@@ -1,28 +1,21 @@
 //! The commands of the documents: each is a command line, and does in a fresh clone what its document says.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::os::unix::fs::symlink;
 
 use hostmark_analysis::constants::{ConstantGroup, LINES};
 use hostmark_analysis::fleet::planted::MadeUp;
-use tempfile::TempDir;
 
-use crate::alone::alone;
 use crate::help::{hostmark, words};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, files, said, with_code};
+use crate::prelude::*;
 use crate::tables::FILE as OF_LMBENCH;
 
 /// The documents below a directory, by their paths there, and their texts.
 fn documents(root: &Path) -> Vec<(String, String)> {
-    let of = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let of = |folder: &str| fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let documents = of("").chain(of("docs")).filter(|path| path.extension().is_some_and(|end| end == "md"));
-    let read = |path: std::path::PathBuf| {
+    let read = |path: PathBuf| {
         let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        (name, std::fs::read_to_string(path).unwrap())
+        (name, fs::read_to_string(path).unwrap())
     };
     let mut all: Vec<(String, String)> = documents.map(read).collect();
     all.sort();
@@ -33,26 +26,14 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Every command of hostmark in a document: lines of code, and what stands between backquotes.
+/// Every command of hostmark in a document, without what a shell does with its output.
 fn commands(document: &str) -> Vec<String> {
-    let mut is_code = false;
-    let mut found = Vec::new();
-    for line in document.lines() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        } else if is_code {
-            found.push(line.trim_start().trim_start_matches("$ "));
-        } else {
-            found.extend(line.split('`').skip(1).step_by(2));
-        }
-    }
-    let ends = ["  #", " | ", " > ", " && ", ";"];
-    let alone = |line: &str| ends.iter().fold(line.to_owned(), |line, end| line.split(end).next().unwrap().to_owned());
-    let open = ["…", "<", " [", " FORMAT"];
-    let is_whole = |line: &&str| !open.iter().any(|sign| line.contains(sign));
-    let parts =
-        found.into_iter().filter(is_whole).flat_map(|line| line.split(" && ").flat_map(|part| part.split("; ")));
-    let of_ours = parts.filter_map(|part| part.strip_prefix("hostmark ")).filter(|rest| !rest.starts_with("0."));
+    let all = snippets(document);
+    let parts = all.iter().flat_map(|one| one.line.split(" && ").flat_map(|part| part.split("; ")));
+    let of_ours =
+        parts.filter_map(|part| part.trim().strip_prefix("hostmark ")).filter(|rest| !rest.contains(" FORMAT"));
+    let alone =
+        |line: &str| [" | ", " > ", ";"].iter().fold(line, |line, end| line.split(end).next().unwrap()).to_owned();
     of_ours.map(alone).collect()
 }
 
@@ -209,7 +190,6 @@ const STAND_INS: &[(&str, &str)] = &[
 /// Programs that print what the documents' commands look for.
 const SCRIPTS: [(&str, &str); 3] = [("program", ":"), ("bench", "echo 120 MB/s"), ("latency", "echo avg=12.5")];
 
-/// Why a command is not executed here.
 fn why_not(line: &str) -> Option<String> {
     if line.starts_with("hostmark ") && line.contains("--dry-run") && !line.contains("vm run") {
         return None;

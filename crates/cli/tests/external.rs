@@ -1,19 +1,14 @@
 //! Any command as a load: its time, CPU time and memory; how it fails, and that it ends with the run.
 
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use hostmark_model::{Better, Unit};
 
-use hostmark_model::{Better, Measured, Outcome, ReasonCode, Run, Unit, load_run};
-use rustix::process::{Pid, Signal, kill_process};
-
+use crate::prelude::*;
 use crate::support;
-use crate::support::{Home, Running, SOON, ended, files, in_process, processes, within};
 
 /// The one case of a run of a command with further words.
 fn external_run(home: &Home, command: &str, words: &[&str]) -> (i32, Run) {
     let all = ["run", "--command", command, "--format", "json"];
-    let (code, json, errors) = ended(&mut home.hostmark(&[&all[..], words].concat()));
+    let (code, json, errors) = home.says(&[&all[..], words].concat());
     let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}"));
     assert_eq!(run.cases.len(), 1, "{:?}", run.cases);
     (code, run)
@@ -41,7 +36,7 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
     );
     let measured = measured(&run);
     assert_eq!((measured.estimate.rounds, measured.estimate.n), (5, 5));
-    assert_eq!(std::fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(5));
+    assert_eq!(fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(5));
     let user = measured.also["user"].estimate.typical;
     assert!(user > 0.0 && user < 2.0 * measured.estimate.max, "{measured:?}");
     assert!(measured.also["system"].estimate.typical >= 0.0);
@@ -69,8 +64,8 @@ fn a_long_command_is_distinguished_from_a_short_one_and_from_a_hungry_one() {
 fn one_that_fails_says_how_with_its_last_line_and_its_code() {
     let home = Home::new();
     let script = home.scratch.path().join("script");
-    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     for (command, words, kind) in [
         (
             "sh -c 'echo first; echo the disk is on fire >&2; exit 3'",
@@ -88,63 +83,17 @@ fn one_that_fails_says_how_with_its_last_line_and_its_code() {
 }
 
 #[test]
-fn one_that_cannot_be_started_is_bad_input_and_nothing_is_kept() {
-    let home = Home::new();
-    let file = home.scratch.path().join("plain");
-    std::fs::write(&file, "true").unwrap();
-    for (program, why) in [
-        ("./nothere", "No such file"),
-        ("/no/such/program", "No such file"),
-        ("no-such-program", "not found"),
-        ("/dev", "is a directory"),
-        (file.to_str().unwrap(), "Permission denied"),
-    ] {
-        let (code, out, errors) = in_process(&home.hostmark(&["run", "--command", program]));
-        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{program}: {errors}");
-        assert!(errors.contains(&format!("{program} cannot be started (")) && errors.contains(why), "{errors}");
-    }
-    assert!(files(home.data.path()).is_empty());
-}
-
-#[test]
 fn a_run_without_a_value_is_kept_and_is_not_the_last() {
     let home = Home::new();
-    let last = || ended(&mut home.hostmark(&["report", "last", "--format", "json"]));
+    let last = || home.says(&["report", "last", "--format", "json"]);
     assert_eq!(run_of(&home, "false").0, 3);
     let (code, _, errors) = last();
     assert!(code == 2 && errors.contains("none of the runs that are kept on this machine (1) has a value"), "{errors}");
     let (code, good) = run_of(&home, "true");
     assert_eq!((code, run_of(&home, "false").0), (0, 3));
     assert_eq!(load_run(&last().1).unwrap(), good);
-    let (_, listed, _) = ended(&mut home.hostmark(&["runs", "--format", "json"]));
+    let (_, listed, _) = home.says(&["runs", "--format", "json"]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&listed).unwrap().as_array().unwrap().len(), 3);
-}
-
-#[test]
-fn without_a_command_there_is_nothing_to_measure() {
-    let home = Home::new();
-    let (code, plan, _) = ended(&mut home.hostmark(&["run", "--dry-run", "--format", "json"]));
-    assert!(code == 0 && !plan.contains("external."));
-    for arguments in [
-        &["run", "external"][..],
-        &["run", "external", "--dry-run"],
-        &["run", "external.rate", "--format", "json"],
-        &["run", "syscall.null", "external"],
-        &["compare", "--interleave", "here", "here", "external"],
-    ] {
-        let (code, out, errors) = ended(&mut home.hostmark(arguments));
-        assert!(code == 2 && out.is_empty(), "{arguments:?}: {code} {out}");
-        assert!(errors.contains("none was given") && errors.contains("--command 'make -j4'"), "{errors}");
-    }
-    // What else there is of it does not measure what was not asked.
-    for arguments in [
-        &["run", "external.rate", "--command", "true"][..],
-        &["run", "external.command", "--command", "true", "--bytes", "1G", "--dry-run"],
-        &["run", "external.time", "--command", "true", "--value", "x", "--unit", "GB/s"],
-    ] {
-        let (code, out, errors) = in_process(&home.hostmark(arguments));
-        assert!(code == 2 && out.is_empty() && errors.contains("leave the filter out"), "{code} {errors}");
-    }
 }
 
 #[test]
@@ -175,7 +124,7 @@ fn the_number_that_it_prints_is_its_value_in_its_unit() {
         ("kops/s", "external.operations", 1e3),
         ("count", "external.number", 1.0),
     ] {
-        let _ = std::fs::remove_file(&count);
+        let _ = fs::remove_file(&count);
         let (code, run) =
             external_run(&home, &format!("sh -c '{script}'"), &["--value", "avg=([0-9.]+)", "--unit", unit]);
         let measured = measured(&run);
@@ -205,7 +154,7 @@ fn a_command_that_prints_no_number_says_what_it_printed() {
     }
     // What it printed does not steer the terminal.
     let arguments = ["run", "--command", r"sh -c 'printf \033[31mevil'", "--value", "avg=(.*)", "--unit", "ms"];
-    let (_, out, errors) = ended(&mut home.hostmark(&arguments));
+    let (_, out, errors) = home.says(&arguments);
     assert!(!out.contains("\u{1b}[31m") && !errors.contains("\u{1b}[31m"), "{out}{errors}");
 }
 
@@ -222,8 +171,11 @@ fn one_that_prints_for_ever_or_much_ends_all_the_same() {
 #[test]
 fn what_cannot_be_meant_is_refused_in_a_sentence() {
     let home = Home::new();
-    for (arguments, word) in [
-        (&["run", "--command", "a 'b"][..], "quote"),
+    let file = home.scratch.path().join("plain");
+    fs::write(&file, "true").unwrap();
+    let file = file.to_str().unwrap();
+    home.refuses(&[
+        (&["run", "--command", "a 'b"], "quote"),
         (&["run", "--command", "  "], "word"),
         (&["run", "syscall", "--command", "true"], "--command"),
         (&["run", "--command", "true", "--bytes", "0"], "64K"),
@@ -238,24 +190,33 @@ fn what_cannot_be_meant_is_refused_in_a_sentence() {
         (&["run", "--command", "true", "--value", "", "--unit", "s"], "--value"),
         (&["run", "--command", "true", "--value", "(a{1000}){1000}", "--unit", "s"], "--value"),
         (&["run", "--command", "true", "--value", "x", "--unit", "furlongs"], "MiB/s"),
-    ] {
-        let (code, out, errors) = in_process(&home.hostmark(arguments));
-        assert!(code == 2 && out.is_empty() && errors.contains(word), "{code} {errors}");
-    }
+        // Of its probes each measures what was asked alone.
+        (&["run", "external.rate", "--command", "true"], "leave the filter out"),
+        (&["run", "external.command", "--command", "true", "--bytes", "1G", "--dry-run"], "leave the filter out"),
+        (&["run", "external.time", "--command", "true", "--value", "x", "--unit", "GB/s"], "leave the filter out"),
+        (&["run", "external"], "none was given; name one, as --command 'make -j4'"),
+        (&["run", "external", "--dry-run"], "--command 'make -j4'"),
+        (&["run", "external.rate", "--format", "json"], "--command 'make -j4'"),
+        (&["run", "syscall.null", "external"], "--command 'make -j4'"),
+        (&["compare", "--interleave", "here", "here", "external"], "--command 'make -j4'"),
+        (&["run", "--command", "./nothere"], "./nothere cannot be started (No such file"),
+        (&["run", "--command", "/no/such/program"], "/no/such/program cannot be started (No such file"),
+        (&["run", "--command", "no-such-program"], "no-such-program cannot be started (not found"),
+        (&["run", "--command", "/dev"], "/dev cannot be started (it is a directory"),
+        (&["run", "--command", file], &format!("{file} cannot be started (Permission denied")),
+    ]);
+    assert!(files(home.data.path()).is_empty());
+    let (code, plan, _) = home.says(&["run", "--dry-run", "--format", "json"]);
+    assert!(code == 0 && !plan.contains("external."));
 }
 
 #[test]
 fn a_signal_ends_the_command_too() {
     let home = Home::new();
-    let mut command = home.start("env");
-    command.args(["--default-signal=INT", support::PROGRAM, "run", "--command", "sleep 1000"]);
-    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut run = command.spawn().unwrap();
-    let sleeps = || processes(&home).iter().any(|(_, word)| word == "1000");
-    let begun = within(SOON, sleeps);
-    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::INT).unwrap();
-    let status = run.wait().unwrap();
-    assert!(begun && (status.code() == Some(130) || status.signal() == Some(2)), "{begun} {status:?}");
+    let mut run = Running::start(home.heeding(&["run", "--command", "sleep 1000"]).process_group(0));
+    let begun = within(SOON, || processes(&home).iter().any(|(_, word)| word == "1000"));
+    run.signal(Signal::INT);
+    assert!(begun && said(&run.ends(SOON)).0 == 130);
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
 }
 
@@ -297,7 +258,7 @@ fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
         // Who is stopped cannot do anything before it is killed.
         let all = processes(&home);
         let named = |name: &str| -> Vec<i32> {
-            let comm = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let comm = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             let is_it = |(pid, word): &(i32, String)| match name {
                 "keeper" => comm(*pid) == "hm-guard\n",
                 _ => comm(*pid) == "hostmark\n" && word == name,
@@ -341,7 +302,7 @@ fn who_was_there_before_a_shell_became_hostmark_is_not_hostmarks() {
 #[test]
 fn a_command_keeps_its_users_place_among_those_killed_for_want_of_memory() {
     let home = Home::new();
-    let users = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+    let users = fs::read_to_string("/proc/self/oom_score_adj").unwrap();
     let (code, run) = run_of(&home, &format!("sh -c 'exit $(($(cat /proc/self/oom_score_adj) != {}))'", users.trim()));
     assert_eq!(code, 0, "{:?}", run.cases);
     assert_eq!(measured(&run).notes.get("oom_score_adj"), None);
@@ -360,8 +321,8 @@ fn a_command_gets_the_signals_as_a_shell_would_give_them() {
         command.args(["--default-signal"]).args(words);
         let command = command.args(["run", "--command", &format!("sh -c '{script}'"), "--format", "json"]);
         assert_eq!(ended(command).0, 0);
-        let text = std::fs::read_to_string(&masks).unwrap();
-        std::fs::remove_file(&masks).unwrap();
+        let text = fs::read_to_string(&masks).unwrap();
+        fs::remove_file(&masks).unwrap();
         assert_eq!(text.lines().count(), 10, "{text}");
         for line in text.lines() {
             let mask = line.split_whitespace().nth(1).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap();

@@ -1,33 +1,17 @@
 //! Runs at another place whose link, ends or carriers are killed, paused, cut or garbled: no finished round is lost, the run goes
 //! on, and nothing is left on either side.
 
-use std::fs;
 use std::fs::File;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::os::unix::process::ExitStatusExt;
 
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-
-use crate::alone::beside;
+use crate::prelude::*;
 use crate::relay::{Gate, Harm, Link, Relay, entries};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, succeeded, within};
 
 /// Two leases as they are in a release, which does not shorten them, the time that is given to put things in order, and a loaded
 /// machine's.
 const TWO_LEASES: Duration = Duration::from_secs(80 + 5 + 15);
 /// A run's limit, and all that may hold it up.
 const WHOLE: Duration = Duration::from_secs(170);
-
-/// hostmark with these arguments, which heeds signals even where this test ignores them: a background job of a script does.
-fn heeding(home: &Home, arguments: &[&str]) -> Command {
-    let mut command = home.start("env");
-    command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
-    command
-}
 
 /// A run under way behind a link.
 struct UnderWay {
@@ -56,7 +40,7 @@ impl UnderWay {
     fn begin(home: fn() -> Home, arguments: &[&str], harm: Option<Harm>) -> UnderWay {
         let (near, link) = (home(), Link::to(home()));
         let relay = link.carries(harm);
-        let mut command = heeding(&near, &["run", "--format", "json", "--on", &link.command()]);
+        let mut command = near.heeding(&["run", "--format", "json", "--on", &link.command()]);
         command.args(arguments).process_group(0);
         let to = |name: &str| Stdio::from(File::create(link.path(name)).unwrap());
         command.stdin(Stdio::null()).stdout(to("out")).stderr(to("err"));
@@ -121,7 +105,7 @@ impl UnderWay {
         self.relay = self.link.carries(None);
         let place = self.link.command();
         let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap(), "--on", &place];
-        let json = succeeded(ended(&mut self.near.hostmark(&arguments)));
+        let json = succeeded(self.near.says(&arguments));
         let run = load_run(&json).unwrap();
         assert!(run.disturbances.iter().any(|text| text.en.contains(&format!("after {rounds} rounds"))), "{rounds}");
         self.is_whole(&run);
@@ -313,7 +297,7 @@ fn stopped(signal: Signal) {
 fn a_request_to_stop_while_a_place_is_reached_ends_it() {
     let _beside = beside();
     let home = Home::new();
-    let mut command = heeding(&home, &["run", "clock", "--on", "sh -c 'sleep 1000'"]);
+    let mut command = home.heeding(&["run", "clock", "--on", "sh -c 'sleep 1000'"]);
     let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(within(SOON, || processes(&home).iter().any(|(_, word)| word == "1000")), "{:?}", processes(&home));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();

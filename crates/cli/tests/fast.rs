@@ -7,13 +7,28 @@ mod alone;
 mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
+#[path = "support/machine.rs"]
+mod machine;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 #[path = "support/server.rs"]
 mod server;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
+/// What tests of this tier name, beside those of the second.
+mod prelude {
+    pub use crate::support::in_process;
+    pub use crate::support::prelude::*;
+}
 mod support;
+
+impl support::Home {
+    /// What hostmark says in this process to these arguments, on a mock of the machine, with its exit code.
+    pub fn mocked(&self, arguments: &[&str]) -> (i32, String, String) {
+        support::in_process(&self.hostmark(arguments))
+    }
+}
+
 /// What a build script makes of the page of the handbook's example.
 mod texts {
     pub mod file {

@@ -1,10 +1,8 @@
 //! `hostmark fleet report` as a person or a nightly job meets it: exit codes, hostile directories, both languages.
 
-use std::fs;
-use std::path::Path;
-
-use crate::support::{Home, ended, files, succeeded, with_code};
 use hostmark_analysis::fleet::planted::{MadeUp, Planted};
+
+use crate::prelude::*;
 
 fn written(made_up: &MadeUp, directory: &Path) {
     fs::create_dir_all(directory).unwrap();
@@ -16,7 +14,7 @@ fn written(made_up: &MadeUp, directory: &Path) {
 fn report(home: &Home, directory: &Path, further: &[&str]) -> (i32, String, String) {
     let mut words = vec!["fleet", "report", directory.to_str().unwrap()];
     words.extend(further);
-    ended(&mut home.hostmark(&words))
+    home.says(&words)
 }
 
 #[test]
@@ -71,7 +69,7 @@ fn whatever_lies_in_the_directory_is_a_row_and_never_the_end() {
     fs::write(at("\u{1b}[31mred\n.json"), "{").unwrap();
     fs::write(at("cut.partial.jsonl"), "{}").unwrap();
     fs::create_dir(at("directory.json")).unwrap();
-    assert!(std::process::Command::new("mkfifo").arg(at("pipe.json")).status().unwrap().success());
+    assert!(Command::new("mkfifo").arg(at("pipe.json")).status().unwrap().success());
     std::os::unix::fs::symlink("/dev/zero", at("zero.json")).unwrap();
     std::os::unix::fs::symlink(root.path(), at("loop")).unwrap();
     std::os::unix::fs::symlink("nowhere", at("dangling.json")).unwrap();

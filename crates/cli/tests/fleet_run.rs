@@ -1,22 +1,13 @@
 //! `hostmark fleet run` over a list of hosts: rows, limits, interrupts, going on, hostile lists, and ssh for real.
 
-use std::fs;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
 use hostmark::self_check::limits::Networks;
-use hostmark_model::{Estimate, FleetPair, FleetRun, HostState, load_run};
+use hostmark_model::{Estimate, FleetPair, FleetRun, HostState};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
+use crate::prelude::*;
 use crate::sshd::{Options, Sshd};
 use crate::support;
-use crate::support::{Home, SOON, ended, files, processes, said, succeeded, with_code, within};
 
 // Runs are timed: one at a time.
 
@@ -56,7 +47,7 @@ fn a_failed_host_is_a_row_and_going_on_measures_it_alone() {
     assert_eq!(fleet.names("runs"), ["a.json", "c.json", "fleet.json"]);
     let run = load_run(&fleet.text("runs/a.json")).unwrap();
     assert!(run.name == "a" && run.place.is_some_and(|place| place.ends_with("way a")));
-    let out = succeeded(ended(&mut fleet.home.hostmark(&["fleet", "report", &runs])));
+    let out = succeeded(fleet.home.says(&["fleet", "report", &runs]));
     assert!(out.contains("b has no run (failed: ") && !out.contains('\u{1b}'), "{out}");
 
     fs::remove_file(fleet.at("fail-b")).unwrap();
@@ -135,13 +126,13 @@ fn ended_by(signal: Signal) {
     let runs = fleet.at("runs").display().to_string();
     let common = ["--hosts", &hosts, "--each", &each, SHORT];
     let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
-    command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    command.process_group(0);
+    let mut child = support::Running::start(&mut command);
     // A janitor looks for no process that it hears of when its run is dead: it hears of these first.
     let are_known = || ["--quiet", "1000"].iter().all(|word| is_known_to_a_janitor(&fleet.home, word));
     let hangs = within(MEASURED_WITHIN, || fleet.at("hangs").exists() && are_known());
-    kill_process(Pid::from_child(&child), signal).unwrap();
-    let (code, out, errors) = said(&child.wait_with_output().unwrap());
+    child.signal(signal);
+    let (code, out, errors) = said(&child.ends(SOON * 4));
     assert!(hangs, "{out} {errors}");
     assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
     let rows = fleet.rows("runs");
@@ -248,7 +239,7 @@ fn a_directory_that_is_not_this_fleets_is_refused() {
         let (code, _, errors) = run(&["--resume", &runs, SHORT]);
         assert!(code == 2 && errors.contains("is not what fleet run writes"), "{to} {errors}");
         // Who reads it all the same is told that it is no run.
-        let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+        let (code, out, errors) = fleet.home.says(&["fleet", "report", &runs]);
         assert!(code == 2 && out.is_empty() && errors.lines().count() == 1, "{code} {out} {errors}");
     }
     fleet.write("runs/fleet.json", &whole);
@@ -387,11 +378,10 @@ fn every_two_hosts_meet_both_ways_and_a_slow_link_shows_at_its_host() {
 
     // Pairs are added to what is measured, and who interrupts them keeps those that were.
     let with_pairs = [&common[..], &["--pairs", "--resume", &runs]].concat();
-    let mut command = fleet.command(&with_pairs);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running::start(&mut fleet.command(&with_pairs));
     let has_one = within(PAIR_SOON, || !pairs(&fleet).is_empty());
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let (code, out, errors) = said(&child.wait_with_output().unwrap());
+    child.signal(Signal::INT);
+    let (code, out, errors) = said(&child.ends(SOON * 4));
     assert!(has_one && code == 130 && out.contains("--pairs"), "{code} {out} {errors}");
     let before = pairs(&fleet);
     assert!(before.len() < 6, "{before:?}");
@@ -416,7 +406,7 @@ fn every_two_hosts_meet_both_ways_and_a_slow_link_shows_at_its_host() {
         quiet.holds(rate.is_some_and(is_right) && round_trip.is_some_and(|ns| ns > 0.0), || format!("{pair:?}"));
     }
     assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
-    let out = succeeded(ended(&mut fleet.home.hostmark(&["fleet", "report", &runs])));
+    let out = succeeded(fleet.home.says(&["fleet", "report", &runs]));
     assert!(out.contains("6 measured, both ways counted"), "{out}");
 
     // A host to which there is no way any more is told in its pairs, and the others are not measured again.

@@ -1,20 +1,12 @@
 //! `hostmark fleet run --slurm` over a cluster that the test makes and removes: eight nodes of which two are unlike the others,
 //! and one that dies.
 
-use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use hostmark_model::{FleetRun, HostState};
 
-use hostmark_model::{FleetRun, HostState, load_run};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-
-use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
 use crate::fleets::{Fleet, Slurm, Wrapper};
-use crate::skip::skipped;
+use crate::prelude::*;
 use crate::support;
-use crate::support::{SOON, ended, files, processes, said, succeeded, with_code, within};
 
 const NODES: usize = 8;
 /// The node that has half a CPU, and the one without huge pages.
@@ -77,8 +69,7 @@ fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts()
         assert_eq!(host.limits.cpu_quota, (node == QUOTA).then_some(0.5), "{node}");
     }
     let stored = |filters: &[&str]| {
-        let (code, out, errors) =
-            ended(&mut fleet.home.hostmark(&[&["fleet", "report", &runs], filters, &["--verbose"]].concat()));
+        let (code, out, errors) = fleet.home.says(&[&["fleet", "report", &runs], filters, &["--verbose"]].concat());
         assert_eq!((code, errors.as_str()), (0, ""), "{out}");
         out
     };
@@ -125,11 +116,11 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     let (name, value) = slurm.variable();
     let common = ["--slurm", "-p batch -N 3", "syscall"];
     let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
-    command.env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    command.env(name, &value);
+    let mut child = Running::start(&mut command);
     let is_measuring = within(SLURM_SOON, || fleet.text("runs/.under-way/node1.partial.jsonl").lines().count() > 2);
     slurm.kill_node(1);
-    let (code, out, errors) = said(&child.wait_with_output().unwrap());
+    let (code, out, errors) = said(&child.ends(SOON * 4));
     assert!(is_measuring, "{out} {errors}");
     assert_eq!(code, 3, "{out} {errors}");
     for (host, state, why) in fleet.rows("runs") {
@@ -154,12 +145,12 @@ fn a_node_that_dies_is_a_row_and_the_printed_script_measures_the_others() {
     for (signal, wanted) in [(Signal::INT, 130), (Signal::KILL, -1)] {
         let runs = format!("ended-by-{wanted}");
         let mut command = fleet.command(&["--slurm", "-p batch -N 2", "syscall", "--out"]);
-        command.arg(fleet.at(&runs)).env(name, &value).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
+        command.arg(fleet.at(&runs)).env(name, &value);
+        let mut child = Running::start(&mut command);
         let journal = format!("{runs}/.under-way/node2.partial.jsonl");
         let is_measuring = within(SLURM_SOON, || fleet.text(&journal).lines().count() > 2);
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let (code, out, errors) = said(&child.wait_with_output().unwrap());
+        child.signal(signal);
+        let (code, out, errors) = said(&child.ends(SOON * 4));
         assert!(is_measuring && code == wanted, "{code} {out} {errors}");
         assert!(within(SLURM_SOON, || slurm.jobs().is_empty()), "{signal:?} {}", slurm.jobs());
         assert!(within(SLURM_SOON, || processes(&fleet.home).is_empty()), "{signal:?} {:?}", processes(&fleet.home));
@@ -230,7 +221,6 @@ fn cluster(nodes: &[Value]) -> Fleet {
 
 const COMMON: [&str; 5] = ["--kubernetes", "pool=bench", "--image", "registry/busybox:1", SHORT];
 
-/// The manifests that were made, by node.
 fn made(fleet: &Fleet) -> Vec<Value> {
     let names = fleet.names("").into_iter().filter(|name| name.starts_with("made-"));
     names.map(|name| serde_json::from_str(&fleet.text(&name)).unwrap()).collect()
@@ -267,7 +257,7 @@ fn each_node_has_a_pod_that_is_entered_and_removed() {
         assert!(host == name && *state == wanted && why.contains(part), "{host} {state:?} {why}");
     }
     assert!(!format!("{out}{errors}").contains('\u{1b}'));
-    let (code, out, errors) = ended(&mut fleet.home.hostmark(&["fleet", "report", &runs]));
+    let (code, out, errors) = fleet.home.says(&["fleet", "report", &runs]);
     assert!(code == 0 && out.contains("cordoned has no run (failed: the node is cordoned)"), "{out} {errors}");
     assert!(!format!("{out}{errors}").contains('\u{1b}'));
     assert!(load_run(&fleet.text("runs/pool-a2.example.org.json")).is_ok());
@@ -275,8 +265,7 @@ fn each_node_has_a_pod_that_is_entered_and_removed() {
     assert!(files(fleet.home.scratch.path()).is_empty(), "{:?}", files(fleet.home.scratch.path()));
     let made = made(&fleet);
     assert_eq!(made.len(), 4);
-    let nodes: std::collections::BTreeSet<&str> =
-        made.iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+    let nodes: BTreeSet<&str> = made.iter().map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
     assert_eq!(nodes.len(), 4);
     for pod in &made {
         let container = &pod["spec"]["containers"][0];

@@ -1,16 +1,14 @@
 //! Help, explanations, errors of the command line, and completion, as a person meets them.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
 
 use hostmark_analysis::findings::RULES;
 use hostmark_analysis::findings::host::HOST_RULES;
 use hostmark_analysis::lmbench::{TABLES, probes_of_column, programs};
 
+use crate::prelude::*;
 use crate::skip;
-use crate::support::{Home, PROGRAM, files, in_process, succeeded, with_code};
 
 pub fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
     in_process(Home::new().hostmark(&[]).args(words))
@@ -31,27 +29,11 @@ pub fn words(line: &str) -> Vec<String> {
     all
 }
 
-/// Every example that the help shows.
 fn examples() -> Vec<String> {
     let mut all = Vec::new();
-    for path in [
-        "",
-        "run",
-        "list",
-        "explain",
-        "host",
-        "report",
-        "compare",
-        "fleet",
-        "fleet report",
-        "fleet run",
-        "try",
-        "import",
-        "runs",
-        "vm",
-        "vm run",
-        "serve",
-    ] {
+    const COMMANDS: &str =
+        ",run,list,explain,host,report,compare,fleet,fleet report,fleet run,try,import,runs,vm,vm run,serve";
+    for path in COMMANDS.split(',') {
         let asked: Vec<&str> = path.split_whitespace().chain(["--help"]).collect();
         let help = succeeded(hostmark(&asked));
         let (_, rest) = help.split_once("\nExamples\n").expect("examples");
@@ -150,9 +132,9 @@ fn offered(shell: &str, line: &str, locale: &str) -> Option<String> {
     }
     let home = tempfile::tempdir().expect("a directory");
     let store = home.path().join("hostmark/runs");
-    std::fs::create_dir_all(&store).expect("a store");
-    std::fs::write(store.join("20260101T000000Z-host-0000.json"), "{}").expect("a file");
-    let folder = std::path::Path::new(PROGRAM).parent().expect("a folder");
+    fs::create_dir_all(&store).expect("a store");
+    fs::write(store.join("20260101T000000Z-host-0000.json"), "{}").expect("a file");
+    let folder = Path::new(PROGRAM).parent().expect("a folder");
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let script = match shell {
         "bash" => format!(
@@ -320,7 +302,7 @@ fn what_is_wrong_is_reported_in_the_language_that_was_asked_for() {
         let words: Vec<String> = typed.split('\t').map(there).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let said = ["en", "zh"].map(|lang| {
-            let (code, out, errors) = in_process(&home.hostmark(&[&words[..], &["--lang", lang][..]].concat()));
+            let (code, out, errors) = home.mocked(&[&words[..], &["--lang", lang][..]].concat());
             if code == 0 || is_chinese(&errors) != (lang == "zh") || (lang == "en" && is_chinese(&out)) {
                 wrong.push(format!("{words:?} {lang} {code}: {errors}{out}"));
             }

@@ -1,13 +1,11 @@
 //! `hostmark host` and the program on this machine, whatever it is: relations, exit codes, a real CPU quota, what packages carry beside
 //! it, and where it cannot start itself.
 
-use std::path::Path;
-use std::process::Command;
+use hostmark_model::HostReport;
 
-use hostmark_model::{HostReport, load_run};
-
-use crate::skip::skipped;
-use crate::support::{self, Home, PROGRAM, ended, files, succeeded};
+use crate::commands::printed;
+use crate::prelude::*;
+use crate::support;
 
 fn report(command: &mut Command) -> (i32, HostReport) {
     let (code, out, errors) = ended(command);
@@ -44,7 +42,7 @@ fn a_check_fails_exactly_when_something_disturbs() {
     }
     let (code, page, _) = ended(&mut bound);
     assert!(code == 1 && page.contains("one usable CPU"), "{code}: {page}");
-    let (code, ..) = ended(&mut home.hostmark(&["host"]));
+    let (code, ..) = home.says(&["host"]);
     assert_eq!(code, 0, "without --check it only tells");
 }
 
@@ -52,23 +50,17 @@ fn a_check_fails_exactly_when_something_disturbs() {
 fn the_page_comes_in_both_languages_without_colour_into_a_file() {
     let home = Home::new();
     for (language, words) in [("en", ["MEMORY", "DISTURB"]), ("zh", ["内存", "干扰"])] {
-        let page = succeeded(ended(&mut home.hostmark(&["host", "--lang", language])));
+        let page = succeeded(home.says(&["host", "--lang", language]));
         assert!(words.iter().all(|word| page.contains(word)) && !page.contains('\u{1b}'), "{page}");
     }
-    assert_eq!(ended(&mut home.hostmark(&["host", "--format", "csv"])).0, 2);
-}
-
-fn printed(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_hostmark")).args(arguments).output().expect("a program that starts");
-    assert!(output.status.success(), "{arguments:?}");
-    String::from_utf8(output.stdout).expect("text")
+    assert_eq!(home.says(&["host", "--format", "csv"]).0, 2);
 }
 
 const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
 
 #[test]
 fn the_man_page_reports_every_command_and_option_and_help_none_that_is_not_for_people() {
-    let (page, help) = (printed(&["man"]), printed(&["--help"]));
+    let (page, help) = (printed(&Home::new(), &["man"]), printed(&Home::new(), &["--help"]));
     assert!(!help.contains("worker") && !help.contains("janitor"), "{help}");
     assert!(page.starts_with(".") && page.contains(".TH"));
     for command in COMMANDS {
@@ -82,20 +74,20 @@ fn the_man_page_reports_every_command_and_option_and_help_none_that_is_not_for_p
 #[test]
 fn every_shell_gets_what_asks_the_program() {
     for shell in ["bash", "zsh", "fish"] {
-        let script = printed(&["completions", shell]);
+        let script = printed(&Home::new(), &["completions", shell]);
         assert!(script.contains("COMPLETE=") && script.contains("hostmark"), "{shell}: {script}");
     }
 }
 
 #[test]
 fn each_command_has_its_manual_page_in_both_languages() {
-    let page = printed(&["man", "vm", "run"]);
+    let page = printed(&Home::new(), &["man", "vm", "run"]);
     assert!(page.contains("HOSTMARK") && page.contains("EXIT CODES") && page.contains("EXAMPLES"), "{page}");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().to_str().expect("text");
-    printed(&["--lang", "zh", "man", "--dir", path]);
+    printed(&Home::new(), &["--lang", "zh", "man", "--dir", path]);
     for command in ["hostmark", "hostmark-run", "hostmark-vm-run"] {
-        let page = std::fs::read_to_string(directory.path().join(format!("{command}.1"))).expect("a page");
+        let page = fs::read_to_string(directory.path().join(format!("{command}.1"))).expect("a page");
         assert!(page.contains("退出码") && page.contains("示例") && page.contains("选项"), "{command}");
     }
 }
@@ -104,7 +96,7 @@ const FILTER: [&str; 4] = ["run", "clock.loop", "--format", "json"];
 
 #[test]
 fn a_program_that_the_kernel_executes_measures_this_machine() {
-    let out = succeeded(ended(&mut Home::new().hostmark(&FILTER)));
+    let out = succeeded(Home::new().says(&FILTER));
     let run = load_run(&out).unwrap();
     assert!(run.disturbances.iter().all(|text| !text.en.contains("executed this program")), "{:?}", run.disturbances);
 }
@@ -112,7 +104,7 @@ fn a_program_that_the_kernel_executes_measures_this_machine() {
 /// The loader that the program names, which can also be started with a program's file.
 fn loader() -> Option<&'static str> {
     let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
-    loaders.into_iter().find(|loader| std::path::Path::new(loader).exists())
+    loaders.into_iter().find(|loader| Path::new(loader).exists())
 }
 
 #[test]

@@ -1,23 +1,14 @@
 //! Every system call fails once: whatever the program does then, it harms nobody, says what failed, and leaves nothing.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use hostmark_engine::worker::far::LOOPBACK;
-use hostmark_model::{Event, Job, Outcome, load_run};
 use nix::libc;
 use nix::libc::c_long;
 
-use crate::alone::alone;
 use crate::faults::{Call, Came, Excuse, NEVER_FAIL, Report, call};
 use crate::jobs::{Places, jobs};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, far_ends, files, said};
+use crate::prelude::*;
 use crate::tracer::{Fault, Part, Seen, WAITS, trace};
 use crate::under_way::{Queues, names, objects};
 

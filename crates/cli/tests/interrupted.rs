@@ -1,17 +1,9 @@
 //! Runs that a person, the kernel or an accident stops, or whose machine changes: what is measured is kept, and nothing else is left.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use hostmark_model::{HostReport, out_of_memory};
 
-use hostmark_model::{CaseRecord, FlagKind, HostReport, Outcome, ReasonCode, Run, load_run, out_of_memory};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-
-use crate::alone::{alone, beside};
 use crate::control_group::{ControlGroup, set};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, SOON, ended, files, processes, said, succeeded, with_code, within};
+use crate::prelude::*;
 use crate::under_way::{BEGUN_WITHIN, UnderWay, assert_is_interrupted, journal_in};
 
 // Runs are timed: one at a time.
@@ -24,8 +16,8 @@ fn a_request_to_stop_keeps_what_is_measured() {
     let _alone = alone();
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let mut run = UnderWay::start(LONG);
-        run.signal(signal);
-        let (ended, json, errors) = said(&run.ends(SOON));
+        run.child.signal(signal);
+        let (ended, json, errors) = said(&run.child.ends(SOON));
         assert_eq!((ended, errors.as_str()), (code, ""));
         let kept = run.kept();
         assert_is_interrupted(&kept);
@@ -37,8 +29,8 @@ fn a_request_to_stop_keeps_what_is_measured() {
 fn a_terminals_interrupt_goes_to_the_whole_group_and_keeps_what_is_measured() {
     let _alone = alone();
     let mut run = UnderWay::start(LONG);
-    kill_process_group(run.pid(), Signal::INT).unwrap();
-    let (code, _, errors) = said(&run.ends(SOON));
+    kill_process_group(Pid::from_child(&run.child), Signal::INT).unwrap();
+    let (code, _, errors) = said(&run.child.ends(SOON));
     assert_eq!((code, errors.as_str()), (130, ""));
     assert_is_interrupted(&run.kept());
 }
@@ -47,16 +39,16 @@ fn a_terminals_interrupt_goes_to_the_whole_group_and_keeps_what_is_measured() {
 fn two_interrupts_end_a_run_at_once() {
     let _alone = alone();
     let mut run = UnderWay::start(LONG);
-    run.signal(Signal::INT);
+    run.child.signal(Signal::INT);
     // Two of one kind that wait are one: the second is sent when the first has been delivered.
     let status = format!("/proc/{}/status", run.child.id());
     let is_pending = || {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let text = fs::read_to_string(&status).unwrap_or_default();
         text.lines().any(|line| line.starts_with("ShdPnd:") && line.ends_with('2'))
     };
     within(SOON, || !is_pending());
-    run.signal(Signal::INT);
-    assert_eq!(run.ends(SOON).status.code(), Some(130));
+    run.child.signal(Signal::INT);
+    assert_eq!(run.child.ends(SOON).status.code(), Some(130));
     // The first may already have brought everything to its end.
     match &run.left(SOON)[..] {
         [_, _] => assert_is_interrupted(&run.kept()),
@@ -70,16 +62,16 @@ fn a_second_request_ends_a_run_at_once_and_leaves_the_journal() {
     let mut run = UnderWay::start(LONG);
     // Both are delivered in one, before the run can do anything about the first.
     for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
-        run.signal(signal);
+        run.child.signal(signal);
     }
-    let code = run.ends(SOON).status.code();
+    let code = run.child.ends(SOON).status.code();
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
     run.left(SOON);
     run.assert_only_the_journal_is_left();
     // What it has is as good as any other run's rounds; what it lacks says so.
     let [journal] = &run.left(SOON)[..] else { unreachable!() };
     let journal = journal.to_str().unwrap();
-    let json = succeeded(ended(&mut run.home.hostmark(&["report", journal, "--reestimate", "--format", "json"])));
+    let json = succeeded(run.home.says(&["report", journal, "--reestimate", "--format", "json"]));
     let again = load_run(&json).unwrap();
     assert_eq!((again.interrupted.as_deref(), again.finished), (Some("only its journal is left"), None));
     let journalled = |id: &str| run.journal().lines().skip(1).any(|line| line.contains(&format!("\"{id}\"")));
@@ -101,7 +93,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     let mut command = home.start("env");
     command.args(["--ignore-signal=HUP", PROGRAM, "run", "clock.loop", "syscall.null"]).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
-    let is_under_way = || files(home.data.path()).iter().any(|path| std::fs::metadata(path).is_ok_and(|m| m.len() > 0));
+    let is_under_way = || files(home.data.path()).iter().any(|path| fs::metadata(path).is_ok_and(|m| m.len() > 0));
     assert!(within(SOON, is_under_way));
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -138,7 +130,7 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
     });
     // It may be gone already.
     let _ = kill_process(Pid::from_raw(hit?)?, signal);
-    let (code, _, errors) = said(&run.ends(Duration::from_secs(120)));
+    let (code, _, errors) = said(&run.child.ends(Duration::from_secs(120)));
     let kept = run.kept();
     assert!(kept.interrupted.is_none());
     let mut costs = Vec::new();
@@ -162,30 +154,26 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
 }
 
 #[test]
-fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
+fn a_far_end_that_is_killed_costs_its_case_and_one_that_hangs_or_a_worker_its_round_and_no_other() {
     let _alone = alone();
-    let hit = || run_with_one_hit_by("net.round_trip@protocol=tcp", "service", Signal::KILL);
-    let Cost::Case(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("a case fails") };
-    assert!(reason.starts_with(&format!("the far end {}", out_of_memory())), "{reason}");
-}
-
-#[test]
-fn a_far_end_that_hangs_costs_its_round_and_no_other() {
-    let _alone = alone();
-    let hit = || run_with_one_hit_by("net.round_trip@protocol=udp", "service", Signal::STOP);
-    let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no far end was hit that had a CPU") };
-    let Cost::Round(reason) = cost else { panic!("{cost:?}") };
-    let expected = ["the far end did not answer within ", "the far end did not listen within "];
-    assert!(expected.iter().any(|start| reason.starts_with(start)), "{reason}");
-}
-
-#[test]
-fn a_worker_that_hangs_costs_its_round_and_no_other() {
-    let _alone = alone();
-    let hit = || run_with_one_hit_by("memory.read@size=64M", "worker", Signal::STOP);
-    let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no worker was hit that had a CPU") };
-    // It is waited for longer where it had waited for a CPU before.
-    assert!(matches!(&cost, Cost::Round(reason) if reason.starts_with("no answer within ")), "{cost:?}");
+    let dead = format!("the far end {}", out_of_memory());
+    let silent = ["the far end did not answer within ", "the far end did not listen within "];
+    for (case, word, signal, costs_case, reasons) in [
+        ("net.round_trip@protocol=tcp", "service", Signal::KILL, true, &[dead.as_str()][..]),
+        ("net.round_trip@protocol=udp", "service", Signal::STOP, false, &silent),
+        // It is waited for longer where it had waited for a CPU before.
+        ("memory.read@size=64M", "worker", Signal::STOP, false, &["no answer within "]),
+    ] {
+        let Some(cost) = (0..5).find_map(|_| run_with_one_hit_by(case, word, signal)) else {
+            skipped(&format!("no {word} of {case} was hit that had a CPU"));
+            continue;
+        };
+        let (is_case, reason) = match &cost {
+            Cost::Case(reason) => (true, reason),
+            Cost::Round(reason) => (false, reason),
+        };
+        assert!(is_case == costs_case && reasons.iter().any(|start| reason.starts_with(start)), "{case}: {cost:?}");
+    }
 }
 
 #[test]
@@ -194,7 +182,7 @@ fn a_watch_that_is_killed_leaves_no_process_and_goes_on_and_a_signal_ends_it_bet
     let home = Home::new();
     let turns = || files(&home.data.path().join("hostmark/series/s"));
     let first = ["watch", "clock.loop", "--series", "s", "--once", "--every", "10s", "--max-cpu", "100"];
-    assert_eq!(ended(&mut home.hostmark(&first)).0, 0);
+    assert_eq!(home.says(&first).0, 0);
     let goes_on = || {
         let mut command = home.hostmark(&["watch", "--resume", "s", "--for", "1h"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -241,12 +229,12 @@ fn a_program_that_is_replaced_or_deleted_measures_to_its_end() {
         fs::copy("/bin/false", &other).unwrap();
         let mut command = home.start(program.to_str().unwrap());
         command.args(["run", "syscall.null", "ipc.round_trip@by=pipe,cpus=same_cpu", "net.rpc", "--format", "json"]);
-        let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut run = Running::start(&mut command);
         let has_worker = || processes(&home).iter().any(|(_, word)| word == "worker");
         assert!(within(SOON, has_worker));
         let done = if replaces { fs::rename(&other, &program) } else { fs::remove_file(&program) };
         done.unwrap();
-        let out = succeeded(said(&run.wait_with_output().unwrap()));
+        let out = succeeded(said(&run.ends(SOON * 4)));
         assert_eq!(reasons(&load_run(&out).unwrap()), Vec::<&str>::new(), "{replaces}");
     }
 }
@@ -303,12 +291,11 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     let Some(group) = cpu_set(&format!("{first},{last}")) else { return skipped("there is no cpuset here") };
     let home = Home::new();
     let words = ["run", "syscall.null", "ipc.round_trip@by=pipe", "cpu.core_to_core", "net.rpc", "--format", "json"];
-    let mut command = group.start(&home, &[&[PROGRAM], &words[..]].concat());
-    let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = Running::start(&mut group.start(&home, &[&[PROGRAM], &words[..]].concat()));
     // The first pass is over.
     assert!(within(SOON, || journal_in(&home).lines().count() > 12));
     set(&group.0.join("cpuset.cpus"), &first.to_string()).unwrap();
-    let out = succeeded(said(&run.wait_with_output().unwrap()));
+    let out = succeeded(said(&run.ends(SOON * 4)));
     let run = load_run(&out).unwrap();
     let taken = format!("CPU {last} was taken from this run after ");
     assert!(run.disturbances.iter().any(|text| text.en.starts_with(&taken)), "{:?}", run.disturbances);

@@ -1,18 +1,7 @@
 //! Runs within layers of a container: what is measured is inside, requests to stop and exit codes pass through, and nothing is
 //! left whoever is killed.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::Command;
-
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-
-use crate::alone::{alone, beside};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, SOON, ended, processes, refusal, said, succeeded, within};
+use crate::prelude::*;
 use crate::under_way::{UnderWay, assert_is_interrupted, measured};
 
 // Runs are timed: one at a time.
@@ -165,11 +154,11 @@ fn layers_are_entered_together_and_reported_by_a_comparison() {
     run(&home, &["syscall.null", "--out", &native]);
     let inside = run(&home, &["syscall.null", "--out", &layered, "--isolate", "seccomp,namespaces"]);
     assert_eq!(inside.settings.inputs.isolate, ["namespaces", "seccomp"]);
-    let (_, text, errors) = ended(&mut home.hostmark(&["compare", &native, &layered]));
+    let (_, text, errors) = home.says(&["compare", &native, &layered]);
     assert_eq!(errors, "");
     assert!(text.contains("isolate=namespaces,seccomp"), "{text}");
     let view = ["report", &format!("native={native}"), &format!("layers={layered}"), "--format", "overhead"];
-    let text = succeeded(ended(&mut home.hostmark(&view)));
+    let text = succeeded(home.says(&view));
     assert!(text.contains("layers") && text.contains('%'), "{text}");
 }
 
@@ -184,7 +173,7 @@ fn exit_codes_and_complaints_pass_through() {
             skipped(LACKS_NAMESPACES);
             continue;
         }
-        let (code, text, errors) = ended(&mut home.hostmark(words));
+        let (code, text, errors) = home.says(words);
         assert_eq!((code, text.as_str()), (wanted, ""), "{errors}");
         assert!(!errors.is_empty());
     }
@@ -258,14 +247,14 @@ fn a_request_to_stop_reaches_the_run_once_whomever_it_is_sent_to() {
     if !can_have_namespaces() {
         return skipped(LACKS_NAMESPACES);
     }
-    let to_group = |run: &UnderWay| kill_process_group(run.pid(), Signal::INT).unwrap();
-    let to_outer = |run: &UnderWay| run.signal(Signal::INT);
-    let to_outer_term = |run: &UnderWay| run.signal(Signal::TERM);
+    let to_group = |run: &UnderWay| kill_process_group(Pid::from_child(&run.child), Signal::INT).unwrap();
+    let to_outer = |run: &UnderWay| run.child.signal(Signal::INT);
+    let to_outer_term = |run: &UnderWay| run.child.signal(Signal::TERM);
     let ways: [(Send, i32); 3] = [(&to_group, 130), (&to_outer, 130), (&to_outer_term, 143)];
     for (send, wanted) in ways {
         let mut run = UnderWay::start(LONG);
         send(&run);
-        let (code, json, errors) = said(&run.ends(SOON));
+        let (code, json, errors) = said(&run.child.ends(SOON));
         assert_eq!((code, errors.as_str()), (wanted, ""));
         let kept = run.kept();
         assert_is_interrupted(&kept);
@@ -293,7 +282,7 @@ fn whoever_is_killed_only_the_journal_is_left() {
         return skipped(LACKS_NAMESPACES);
     }
     let mounted = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let outer = |run: &UnderWay| vec![run.pid()];
+    let outer = |run: &UnderWay| vec![Pid::from_child(&run.child)];
     let first = |run: &UnderWay| by_name(run, "hm-within");
     let inner = |run: &UnderWay| {
         // The one that has the words of the run, and neither stands outside nor is the first inside.
@@ -316,7 +305,7 @@ fn whoever_is_killed_only_the_journal_is_left() {
         // Of several some end with the first.
         let killed = victims.into_iter().filter(|victim| kill_process(*victim, Signal::KILL).is_ok()).count();
         assert!(killed > 0, "{at}");
-        let ended = run.ends(SOON);
+        let ended = run.child.ends(SOON);
         assert_eq!(ended.status.code(), code, "{at}: {ended:?}");
         run.assert_only_the_journal_is_left();
         assert!(within(SOON, || directories.iter().all(|directory| !directory.exists())), "{at}: {directories:?}");
@@ -341,14 +330,13 @@ fn a_run_that_was_cut_short_goes_on_within_the_same_layers_alone() {
         return skipped(LACKS_NAMESPACES);
     }
     let mut run = UnderWay::start(&["run", "clock", "--format", "json", "--isolate", "namespaces"]);
-    run.signal(Signal::KILL);
-    run.ends(SOON);
+    run.child.signal(Signal::KILL);
+    run.child.ends(SOON);
     run.assert_only_the_journal_is_left();
-    let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume"]));
+    let (code, _, errors) = run.home.says(&["run", "--resume"]);
     assert_eq!(code, 2);
     assert!(errors.trim_end().ends_with("was begun within layers; add --isolate namespaces"), "{errors}");
-    let (code, json, errors) =
-        ended(&mut run.home.hostmark(&["run", "--resume", "--isolate", "namespaces", "--format", "json"]));
+    let (code, json, errors) = run.home.says(&["run", "--resume", "--isolate", "namespaces", "--format", "json"]);
     assert_eq!((code, errors.as_str()), (0, ""));
     let resumed = load_run(&json).unwrap();
     assert_eq!(resumed.settings.inputs.isolate, ["namespaces"]);

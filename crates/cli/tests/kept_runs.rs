@@ -1,18 +1,12 @@
 //! The runs that are kept: a list of many in little time, whatever lies beside them, and what is removed when asked.
 
-use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hostmark_engine::plan::keep_to_cpus;
-use hostmark_model::load_run;
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::Value;
 
-use crate::alone::alone;
 use crate::commands::{assert_refused, printed};
-use crate::support::{Home, ended, files, in_process, refusal, with_code};
+use crate::prelude::*;
 
 /// A measured run, and the directory it lies in.
 fn measured(home: &Home) -> (String, PathBuf) {
@@ -148,7 +142,7 @@ fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
         &["runs", "--prune", "--older-than", "soon"],
         &["runs", "--prune", "--keep", "2", "--format", "json"],
     ] {
-        assert_eq!(ended(&mut home.hostmark(words)).0, 2, "{words:?}");
+        assert_eq!(home.says(words).0, 2, "{words:?}");
     }
     let would = printed(&home, &["runs", "--prune", "--keep", "4", "--dry-run"]);
     assert!(would.contains(&all[0]) && would.contains(&all[1]) && !would.contains(&all[2]), "{would}");
@@ -196,12 +190,12 @@ fn a_run_has_the_name_that_it_was_given_and_shows_the_cases_that_are_asked_for()
         (&["run", "clock.loop", "--expect", "nothing"], 2),
         (&["run", "--command", "/no/such/program", "--dry-run"], 2),
     ] {
-        assert_eq!(ended(&mut home.hostmark(words)).0, exit, "{words:?}");
+        assert_eq!(home.says(words).0, exit, "{words:?}");
     }
     assert_eq!(names(&home).len(), 1);
     // The newest of a name is meant.
     printed(&home, &["run", "clock.loop", "--name", "before-bios"]);
-    assert_eq!(ended(&mut home.hostmark(&["report", "before-bios", "syscall"])).0, nothing);
+    assert_eq!(home.says(&["report", "before-bios", "syscall"]).0, nothing);
 }
 
 #[test]
@@ -215,8 +209,7 @@ fn a_run_that_is_slower_than_expected_ends_with_one() {
             let (file, text) = scaled(&text, day, factor);
             keep(&directory, &file, &text);
         }
-        let (code, shown, errors) =
-            in_process(&home.hostmark(&["run", "clock.loop", "--expect", &directory.display().to_string()]));
+        let (code, shown, errors) = home.mocked(&["run", "clock.loop", "--expect", &directory.display().to_string()]);
         assert_eq!(code == 1, slower, "{shown}{errors}");
         assert!(shown.contains("CASES"), "{shown}");
     }
@@ -262,27 +255,24 @@ fn a_change_for_good_is_reported_with_its_run_and_what_changed_with_it() {
         keep(&runs, &name, &text);
     }
     fs::write(runs.join("20260102T000000Z-torn.json"), &text.as_bytes()[..text.len() / 2]).unwrap();
-    let (table, errors) = with_code(0, ended(&mut home.hostmark(&["runs", "--changes"])));
+    let (table, errors) = with_code(0, home.says(&["runs", "--changes"]));
     assert!(errors.lines().count() == 1 && errors.contains("torn"), "{errors}");
     for word in ["16 runs, 1 change", "2026-01-09T00:00:00Z", "clock.loop", "6.1.0 → 6.99.0", "8 and 8 runs"] {
         assert!(table.contains(word), "{word} is not in\n{table}");
     }
-    let list: Value =
-        serde_json::from_str(&ended(&mut home.hostmark(&["runs", "--changes", "clock", "--format", "json"])).1)
-            .unwrap();
+    let list: Value = serde_json::from_str(&home.says(&["runs", "--changes", "clock", "--format", "json"]).1).unwrap();
     let ratio = list[0]["cases"][0]["ratio"].as_f64().unwrap();
     assert!((ratio - 1.25).abs() < 0.02, "{list}");
-    let chinese = ended(&mut home.hostmark(&["runs", "--changes", "--lang", "zh"])).1;
+    let chinese = home.says(&["runs", "--changes", "--lang", "zh"]).1;
     assert!(chinese.contains("16 次运行，1 处变化") && chinese.contains("同时改变：内核版本"), "{chinese}");
     // Nothing asked for is there.
     let nothing: i32 = hostmark_model::Exit::NothingSelected.code().into();
-    assert_eq!(ended(&mut home.hostmark(&["runs", "--changes", "memory"])).0, nothing);
-    assert_eq!(ended(&mut home.hostmark(&["runs", "memory"])).0, 2, "a filter is for changes");
+    assert_eq!(home.says(&["runs", "--changes", "memory"]).0, nothing);
+    assert_eq!(home.says(&["runs", "memory"]).0, 2, "a filter is for changes");
 }
 
 // Runs are timed: one at a time.
 
-/// The last CPU that a process may use here.
 fn last_cpu() -> usize {
     let host = hostmark_host::read_here();
     *host.usable_cpus().last().unwrap()
@@ -330,7 +320,7 @@ fn a_seed_that_is_shown_can_be_given_again() {
     let largest = dry("0xffffffffffffffff", "json");
     assert_eq!(serde_json::from_str::<Value>(&largest).unwrap()["seed"], u64::MAX);
     for seed in ["7f3a", "0x", "1.5", "0x10000000000000000", ""] {
-        let errors = refusal(ended(&mut home.hostmark(&["run", "clock", "--dry-run", "--seed", seed])));
+        let errors = refusal(home.says(&["run", "clock", "--dry-run", "--seed", seed]));
         assert!(errors.contains("hexadecimal as 0x7f3a"), "{seed}: {errors}");
     }
 }
@@ -357,9 +347,9 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     assert_eq!(of("groups", "cases"), of("probes", "cases"));
     printed(&home, &[&arguments[..], &["--name", "later"]].concat());
     // Nor is a directory made for the runs.
-    let is_empty = |folder: &tempfile::TempDir| std::fs::read_dir(folder.path()).unwrap().next().is_none();
+    let is_empty = |folder: &tempfile::TempDir| fs::read_dir(folder.path()).unwrap().next().is_none();
     assert!(is_empty(&home.data) && is_empty(&home.scratch));
-    with_code(2, ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"])));
+    with_code(2, home.says(&["run", "--dry-run", "--set", "qq"]));
 }
 
 /// What cannot run, and why it is refused before its first measurement.
@@ -379,7 +369,7 @@ const CANNOT: &[(&[&str], i32, &str)] = &[
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses_in_the_same_words() {
     let home = Home::new();
-    let said = |words: &[&str], more: &[&str]| in_process(&home.hostmark(&[&["run"], words, more].concat()));
+    let said = |words: &[&str], more: &[&str]| home.mocked(&[&["run"], words, more].concat());
     for (words, code, sentence) in CANNOT {
         let refused = said(words, &[]);
         assert!(refused.0 == *code && refused.2.contains(sentence), "{words:?}: {refused:?}");
@@ -397,7 +387,7 @@ fn a_run_that_can_measure_nothing_is_no_success_and_is_kept_only_where_a_file_is
     let (home, cpu) = (Home::new(), last_cpu().to_string());
     // Two CPUs are needed.
     let words = ["run", "cpu.core_to_core", "--cpu", &cpu];
-    let said = |more: &[&str]| in_process(&home.hostmark(&[&words[..], more].concat()));
+    let said = |more: &[&str]| home.mocked(&[&words[..], more].concat());
     let (code, shown, errors) = said(&[]);
     assert!(
         code == 4 && errors.contains("nothing can be measured: needs 2 CPUs") && errors.lines().count() == 1,
@@ -414,7 +404,7 @@ fn a_run_that_can_measure_nothing_is_no_success_and_is_kept_only_where_a_file_is
     assert!(files(home.data.path()).is_empty());
     let out = home.scratch.path().join("run.json").display().to_string();
     assert_eq!(said(&["--out", &out]).0, 4);
-    let run = load_run(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    let run = load_run(&fs::read_to_string(&out).unwrap()).unwrap();
     assert!(!run.cases.is_empty());
     // What else there is to measure makes it a run.
     let (code, shown, errors) = said(&["clock.loop"]);
@@ -423,24 +413,16 @@ fn a_run_that_can_measure_nothing_is_no_success_and_is_kept_only_where_a_file_is
 
 /// A run that is killed when its journal has some rounds; its journal.
 fn cut_short(home: &Home, arguments: &[&str]) -> PathBuf {
-    let mut command = home.hostmark(arguments);
-    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let journal = loop {
-        let left = files(home.data.path());
-        let journal = left.into_iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-        if let Some(path) = journal
-            && std::fs::read_to_string(&path).is_ok_and(|text| text.lines().count() > 4)
-        {
-            break path;
-        }
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let mut run = Running::start(&mut home.hostmark(arguments));
+    let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(".partial.jsonl");
+    let journal = || files(home.data.path()).into_iter().find(is_journal);
+    let has_rounds = |path: PathBuf| fs::read_to_string(path).is_ok_and(|text| text.lines().count() > 4);
+    assert!(within(SOON, || journal().is_some_and(has_rounds)));
+    run.signal(Signal::KILL);
+    run.ends(SOON);
     // The workers and the janitor go at once, and take their directories with them.
-    std::thread::sleep(Duration::from_millis(300));
-    journal
+    assert!(within(SOON, || processes(home).is_empty()));
+    journal().unwrap()
 }
 
 #[test]
@@ -452,21 +434,21 @@ fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
     let command = format!("sh -c 'echo >> {}; sleep 0.2'", lines.display());
     let file = home.data.path().join("mine.json");
     let journal = cut_short(&home, &["run", "--command", &command, "--out", file.to_str().unwrap()]);
-    let executed = || std::fs::read_to_string(&lines).unwrap();
+    let executed = || fs::read_to_string(&lines).unwrap();
     let before = executed();
     let resume = ["run", "--resume", journal.to_str().unwrap()];
     for typed in [&[][..], &["--command", "true"], &["--command", &command, "--on", "env"]] {
-        let (code, _, errors) = ended(&mut home.hostmark(&[&resume[..], typed].concat()));
+        let (code, _, errors) = home.says(&[&resume[..], typed].concat());
         assert!(code == 2 && errors.contains("alone decides on no command") && errors.contains("echo >>"), "{errors}");
     }
     let with_command = [&resume[..], &["--command", &command]].concat();
-    std::fs::write(&file, "precious").unwrap();
+    fs::write(&file, "precious").unwrap();
     let sentence =
         format!("{} is there already and is no part of this run; name it by --out to replace it", file.display());
     assert_refused(&home, &with_command, &sentence);
-    assert_eq!((executed(), std::fs::read_to_string(&file).unwrap().as_str()), (before.clone(), "precious"));
-    std::fs::remove_file(&file).unwrap();
-    assert_eq!(ended(&mut home.hostmark(&with_command)).0, 0);
+    assert_eq!((executed(), fs::read_to_string(&file).unwrap().as_str()), (before.clone(), "precious"));
+    fs::remove_file(&file).unwrap();
+    assert_eq!(home.says(&with_command).0, 0);
     assert!(executed().len() > before.len() && file.exists() && !journal.exists());
 }
 
@@ -474,11 +456,11 @@ fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
 fn the_kept_runs_are_listed_newest_last_and_what_is_unreadable_is_named() {
     let home = Home::new();
     let none = "hostmark: no run is kept on this machine; hostmark run makes one\n".to_owned();
-    assert_eq!(ended(&mut home.hostmark(&["runs"])), (2, String::new(), none.clone()));
-    assert_eq!(ended(&mut home.hostmark(&["runs", "--format", "json"])), (2, "[]\n".to_owned(), none));
+    assert_eq!(home.says(&["runs"]), (2, String::new(), none.clone()));
+    assert_eq!(home.says(&["runs", "--format", "json"]), (2, "[]\n".to_owned(), none));
     printed(&home, &["run", "clock.loop", "syscall.byte@call=read"]);
     printed(&home, &["run", "clock.loop"]);
-    std::fs::write(home.data.path().join("hostmark/runs/00-bad.json"), "{}").unwrap();
+    fs::write(home.data.path().join("hostmark/runs/00-bad.json"), "{}").unwrap();
     let json: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
     let list = json.as_array().unwrap();
     assert_eq!(list.len(), 3);

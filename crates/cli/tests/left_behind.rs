@@ -1,21 +1,13 @@
 //! Every group that makes something of the operating system's, ended in every way: nothing is left but what was measured.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
-use hostmark_model::{CaseId, CaseRecord, Outcome, Run, load_run, out_of_memory};
-use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
+use hostmark_model::{CaseId, out_of_memory};
 
-use crate::alone::{alone, beside};
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, with_code, within};
+use crate::prelude::*;
 use crate::under_way::{Queues, adopt_orphans, journal_in, names, objects, orphans};
 
 // Runs are timed, and what is left of one must not be taken for another's: one at a time.
@@ -80,9 +72,7 @@ impl UnderWay<'_> {
         let home = Home::new();
         let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let before = objects(queues);
-        // A background job of a script is started with signals ignored, and its children inherit it.
-        let mut command = home.start("env");
-        command.args(["--default-signal=INT,HUP", PROGRAM, "run", "--scratch"]);
+        let mut command = home.heeding(&["run", "--scratch"]);
         command.arg(disk.path()).args(filters).process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
         UnderWay { child: Running(command.spawn().unwrap()), home, disk, queues, before, memory: RefCell::default() }
     }
@@ -185,10 +175,6 @@ fn kept(left: &[PathBuf]) -> Run {
     run
 }
 
-fn assert_is_a_journal(left: &[PathBuf]) {
-    assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");
-}
-
 /// Runs a load until what it could leave is there, ends it, and looks.
 fn ended_amid<'a>((filters, trace): Load, queues: &'a Queues, end: impl FnOnce(&mut UnderWay)) -> Ended<'a> {
     // Longer than a loaded machine takes to see it and to end it.
@@ -227,7 +213,7 @@ fn seen() -> Option<(Queues, Vec<Load>)> {
 #[test]
 fn every_group_that_asks_the_system_for_something_is_run() {
     let _beside = beside();
-    let (list, _) = with_code(0, ended(&mut Home::new().hostmark(&["list", "--format", "json"])));
+    let (list, _) = with_code(0, Home::new().says(&["list", "--format", "json"]));
     let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let all = probes.iter().map(|probe| probe["id"].as_str().unwrap().split('.').next().unwrap());
     // Made of instructions alone, of guests and timers that end with their descriptors, or of a command that the person
@@ -296,73 +282,48 @@ fn all_rounds_of_a_disk_probe_use_the_file_that_the_first_wrote() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_its_file_alone() {
+fn a_run_that_is_asked_to_stop_leaves_its_file_alone() {
     let _alone = alone();
     let Some((queues, loads)) = seen() else { return };
-    for load in &loads {
-        let ended = ended_amid(*load, &queues, |run| run.child.signal(Signal::INT));
+    // A load after the other, and the hardest by the other signal too.
+    let hardest = HARDEST.map(|load| (LOADS[load], Signal::TERM, 143));
+    for (load, signal, code) in loads.iter().map(|load| (*load, Signal::INT, 130)).chain(hardest) {
+        let ended = ended_amid(load, &queues, |run| run.child.signal(signal));
         let is_interrupted = kept(&ended.left).interrupted.is_some();
-        assert_eq!((ended.status.code(), is_interrupted), (Some(130), true), "{load:?}");
+        assert_eq!((ended.status.code(), is_interrupted), (Some(code), true), "{load:?}");
     }
 }
 
-#[test]
-fn a_terminated_run_leaves_its_file_alone() {
-    let _alone = alone();
-    let Some((queues, _)) = seen() else { return };
-    for load in HARDEST.map(|load| LOADS[load]) {
-        let ended = ended_amid(load, &queues, |run| run.child.signal(Signal::TERM));
-        let is_interrupted = kept(&ended.left).interrupted.is_some();
-        assert_eq!((ended.status.code(), is_interrupted), (Some(143), true), "{load:?}");
-    }
+/// Runs a load until what it could leave is there, and has it end by a kill: its journal alone is left.
+fn killed_amid(load: Load, queues: &Queues, end: impl FnOnce(&mut UnderWay)) {
+    let ended = ended_amid(load, queues, end);
+    assert_eq!(ended.status.signal(), Some(9), "{load:?}");
+    assert!(ended.left.len() == 1 && ended.left[0].to_string_lossy().ends_with(".partial.jsonl"), "{:?}", ended.left);
 }
 
 #[test]
-fn a_killed_run_leaves_its_journal_alone() {
+fn a_run_that_is_killed_leaves_its_journal_alone() {
     let _alone = alone();
     let Some((queues, loads)) = seen() else { return };
     for load in &loads {
-        let ended = ended_amid(*load, &queues, |run| {
+        killed_amid(*load, &queues, |run| {
             // Who is stopped does not end by itself when it has nobody left to answer.
             run.signal_all("hostmark\n", Signal::STOP);
             run.let_begin();
             run.child.signal(Signal::KILL);
             run.let_ask();
         });
-        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
-        assert_is_a_journal(&ended.left);
     }
-}
-
-#[test]
-fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
-    let _alone = alone();
-    let Some((queues, _)) = seen() else { return };
     for load in HARDEST.map(|load| LOADS[load]) {
-        let ended = ended_amid(load, &queues, |run| {
-            run.signal_all("hostmark\n", Signal::KILL);
-        });
-        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
-        assert_is_a_journal(&ended.left);
+        killed_amid(load, &queues, |run| run.signal_all("hostmark\n", Signal::KILL));
     }
-}
-
-#[test]
-fn objects_whose_guards_are_killed_with_all_the_rest_are_found_by_their_records() {
-    let _alone = alone();
-    let Some((queues, loads)) = seen() else { return };
+    // Objects whose guards are killed with all the rest are found by their records: who is stopped first cleans up after nobody.
     for load in loads.iter().filter(|(_, trace)| matches!(trace, Trace::Object(_))) {
-        let ended = ended_amid(*load, &queues, |run| {
-            // Who is stopped first cleans up after nobody.
-            for name in ["hm-guard\n", "hostmark\n"] {
-                run.signal_all(name, Signal::STOP);
-            }
-            for name in ["hm-guard\n", "hostmark\n"] {
-                run.signal_all(name, Signal::KILL);
+        killed_amid(*load, &queues, |run| {
+            for signal in [Signal::STOP, Signal::KILL] {
+                ["hm-guard\n", "hostmark\n"].iter().for_each(|name| run.signal_all(name, signal));
             }
         });
-        assert_eq!(ended.status.signal(), Some(9), "{load:?}");
-        assert_is_a_journal(&ended.left);
     }
 }
 

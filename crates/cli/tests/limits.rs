@@ -1,24 +1,14 @@
 //! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hostmark_engine::probe::entries;
 use hostmark_engine::sys::scratch::Private;
-use hostmark_model::{AxisKind, CaseRecord, Event, Job, Measured, Outcome, Run, load_run};
-use hostmark_probes::CATALOGUE;
+use hostmark_model::AxisKind;
 
-use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, SOON, ended, files, succeeded, with_code, within, worker_events};
+use crate::prelude::*;
 
 // Runs are timed: one at a time.
 
@@ -42,7 +32,7 @@ impl Drop for SmallDisk {
 
 /// The run was measured and shown, its loss is one sentence, and nothing but the journal is left of it.
 fn assert_is_lost(home: &Home, arguments: &[&str], file: &str) {
-    let (code, table, errors) = ended(&mut home.hostmark(arguments));
+    let (code, table, errors) = home.says(arguments);
     assert_eq!(code, 5, "{errors}");
     assert!(table.contains("CLOCKS") && table.contains("Clock read") && !table.contains("saved as"), "{table}");
     let start = format!("hostmark: the run could not be saved to {file}");
@@ -62,7 +52,7 @@ fn assert_is_lost(home: &Home, arguments: &[&str], file: &str) {
     let saved = other.path().join("saved.json");
     let (resume, out) = (left[0].display().to_string(), saved.display().to_string());
     let arguments = ["run", "--resume", &resume, "--out", &out, "--format", "json"];
-    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    let (code, json, errors) = home.says(&arguments);
     // Rounds that the full disk kept from the journal are measured again, and it has no more room for them: the run's file is whole.
     assert_eq!(code, 0, "{errors}");
     assert_eq!(fs::read_to_string(&saved).unwrap(), json);
@@ -90,7 +80,7 @@ fn a_disk_without_room_for_a_journal_is_reported_before_anything_is_measured() {
     let filler = disk.0.join("filler");
     let _ = fs::write(&filler, vec![1; 1 << 20]);
     let file = disk.0.join("mine.json").display().to_string();
-    let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
+    let (code, out, errors) = home.says(&["run", "clock.loop", "--out", &file]);
     let why =
         "cannot be written (write: No space left on device (os error 28)); make room, or name another file by --out";
     let sentence = format!("hostmark: the journal {} {why}\n", disk.0.join("mine.partial.jsonl").display());
@@ -116,13 +106,14 @@ fn whole_run(command: &mut Command) -> Run {
 }
 
 #[test]
-fn a_memory_limit_makes_buffers_smaller_and_kills_nothing() {
+fn a_memory_limit_is_named_makes_buffers_smaller_and_kills_nobody() {
     let _alone = alone();
     const LIMIT: u64 = 256 << 20;
-    let home = Home::new();
-    let Some(group) = ControlGroup::with_memory("test", LIMIT) else {
+    let (home, Some(group)) = (Home::new(), ControlGroup::with_memory("test", LIMIT)) else {
         return skipped("no memory control group can be made here");
     };
+    let (code, report, _) = ended(&mut group.start(&home, &[PROGRAM, "host", "--check", "--format", "json"]));
+    assert!(code == 1 && report.contains("\"host.little_memory\""), "{code} {report}");
     let mut command = group.start(&home, &[PROGRAM, "run", "memory", "memory.read@size=1G", "memory.latency@size=1G"]);
     let run = whole_run(command.args(["--format", "json"]));
     assert_eq!(run.host.limits.memory_limit_bytes, Some(LIMIT));
@@ -134,7 +125,7 @@ fn a_memory_limit_makes_buffers_smaller_and_kills_nothing() {
     assert_eq!(too_large.len(), 2);
     for case in too_large {
         let Outcome::Skipped { reason } = &case.outcome else { panic!("{} was measured", case.id) };
-        assert!(!reason.is_empty());
+        assert!(reason.starts_with("needs 1024 MiB of memory; a case of this run may fill "), "{reason}");
     }
     assert!(run.cases.iter().any(|case| case.probe == "memory.read" && case.measured().is_some()));
 }
@@ -224,35 +215,8 @@ fn a_limit_of_file_sizes_is_reported_in_a_sentence_and_the_name_is_free_again() 
     assert!(files(home.data.path()).is_empty());
     // An empty journal, as one leaves that is killed before its first line.
     fs::write(home.data.path().join("mine.partial.jsonl"), "").unwrap();
-    succeeded(ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file])));
+    succeeded(home.says(&["run", "clock.loop", "--out", &file]));
     assert_eq!(files(home.data.path()), [PathBuf::from(&file)]);
-}
-
-#[test]
-fn output_that_is_lost_is_reported_also_where_a_case_failed() {
-    let _alone = alone();
-    let home = Home::new();
-    let measured = |redirection: &str, command: &str| {
-        let mut shell = home.start("sh");
-        shell.args(["-c", &format!("ulimit -c 0; exec \"$0\" \"$@\" {redirection}"), PROGRAM]);
-        ended(shell.args(["run", "external", "--command", command]))
-    };
-    let (failing, fine) = ("false", "true");
-    let lost =
-        "hostmark: standard output cannot be written (No space left on device (os error 28)); redirect it elsewhere\n";
-    assert_eq!(measured("", fine).0, 0);
-    assert_eq!(measured("", failing).0, 3);
-    for command in [fine, failing] {
-        let (code, _, errors) = measured("> /dev/full", command);
-        assert_eq!((code, errors.as_str()), (5, lost), "{command}");
-    }
-    let file = home.data.path().join("table").display().to_string();
-    let (code, _, errors) = limited(&home, &format!("-f 0; exec > {file}"), &["run", "external", "--command", failing]);
-    assert_eq!(code, 5, "{errors}");
-    assert!(
-        errors.contains("standard output cannot be written (File too large (os error 27)); raise the limit"),
-        "{errors}"
-    );
 }
 
 #[test]
@@ -286,7 +250,7 @@ fn the_quick_profile_ends_on_time_on_a_busy_machine_and_has_every_default_case()
         }
         #[expect(clippy::disallowed_methods, reason = "the limit is one of wall time")]
         let began = Instant::now();
-        let said = std::panic::catch_unwind(|| ended(&mut home.hostmark(&["run", "--format", "json"])));
+        let said = std::panic::catch_unwind(|| home.says(&["run", "--format", "json"]));
         let took = began.elapsed();
         is_over.store(true, Ordering::Relaxed);
         (took, said.unwrap())
@@ -423,25 +387,6 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
     worker.kill().unwrap();
     worker.wait().unwrap();
     assert!(became);
-}
-
-#[test]
-fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
-    let _beside = beside();
-    let (home, Some(group)) = (Home::new(), ControlGroup::with_memory("run", 128 << 20)) else {
-        return skipped("no control group with a memory limit can be made here");
-    };
-    let Some(mut bystander) = bystander(&group, &home) else { return skipped("perl is not available here") };
-    let filters = ["memory.read", "memory.stream", "memory.copy", "process.fork_resident", "file.reread", "paging"];
-    let command = [&[PROGRAM, "run", "--format", "json"], &filters[..]].concat();
-    let (json, _) = with_code(0, ended(&mut group.start(&home, &command)));
-    let run = load_run(&json).unwrap();
-    for case in &run.cases {
-        assert!(!matches!(case.outcome, Outcome::Failed { .. }), "{}: {:?}", case.id, case.outcome);
-    }
-    assert!(run.cases.iter().any(|case| case.measured().is_some()));
-    assert!(matches!(bystander.try_wait(), Ok(None)));
-    assert_eq!((group.kills(), files(home.scratch.path())), (0, Vec::new()));
 }
 
 #[test]

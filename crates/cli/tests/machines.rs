@@ -1,22 +1,40 @@
 //! Plans for machines that are not this one, from guests of two CPUs to servers of a thousand, and runs of them on workers
 //! that take as long as such machines would.
 
-mod expected;
-
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use expected::{MACHINES, Machine, machine, simulated};
-use hostmark_engine::Eta;
+use hostmark_engine::mock::{MockWall, Unmetered, Workers};
 use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, plan};
-use hostmark_engine::probe::entries;
-use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
+use hostmark_engine::worker::far::NoPeers;
+use hostmark_engine::{Eta, RunContext, Wall, mock, run};
+use hostmark_model::{CaseId, CpuFact, EACH_POINT, Environment, JobCase, ServiceJob};
 use hostmark_present::tables::{GLANCE, NamedTable, TABLES};
-use hostmark_probes::CATALOGUE;
 
-use crate::alone::beside;
+use crate::jobs::serving;
+use crate::machine::{MACHINES, Machine, machine};
+use crate::prelude::*;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
+
+/// Measures a plan on a machine whose rounds take `slower` times what is forecast, by the number of the round; how long that
+/// took, and the number of rounds of each case.
+pub fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> (Duration, Vec<usize>) {
+    let wall = MockWall::default();
+    let set_up =
+        |id: &str| plan.cases.iter().find(|case| case.id.to_string() == id).map_or(Duration::ZERO, |case| case.set_up);
+    let mut workers = Workers::new(&wall, |job: &Job| {
+        let of_case =
+            |case: &JobCase| Duration::from_nanos(job.budget_ns) + set_up(&case.id).mul_f64(slower(job.round));
+        // For a warm-up a worker is started, and its CPU's clock settles.
+        let warm_up = job.cases.is_empty().then(|| Duration::from_millis(40).mul_f64(slower(0)));
+        let of_round = |time| [(time, mock::line(&mock::samples(&[5.0; 3])).1), mock::line(&mock::done(1000))];
+        let rounds = job.cases.iter().map(of_case).chain(warm_up).flat_map(of_round);
+        std::iter::once(mock::hello()).chain(rounds).collect()
+    });
+    let open_service = &|_: &ServiceJob| Ok(serving(&wall, Duration::from_millis(2).mul_f64(slower(1))));
+    let (environment, past, peers) = (Environment::bare(), Vec::new(), &NoPeers);
+    let setting = RunContext { plan, host, environment, past, open_service, peers, meters: &Unmetered };
+    let results = run(&setting, &mut |job| workers.open(job), &wall, &mut Vec::new(), None);
+    (wall.elapsed(), results.record.cases.iter().map(|case| case.rounds.len()).collect())
+}
 
 fn cells_of(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
     table.cells(host, hostmark_host::single(host).unwrap())
@@ -25,11 +43,6 @@ fn cells_of(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
 fn planned(host: &HostFacts, profile: Profile, table: Option<&NamedTable>) -> Plan {
     let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
     hostmark::fitted(host, request, table).unwrap()
-}
-
-/// The machine of this name in the list.
-fn named(name: &str) -> &'static Machine {
-    MACHINES.iter().find(|machine| machine.name == name).unwrap()
 }
 
 fn fitted(host: &HostFacts, profile: Profile) -> Plan {
@@ -252,7 +265,7 @@ fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
         let of_pairs = plan.cases.iter().filter(|case| case.id.probe == "cpu.core_to_core" && case.skip.is_none());
         of_pairs.map(|case| case.id.params.get("cpus").unwrap().to_owned()).collect()
     };
-    let of = |name: &str| classes(named(name));
+    let of = |name: &str| classes(Machine::named(name));
     let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(of("guest of 2"), set(&["same_cache"]));
     assert_eq!(of("64 CPUs"), set(&["smt_sibling", "same_cache", "other_node"]));
@@ -268,7 +281,7 @@ fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
 #[test]
 fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_by_chance() {
     let _beside = beside();
-    let machine = named("768 CPUs, NPS4");
+    let machine = Machine::named("768 CPUs, NPS4");
     let host = machine.facts();
     let plan = fitted(&host, Profile::Standard);
     let measured: Vec<_> = plan.cases.iter().filter(|case| case.skip.is_none()).collect();
@@ -291,7 +304,7 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
 #[test]
 fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_expensive() {
     let _beside = beside();
-    let machine = named("three clusters a package");
+    let machine = Machine::named("three clusters a package");
     let plan = fitted(&machine.facts(), Profile::Standard);
     for probe in ["memory.numa_latency", "memory.numa_bandwidth"] {
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == probe && case.skip.is_none());
@@ -329,7 +342,7 @@ fn largest_size(plan: &Plan, probe: &str) -> Option<u64> {
 fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
     let _beside = beside();
     for name in ["guest of 2", "guest of 2 told of 260 MiB", "guest of 2 told of 504 MiB", "desktop", "64 CPUs"] {
-        let machine = named(name);
+        let machine = Machine::named(name);
         let (host, cache) = (machine.facts(), machine.l3_kib << 10);
         for profile in PROFILES {
             let plan = fitted(&host, profile);
@@ -347,7 +360,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
         }
     }
     // Ids follow from the host alone: another profile and another time have the same.
-    let host = named("guest of 2 told of 260 MiB").facts();
+    let host = Machine::named("guest of 2 told of 260 MiB").facts();
     let sizes = PROFILES.map(|profile| {
         let plan = fitted(&host, profile);
         let default = plan.cases.iter().find(|case| case.id.probe == "memory.scaling" && case.is_default);
@@ -360,7 +373,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
 fn threads_of_a_large_machine_read_what_can_be_filled() {
     let _beside = beside();
     for name in ["768 CPUs, NPS4", "320 MiB caches"] {
-        let host = named(name).facts();
+        let host = Machine::named(name).facts();
         let plan = fitted(&host, Profile::Quick);
         let sizes = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.is_default);
         assert!(
@@ -374,7 +387,7 @@ fn threads_of_a_large_machine_read_what_can_be_filled() {
 fn threads_are_scattered_and_laid_compactly_where_that_differs() {
     let _beside = beside();
     let cases = |name: &str| -> Vec<(usize, String, Vec<usize>)> {
-        let machine = named(name);
+        let machine = Machine::named(name);
         let plan = fitted(&machine.facts(), Profile::Standard);
         let of_probe = plan.cases.iter().filter(|case| case.id.probe == "memory.scaling" && case.skip.is_none());
         let param =
@@ -427,7 +440,7 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
 #[test]
 fn where_time_is_short_what_reports_more_has_it() {
     let _beside = beside();
-    let machine = named("64 CPUs");
+    let machine = Machine::named("64 CPUs");
     let host = machine.facts();
     let plan = fitted(&host, Profile::Quick);
     // Slow from the start, and slow when most cases have begun.

@@ -1,27 +1,21 @@
 //! Files that are nearly right, through the commands that read some, in one process: none panics, takes seconds or fills memory.
 //! `HOSTMARK_FUZZ=1000000` asks for as many; `HOSTMARK_SEEDS` names a directory of further files, those of other tools called FORMAT-….
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::time::Duration;
 
 use hostmark_analysis::compare::{Comparison, History, Pool};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_engine::PastRound;
 use hostmark_engine::estimate::outcomes;
-use hostmark_model::{RoundLine, Run, load_run};
+use hostmark_model::RoundLine;
 use hostmark_present::{RenderOptions, export};
-use hostmark_probes::CATALOGUE;
 use rustix::time::{ClockId, clock_gettime};
-use serde_json::Value;
 
 use crate::garbled_text::{OUTPUTS, garbled_text};
 use crate::mutated::{Mutator, trials};
-use crate::support::{Home, ended, files, in_process};
-use crate::whole_runs::stopped;
+use crate::prelude::*;
+use crate::whole_runs::{killed_at, stopped};
 
 /// The most CPU time and memory that any file may cost: what is over them has no end that a person would wait for.
 const LIMIT: (Duration, u64) = (Duration::from_secs(5), 1 << 20);
@@ -41,7 +35,7 @@ impl Seeds {
             [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.round_trip@by=pipe", "net.rpc"]]
         {
             stopped(home, &[&["run"], filters].concat(), 4);
-            in_process(&home.hostmark(&[&["run"], filters].concat()));
+            home.mocked(&[&["run"], filters].concat());
         }
         seeds.outputs = OUTPUTS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         let further = std::env::var_os("HOSTMARK_SEEDS").map(|directory| files(Path::new(&directory)));
@@ -184,7 +178,7 @@ fn whatever_a_file_says_every_command_answers_soon() {
 fn measured() -> Run {
     let home = Home::new();
     let (code, json, errors) =
-        ended(&mut home.hostmark(&["run", "clock.loop", "signal", "ipc.round_trip@by=pipe", "--format", "json"]));
+        home.says(&["run", "clock.loop", "signal", "ipc.round_trip@by=pipe", "--format", "json"]);
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_eq!(files(home.data.path()).len(), 1);
     load_run(&json).unwrap()
@@ -299,17 +293,8 @@ fn a_journal_is_estimated_whatever_its_rounds_say() {
     let run = measured();
     let home = Home::new();
     // The journal of a run that is killed: its rounds as they are written.
-    let mut child = home.hostmark(&["run", "clock", "ipc"]).stdout(std::process::Stdio::null()).spawn().unwrap();
-    let journal = || files(home.data.path()).pop();
-    let text = loop {
-        let text = journal().and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default();
-        if text.lines().count() > 12 || child.try_wait().unwrap().is_some() {
-            break text;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    };
-    child.kill().unwrap();
-    child.wait().unwrap();
+    killed_at(&home, &["run", "clock", "ipc"], 14);
+    let text = fs::read_to_string(&files(home.data.path())[0]).unwrap();
     let (_, rounds) = text.split_once('\n').unwrap();
     let lines: Vec<Value> = rounds.lines().filter_map(|line| serde_json::from_str(line).ok()).take(12).collect();
     assert!(lines.len() > 5);

@@ -1,17 +1,9 @@
 //! `--on`: what is measured where a command leads is a run as any other, kept here, and says where that was.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
 use hostmark_launch::program::digest_of;
-use hostmark_model::{Run, load_run};
-use rustix::process::Signal;
-use serde_json::Value;
 
-use crate::alone::alone;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, SOON, ended, files, refusal, said, succeeded, with_code};
-use crate::under_way::{UnderWay, assert_is_interrupted, measured, one_cpu};
+use crate::prelude::*;
+use crate::under_way::{UnderWay, measured, one_cpu};
 
 // Runs are timed: one at a time.
 
@@ -39,7 +31,7 @@ fn a_run_at_a_place_is_kept_here_and_says_where_it_was_measured() {
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
     let kept = files(home.data.path());
     let [file] = kept.as_slice() else { panic!("{kept:?}") };
-    assert_eq!(load_run(&std::fs::read_to_string(file).unwrap()).unwrap(), run);
+    assert_eq!(load_run(&fs::read_to_string(file).unwrap()).unwrap(), run);
     assert_eq!(file.file_stem().unwrap().to_str(), Some(run.name.as_str()));
     assert!(files(home.scratch.path()).is_empty(), "something was left where it was measured");
     for (format, lang, says) in [
@@ -49,19 +41,9 @@ fn a_run_at_a_place_is_kept_here_and_says_where_it_was_measured() {
         ("html", "en", "measured at"),
         ("html", "zh", "测量位置"),
     ] {
-        let (_, out, _) = ended(&mut home.hostmark(&["report", "--format", format, "--lang", lang]));
+        let (_, out, _) = home.says(&["report", "--format", format, "--lang", lang]);
         assert!(out.contains(says), "{format} {lang}");
     }
-}
-
-#[test]
-fn a_run_here_has_its_programs_digest_and_no_place() {
-    let _alone = alone();
-    let home = Home::new();
-    let run = measured(&mut home.hostmark(&["run", "clock.loop"]));
-    assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
-    let run = measured(&mut home.hostmark(&["run", "--on", "here", "clock.loop"]));
-    assert_eq!((run.tool.digest, run.place), (Some(digest_of(PROGRAM.as_ref()).unwrap()), None));
 }
 
 #[test]
@@ -70,8 +52,9 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     let home = Home::new();
     let cpu = a_cpu();
     let arguments = ["clock", "syscall.null", "--seed", "0x7f3a", "--cpu", cpu.as_str()];
-    let here = measured(&mut home.hostmark(&[&["run"], &arguments[..]].concat()));
+    let here = measured(&mut home.hostmark(&[&["run", "--on", "here"], &arguments[..]].concat()));
     let there = measured(&mut home.hostmark(&[&["run", "--on", ENV], &arguments[..]].concat()));
+    assert_eq!((&here.tool.digest, &here.place), (&there.tool.digest, &None));
     assert_eq!(case_ids(&here), case_ids(&there));
     let planned = |run: &Run| (run.settings.seed, run.settings.rounds, run.settings.limit_s, run.settings.cpu);
     assert_eq!(planned(&here), planned(&there));
@@ -100,19 +83,19 @@ fn a_plan_and_facts_are_those_of_the_place() {
     let plan = |on: &[&str]| {
         let case = ["run", "--dry-run", "--format", "json", "--seed", "7", "--cpu", cpu.as_str(), "clock", "syscall"];
         let arguments = [&case[..], on].concat();
-        let out = succeeded(ended(&mut home.hostmark(&arguments)));
+        let out = succeeded(home.says(&arguments));
         serde_json::from_str::<Value>(&out).unwrap()
     };
     let (here, there) = (plan(&[]), plan(&["--on", ENV]));
     assert_eq!(here["cases"], there["cases"]);
     assert!(here["cases"].as_array().is_some_and(|cases| !cases.is_empty()));
     let host = |on: &[&str]| {
-        let out = succeeded(ended(&mut home.hostmark(&[&["host", "--format", "json"], on].concat())));
+        let out = succeeded(home.says(&[&["host", "--format", "json"], on].concat()));
         let facts: Value = serde_json::from_str(&out).unwrap();
         ["hostname", "kernel", "cpus", "boot_id"].map(|fact| facts["host"][fact].clone())
     };
     assert_eq!(host(&[]), host(&["--on", ENV]));
-    let (_, table, _) = ended(&mut home.hostmark(&["host", "--on", ENV]));
+    let (_, table, _) = home.says(&["host", "--on", ENV]);
     assert!(table.lines().count() > 5, "{table}");
     assert!(files(home.data.path()).is_empty(), "nothing was measured");
 }
@@ -127,10 +110,10 @@ fn runs_that_are_kept_at_a_place_are_shown_here() {
         let shown = measured(&mut here.hostmark(&["report", name, "--on", &place]));
         assert_eq!(shown, run);
     }
-    let errors = refusal(ended(&mut here.hostmark(&["report", "nothing", "--on", &place])));
+    let errors = refusal(here.says(&["report", "nothing", "--on", &place]));
     let sentence = "there is no run 'nothing'; give a file, a run's name, or last";
     assert_eq!(errors, format!("hostmark: '{place}': {sentence}\n"));
-    let (code, _, errors) = ended(&mut here.hostmark(&["report", "--on", ENV]));
+    let (code, _, errors) = here.says(&["report", "--on", ENV]);
     assert_eq!((code, errors.lines().count()), (2, 1), "none is kept there yet: {errors}");
     assert!(files(here.data.path()).is_empty());
 }
@@ -141,9 +124,9 @@ fn what_a_run_is_given_is_given_to_the_place() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
     let out = at.path().join("far.json").display().to_string();
-    let text = succeeded(ended(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--out", &out])));
+    let text = succeeded(home.says(&["run", "--on", ENV, "clock.loop", "--out", &out]));
     assert!(text.contains(&format!("saved as {out}")), "{text}");
-    assert_eq!(load_run(&std::fs::read_to_string(&out).unwrap()).unwrap().name, "far");
+    assert_eq!(load_run(&fs::read_to_string(&out).unwrap()).unwrap().name, "far");
     assert!(files(home.data.path()).is_empty());
 
     let cpu = measured(&mut home.hostmark(&["run", "--on", ENV, "clock.loop", "--cpu", "0"]));
@@ -152,7 +135,7 @@ fn what_a_run_is_given_is_given_to_the_place() {
     assert!(command.cases.iter().any(|case| case.probe.starts_with("external") && case.measured().is_some()));
     let set = measured(&mut home.hostmark(&["run", "--on", ENV, "memory.latency", "--set", "size=4K"]));
     assert!(case_ids(&set).iter().all(|id| id.contains("size=4096")), "{:?}", case_ids(&set));
-    let (table, _) = with_code(0, ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"])));
+    let (table, _) = with_code(0, home.says(&["run", "--on", ENV, "--table", "stream"]));
     assert!(table.contains("Triad") || table.contains("triad"), "{table}");
 }
 
@@ -175,7 +158,7 @@ fn a_scratch_directory_is_looked_for_at_the_place_alone() {
     assert!(run.cases.iter().any(|case| case.measured().is_some()), "{:?}", run.cases);
     assert!(run.host.storage.directories.iter().any(|directory| directory.filesystem.as_deref() == Some("tmpfs")));
     assert!(!there.exists());
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--on", ENV, probe, "--scratch", &scratch]));
+    let (code, _, errors) = home.says(&["run", "--on", ENV, probe, "--scratch", &scratch]);
     assert_eq!((code, errors.lines().count()), (2, 1), "{errors}");
     assert!(errors.starts_with(&format!("hostmark: '{ENV}': ")) && errors.contains(&scratch), "{errors}");
 }
@@ -184,7 +167,7 @@ fn a_scratch_directory_is_looked_for_at_the_place_alone() {
 fn a_place_may_be_measured_within_namespaces() {
     let _alone = alone();
     let home = Home::new();
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--isolate", "namespaces"]));
+    let (code, _, errors) = home.says(&["run", "clock.loop", "--isolate", "namespaces"]);
     if code != 0 {
         return skipped(&format!("no namespaces can be entered ({})", errors.trim()));
     }
@@ -209,7 +192,7 @@ fn a_place_that_leads_nowhere_is_reported_in_one_sentence_and_leaves_nothing() {
         ("env PATH=/nonexistent", vec!["'env PATH=/nonexistent'"]),
     ] {
         for command in [&["run", "clock.loop"][..], &["host"], &["report"], &["run", "--dry-run"]] {
-            let (code, out, errors) = ended(&mut home.hostmark(&[command, &["--on", place]].concat()));
+            let (code, out, errors) = home.says(&[command, &["--on", place]].concat());
             assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{command:?} {place:?}: {errors}");
             assert!(words.iter().all(|word| errors.contains(word)), "{command:?} {place:?}: {errors}");
         }
@@ -228,14 +211,14 @@ fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it()
         &["run", "--command", "/nonexistent/program"],
         &["run", "clock.loop", "--scratch", "/proc"],
     ] {
-        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        let (code, out, errors) = home.says(arguments);
         assert!(matches!(code, 2 | 4), "{arguments:?} {code} {errors}");
-        let (far_code, far_out, far) = ended(&mut home.hostmark(&[arguments, &["--on", ENV]].concat()));
+        let (far_code, far_out, far) = home.says(&[arguments, &["--on", ENV]].concat());
         assert_eq!(far_code, code, "{arguments:?}");
         assert_eq!((out.as_str(), far_out.as_str()), ("", ""));
         let sentence = errors.strip_prefix("hostmark: ").unwrap();
         assert_eq!(far, format!("hostmark: '{ENV}': {sentence}"), "{arguments:?}");
-        let dry = ended(&mut home.hostmark(&[arguments, &["--on", ENV, "--dry-run"]].concat()));
+        let dry = home.says(&[arguments, &["--on", ENV, "--dry-run"]].concat());
         assert_eq!(dry, (code, String::new(), far), "{arguments:?}");
     }
 }
@@ -249,7 +232,7 @@ fn what_is_usual_for_an_unknown_processor_there_is_refused_before_anything_is_me
         return skipped("what is usual for this processor is known");
     }
     for more in [&[][..], &["--dry-run"]] {
-        let errors = refusal(ended(&mut home.hostmark(&[&asked[..], &["--on", ENV], more].concat())));
+        let errors = refusal(home.says(&[&asked[..], &["--on", ENV], more].concat()));
         assert!(errors.contains("nothing is known of what is usual for "), "{errors}");
     }
     assert_eq!(files(home.data.path()), Vec::<PathBuf>::new());
@@ -267,21 +250,6 @@ fn progress_is_shown_on_a_terminal() {
     assert!(drawn.contains("clock.read") && drawn.contains("s left"), "{drawn:?}");
 }
 
-#[test]
-fn a_request_to_stop_keeps_what_was_measured_there() {
-    let _alone = alone();
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let mut run = UnderWay::start(&[&["run", "--on", ENV, "--format", "json"], LONG].concat());
-        run.signal(signal);
-        let (ended, json, errors) = said(&run.ends(SOON));
-        assert_eq!((ended, errors.as_str()), (code, ""));
-        let kept = run.kept();
-        assert_is_interrupted(&kept);
-        assert_eq!(kept.place.as_deref(), Some(ENV));
-        assert_eq!(load_run(&json).unwrap(), kept);
-    }
-}
-
 /// A far run of which only the journal is left, as its parent was killed.
 fn killed(arguments: &[&str]) -> (UnderWay, PathBuf) {
     let mut run = UnderWay::start(arguments);
@@ -296,35 +264,21 @@ fn killed(arguments: &[&str]) -> (UnderWay, PathBuf) {
 }
 
 #[test]
-fn a_run_whose_parent_was_killed_goes_on_where_it_was() {
-    let _alone = alone();
-    let (run, journal) = killed(&["run", "--on", ENV, "clock", "syscall.null", "--seed", "7"]);
-    let before = std::fs::read_to_string(&journal).unwrap().lines().count() - 1;
-    assert!(before > 2);
-    let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--on", ENV]));
-    assert_eq!((whole.place.as_deref(), whole.settings.seed), (Some(ENV), 7));
-    assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
-    let expected = format!("cut short after {before} rounds");
-    assert!(whole.disturbances.iter().any(|one| one.en.contains(&expected)), "{:?}", whole.disturbances);
-    assert_eq!(run.kept(), whole);
-}
-
-#[test]
 fn a_journal_decides_on_nothing_that_is_executed() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mark = folder.path().join("mark");
     let place = format!("sh -c 'touch {}; exec \"$@\"' sh", mark.display());
     let (run, journal) = killed(&["run", "--on", &place, "clock", "syscall.null"]);
-    std::fs::remove_file(&mark).unwrap();
-    let text = std::fs::read_to_string(&journal).unwrap();
+    fs::remove_file(&mark).unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
     let mut line = String::new();
     for on in [&[][..], &["--on", ENV], &["--on", "'"], &["--command", "true"]] {
-        let (code, out, errors) = ended(&mut run.home.hostmark(&[&["run", "--resume"], on].concat()));
+        let (code, out, errors) = run.home.says(&[&["run", "--resume"], on].concat());
         assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{on:?} {errors}");
         assert!(errors.contains(&format!("touch {};", mark.display())), "{errors}");
         line = errors.trim_end().split_once("type: hostmark ").unwrap().1.to_owned();
-        assert!(!mark.exists() && std::fs::read_to_string(&journal).unwrap() == text, "{on:?}");
+        assert!(!mark.exists() && fs::read_to_string(&journal).unwrap() == text, "{on:?}");
     }
     // The line that it shows goes on.
     let script = format!("{PROGRAM} {line} --format json");
@@ -337,17 +291,17 @@ fn a_journal_decides_on_nothing_that_is_executed() {
 fn another_build_does_not_go_on_with_a_far_run() {
     let _alone = alone();
     let (run, journal) = killed(&["run", "--on", ENV, "clock", "syscall.null"]);
-    let text = std::fs::read_to_string(&journal).unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
     let digest = digest_of(PROGRAM.as_ref()).unwrap();
     let forged = text.replace(&digest, &"0".repeat(digest.len()));
     assert_ne!(text, forged);
-    std::fs::write(&journal, &forged).unwrap();
-    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", ENV]));
+    fs::write(&journal, &forged).unwrap();
+    let (code, out, errors) = run.home.says(&["run", "--resume", "--on", ENV]);
     assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{errors}");
     assert!(errors.contains("begun by another build of hostmark"), "{errors}");
-    assert_eq!(std::fs::read_to_string(&journal).unwrap(), forged, "the journal is as it was");
+    assert_eq!(fs::read_to_string(&journal).unwrap(), forged, "the journal is as it was");
     // With its own program it goes on.
-    std::fs::write(&journal, &text).unwrap();
+    fs::write(&journal, &text).unwrap();
     assert!(measured(&mut run.home.hostmark(&["run", "--resume", "--on", ENV])).interrupted.is_none());
     run.left(SOON);
 }

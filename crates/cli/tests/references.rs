@@ -1,22 +1,18 @@
 //! References as a person meets them: a run held against one, a directory of one's own, files there that are none, and runs that are sent
 //! in to become one.
 
-use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hostmark_engine::mock;
 use hostmark_launch::Received;
-use serde_json::{Value, json};
 
 use crate::commands::{assert_refused, printed};
+use crate::prelude::*;
 use crate::support::in_process::{healthy_worker, scripted};
-use crate::support::{Home, files, in_process, refusal, succeeded, with_code};
 
 /// What a command printed, with what it ended.
 fn outcome(home: &Home, arguments: &[&str]) -> (i32, String, String) {
-    in_process(&home.hostmark(arguments))
+    home.mocked(arguments)
 }
 
 /// A run of null calls and of reading the time, kept as last.
@@ -29,7 +25,7 @@ fn with_a_run() -> Home {
 /// The directory of one's own references, made.
 fn own(home: &Home) -> PathBuf {
     let at = home.data.path().join("hostmark/references");
-    std::fs::create_dir_all(&at).unwrap();
+    fs::create_dir_all(&at).unwrap();
     at
 }
 
@@ -58,17 +54,13 @@ fn a_run_is_held_against_a_reference_by_name() {
     let (_, out, _) = outcome(&home, &["--lang", "zh", "compare", "--against", "x220"]);
     assert!(out.contains("方法不同") && !out.contains("other method"), "{out}");
     // Nothing in common, no such name, more than one run, another format.
-    for (arguments, exit, says) in [
-        (&["compare", "--against", "celeron-1037u"][..], 2, "has none of the values"),
-        (&["compare", "--against", "nobody"], 2, "hostmark list --references"),
-        (&["compare", "last", "last", "--against", "x220"], 2, "give one"),
-        (&["compare", "--against", "x220", "--format", "markdown"], 2, "table or json"),
-        (&["explain", "--reference", "nobody"], 2, "hostmark list --references"),
-    ] {
-        let (code, out, errors) = outcome(&home, arguments);
-        assert!(code == exit && out.is_empty() && errors.contains(says), "{arguments:?}: {code} {errors}");
-        assert_eq!(errors.lines().count(), 1, "{errors}");
-    }
+    home.refuses(&[
+        (&["compare", "--against", "celeron-1037u"], "has none of the values"),
+        (&["compare", "--against", "nobody"], "hostmark list --references"),
+        (&["compare", "last", "last", "--against", "x220"], "give one"),
+        (&["compare", "--against", "x220", "--format", "markdown"], "table or json"),
+        (&["explain", "--reference", "nobody"], "hostmark list --references"),
+    ]);
 }
 
 #[test]
@@ -106,7 +98,7 @@ fn references_are_listed_and_explained_with_their_sources() {
 fn ones_own_references_work_as_those_of_the_program_do() {
     let home = with_a_run();
     let at = own(&home);
-    std::fs::write(at.join("old.json"), slim(1e-3).to_string()).unwrap();
+    fs::write(at.join("old.json"), slim(1e-3).to_string()).unwrap();
     // Its value has an interval, and so there is a verdict.
     let out = succeeded(outcome(&home, &["compare", "--against", "old"]));
     assert!(out.contains("the old server") && out.contains("https://example.org/old"), "{out}");
@@ -116,12 +108,12 @@ fn ones_own_references_work_as_those_of_the_program_do() {
     // By its path it is the same; one of the program's name goes before the program's.
     let path = at.join("old.json").display().to_string();
     assert_eq!(outcome(&home, &["compare", "--against", &path, "--format", "json"]).1, out);
-    std::fs::write(at.join("x220.json"), slim(50.0).to_string()).unwrap();
+    fs::write(at.join("x220.json"), slim(50.0).to_string()).unwrap();
     assert!(outcome(&home, &["explain", "x220"]).1.contains("the old server"));
     // A run of one's own is one: it is compared as any two runs are.
     let runs = files(&home.data.path().join("hostmark/runs"));
     let run = runs.iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
-    std::fs::copy(run, at.join("before.json")).unwrap();
+    fs::copy(run, at.join("before.json")).unwrap();
     with_code(0, outcome(&home, &["run", "syscall.null", "--format", "json"]));
     let (code, out, errors) = outcome(&home, &["compare", "--against", "before"]);
     assert!([0, 1].contains(&code) && out.contains("Null call"), "{code} {out} {errors}");
@@ -132,7 +124,7 @@ fn ones_own_references_work_as_those_of_the_program_do() {
 fn a_file_that_is_no_reference_gets_one_sentence_and_breaks_nothing_else() {
     let home = with_a_run();
     let at = own(&home);
-    std::fs::write(at.join("good.json"), slim(50.0).to_string()).unwrap();
+    fs::write(at.join("good.json"), slim(50.0).to_string()).unwrap();
     let mut no_source = slim(50.0);
     no_source["address"] = "".into();
     let bad: [(&str, Vec<u8>); 7] = [
@@ -145,11 +137,11 @@ fn a_file_that_is_no_reference_gets_one_sentence_and_breaks_nothing_else() {
         ("run", br#"{"schema": "hostmark.run/1"}"#.to_vec()),
     ];
     for (name, bytes) in &bad {
-        std::fs::write(at.join(format!("{name}.json")), bytes).unwrap();
+        fs::write(at.join(format!("{name}.json")), bytes).unwrap();
     }
     symlink("/dev/zero", at.join("device.json")).unwrap();
     symlink(at.join("nowhere"), at.join("loose.json")).unwrap();
-    std::fs::create_dir(at.join("folder.json")).unwrap();
+    fs::create_dir(at.join("folder.json")).unwrap();
     let (code, out, errors) = outcome(&home, &["list", "--references"]);
     assert!(code == 0 && out.contains("good") && out.contains("x220"), "{out}");
     assert_eq!(errors.lines().count(), bad.len(), "{errors}");
@@ -167,7 +159,7 @@ fn a_file_that_is_no_reference_gets_one_sentence_and_breaks_nothing_else() {
 fn with_memory_of(home: &Home, design: Option<&str>, ns: f64, name: &str) -> String {
     let runs = files(&home.data.path().join("hostmark/runs"));
     let run = runs.iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
-    let mut run: Value = serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
+    let mut run: Value = serde_json::from_str(&fs::read_to_string(run).unwrap()).unwrap();
     (run["id"], run["host"]["hostname"]) = (name.into(), name.into());
     let cpu = &mut run["host"]["cpu"];
     (cpu["architecture"], cpu["vendor"], cpu["model"]) = ("x86_64".into(), "AuthenticAMD".into(), "AMD EPYC".into());
@@ -185,7 +177,7 @@ fn with_memory_of(home: &Home, design: Option<&str>, ns: f64, name: &str) -> Str
     (estimate["ci_low"], estimate["ci_high"], estimate["repetition"]) = (Value::Null, Value::Null, Value::Null);
     estimate["range"] = serde_json::json!([ns * 0.96, ns * 1.04]);
     let path = home.data.path().join(format!("{name}.json"));
-    std::fs::write(&path, run.to_string()).unwrap();
+    fs::write(&path, run.to_string()).unwrap();
     path.display().to_string()
 }
 
@@ -231,10 +223,10 @@ fn a_fleet_is_not_fine_where_it_is_slow_as_a_whole_or_nothing_was_judged() {
         [("slow", Some("Zen 3, Milan"), 250.0, 1), ("fine", Some("Zen 3, Milan"), 95.0, 0), ("unknown", None, 250.0, 6)]
     {
         let at = home.data.path().join(folder);
-        std::fs::create_dir(&at).unwrap();
+        fs::create_dir(&at).unwrap();
         for host in ["one", "two"] {
             let file = with_memory_of(&home, design, ns, &format!("{folder}-{host}"));
-            std::fs::rename(&file, at.join(format!("{host}.json"))).unwrap();
+            fs::rename(&file, at.join(format!("{host}.json"))).unwrap();
         }
         let at = at.display().to_string();
         let (out, errors) = with_code(exit, outcome(&home, &["fleet", "report", &at, "--check"]));
@@ -261,7 +253,7 @@ fn shared(count: usize) -> (Home, Value) {
 /// The last run as it is shared, where a self-check has passed before it: of the test program there is no digest to keep one by.
 fn share(home: &Home) -> Value {
     let file = home.scratch.path().join("shared.json");
-    let (code, line, _) = in_process(&home.hostmark(&["report", "last", "--share", "--out", file.to_str().unwrap()]));
+    let (code, line, _) = home.mocked(&["report", "last", "--share", "--out", file.to_str().unwrap()]);
     assert!(code == 0 && line.lines().count() == 1 && line.contains("Made-up CPU"), "{code} {line}");
     let mut run: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     run["trust"]["self_check"] =
@@ -273,7 +265,7 @@ fn share(home: &Home) -> Value {
 fn checked(home: &Home, run: &Value) -> (i32, String) {
     let file = home.scratch.path().join("sent.json");
     fs::write(&file, run.to_string()).unwrap();
-    let (code, out, errors) = in_process(&home.hostmark(&["reference", "check", file.to_str().unwrap()]));
+    let (code, out, errors) = home.mocked(&["reference", "check", file.to_str().unwrap()]);
     assert_eq!((errors.as_str(), out.lines().count()), ("", 1), "{out}");
     (code, out)
 }
@@ -369,6 +361,6 @@ fn sharing_writes_a_redacted_run_and_a_card_and_prints_a_line() {
     assert_refused(&home, &["report", "last,last", "--share", "--out", &out], "--share takes one run; give one");
     assert!(!at("two.json").exists());
     let svg = at("run.svg").display().to_string();
-    let (code, _, errors) = in_process(&home.hostmark(&["report", "last", "--share", "--out", &svg]));
+    let (code, _, errors) = home.mocked(&["report", "last", "--share", "--out", &svg]);
     assert!(code == 2 && errors.contains("end it in .json"), "{errors}");
 }

@@ -1,21 +1,16 @@
 //! What a run leaves behind: the file, its name, its order and its published schema, and what `report` finds again.
 
 use std::io;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use hostmark::world::StandardStream;
-use hostmark_engine::mock::{hello, line};
+use hostmark_engine::mock::{Script, hello, line};
 use hostmark_engine::plan::{Request, plan};
-use hostmark_model::{
-    Argument, CaseRecord, CpuFact, Event, HostFacts, Inputs, Outcome, ProbeInfo, Profile, ReasonCode, Run, load_run,
-};
-use hostmark_probes::CATALOGUE;
+use hostmark_model::{Argument, ProbeInfo};
 use jsonschema::Validator;
-use serde_json::{Value, json};
 
-use crate::support::in_process::{healthy_worker, in_process, printing_to, scripted};
-use crate::support::{Home, ended, files, refusal, said, succeeded};
+use crate::machine::Machine;
+use crate::prelude::*;
+use crate::support::in_process::{healthy_worker, printing_to, scripted};
 
 fn runs(home: &Home) -> PathBuf {
     home.data.path().join("hostmark/runs")
@@ -24,7 +19,7 @@ fn runs(home: &Home) -> PathBuf {
 /// The one file of a home, which is a run.
 fn only_run(home: &Home) -> Run {
     let [file] = &files(home.data.path())[..] else { panic!("{:?}", files(home.data.path())) };
-    let run = load_run(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let run = load_run(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(file, &runs(home).join(format!("{}.json", run.name)));
     assert!(files(home.scratch.path()).is_empty());
     run
@@ -52,7 +47,7 @@ fn assert_is_table(text: &str) {
 fn a_run_is_whole_ordered_and_kept_and_found_again() {
     let home = Home::new();
     let arguments = ["run", "syscall.null", "clock", "--format", "json", "--seed", "77"];
-    let json = succeeded(in_process(&home.hostmark(&arguments)));
+    let json = succeeded(home.mocked(&arguments));
     let run = load_run(&json).unwrap();
     assert_eq!(run, only_run(&home));
     assert_is_a_runs_name(&run.name);
@@ -61,7 +56,7 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert_eq!(run.settings.filters, ["syscall.null", "clock"]);
 
     // The catalogue's order, whatever that of the filters; a probe's default first.
-    let (_, catalogue, _) = ended(&mut home.hostmark(&["list", "--format", "json"]));
+    let (_, catalogue, _) = home.says(&["list", "--format", "json"]);
     let catalogue: Vec<ProbeInfo> = serde_json::from_str(&catalogue).unwrap();
     let picked = |probe: &&ProbeInfo| probe.id == "syscall.null" || probe.id.starts_with("clock.");
     let expected: Vec<&ProbeInfo> = catalogue.iter().filter(picked).collect();
@@ -88,11 +83,11 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() >= 6);
 
     // A second run becomes the last, the first the last but one.
-    let table = succeeded(in_process(&home.hostmark(&["run", "clock.loop"])));
+    let table = succeeded(home.mocked(&["run", "clock.loop"]));
     assert_is_table(&table);
     assert!(table.contains("saved as ") && table.contains("more: hostmark report --"), "{table}");
     let report = |of: &str| {
-        let json = succeeded(ended(&mut home.hostmark(&["report", of, "--format", "json"])));
+        let json = succeeded(home.says(&["report", of, "--format", "json"]));
         load_run(&json).unwrap()
     };
     assert_eq!(report("last-1"), run);
@@ -100,11 +95,11 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     let last = report("last");
     assert_eq!(last.settings.filters, ["clock.loop"]);
     assert!(last.name > run.name, "{} {}", last.name, run.name);
-    let errors = refusal(ended(&mut home.hostmark(&["report", "last-2"])));
+    let errors = refusal(home.says(&["report", "last-2"]));
     let sentence =
         "hostmark: there is no last-2, since 2 runs with values are kept on this machine; go back less far\n";
     assert_eq!(errors, sentence);
-    let shown = succeeded(ended(&mut home.hostmark(&["report"])));
+    let shown = succeeded(home.says(&["report"]));
     assert!(table.starts_with(&shown), "{table}\n{shown}");
 }
 
@@ -112,11 +107,11 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
 fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
     let home = Home::new();
     let file = home.data.path().join("mine.json");
-    std::fs::write(&file, "old").unwrap();
+    fs::write(&file, "old").unwrap();
     let shown = file.display().to_string();
-    let table = succeeded(in_process(&home.hostmark(&["run", "clock.loop", "--out", &shown])));
+    let table = succeeded(home.mocked(&["run", "clock.loop", "--out", &shown]));
     assert!(table.contains(&format!("saved as {shown}\n")) && table.contains(&format!("hostmark report {shown}")));
-    assert_eq!(load_run(&std::fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
+    assert_eq!(load_run(&fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
     assert_eq!(files(home.data.path()), [file]);
     assert!(files(home.scratch.path()).is_empty());
 }
@@ -140,15 +135,15 @@ impl StandardStream for Nowhere {
     }
 }
 
-/// Exit code and standard error of a run whose standard output fails so.
-fn printed_in_vain(home: &Home, error: i32) -> (i32, String) {
-    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Nowhere(Some(error))), |job, _| healthy_worker(job))
+/// Exit code and standard error of a run whose standard output fails so, and whose case fails where its worker does.
+fn printed_in_vain(home: &Home, error: i32, worker: fn(&Job) -> Script) -> (i32, String) {
+    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Nowhere(Some(error))), move |job, _| worker(job))
 }
 
 #[test]
 fn a_reader_that_leaves_does_not_stop_a_run() {
     let home = Home::new();
-    assert_eq!(printed_in_vain(&home, nix::libc::EPIPE), (0, String::new()));
+    assert_eq!(printed_in_vain(&home, nix::libc::EPIPE, healthy_worker), (0, String::new()));
     assert!(only_run(&home).cases[0].measured().is_some());
     // That the kernel says so, and does not end the process, is seen of one.
     let (reader, writer) = std::io::pipe().unwrap();
@@ -157,12 +152,20 @@ fn a_reader_that_leaves_does_not_stop_a_run() {
 }
 
 #[test]
-fn a_standard_output_that_is_full_is_a_lost_resource_and_the_run_is_kept() {
-    let home = Home::new();
-    let (code, errors) = printed_in_vain(&home, nix::libc::ENOSPC);
-    let sentence = "standard output cannot be written (No space left on device (os error 28)); redirect it elsewhere";
-    assert_eq!((code, errors), (5, format!("hostmark: {sentence}\n")));
-    assert!(only_run(&home).cases[0].measured().is_some());
+fn a_standard_output_that_is_lost_is_reported_also_where_a_case_failed_and_the_run_is_kept() {
+    let failed: fn(&Job) -> Script =
+        |_| vec![hello(), line(&Event::Failed { reason: ReasonCode::CheckFailed.because("it broke") })];
+    for (error, why) in [
+        (nix::libc::ENOSPC, "No space left on device (os error 28)); redirect it elsewhere"),
+        (nix::libc::EFBIG, "File too large (os error 27)); raise the limit of file sizes (ulimit -f)"),
+    ] {
+        for (worker, is_measured) in [(healthy_worker as fn(&Job) -> Script, true), (failed, false)] {
+            let home = Home::new();
+            let sentence = format!("hostmark: standard output cannot be written ({why}\n");
+            assert_eq!(printed_in_vain(&home, error, worker), (5, sentence));
+            assert_eq!(only_run(&home).cases[0].measured().is_some(), is_measured);
+        }
+    }
 }
 
 #[test]
@@ -181,7 +184,7 @@ fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
 #[test]
 fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
     let home = Home::new();
-    in_process(&home.hostmark(&["run", "clock.loop", "--name", "a"]));
+    home.mocked(&["run", "clock.loop", "--name", "a"]);
     let file = home.scratch.path().join("a").display().to_string();
     for format in ["html", "json", "jsonl", "card", "openbenchmarking"] {
         let said = |words: &[&str]| {
@@ -195,7 +198,7 @@ fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
         assert!(said(&["run", "clock.loop"]).1.contains(&format!("hostmark run --format {format} > FILE")));
         assert_eq!(said(&["report", "a", "--out", &file]), (0, String::new()));
         // To a pipe it goes as ever.
-        assert_eq!(in_process(&home.hostmark(&["report", "a", "--format", format])).0, 0);
+        assert_eq!(home.mocked(&["report", "a", "--format", format]).0, 0);
     }
     let said =
         |words: &[&str]| printing_to(&home.hostmark(words), Box::new(Nowhere(None)), |job, _| healthy_worker(job));
@@ -207,7 +210,7 @@ fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
 
 fn published() -> Validator {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostmark.run.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
 }
@@ -223,7 +226,7 @@ fn assert_is_valid(schema: &Validator, run: &Value) {
 fn measured() -> Value {
     let home = Home::new();
     let filters = ["syscall.null", "memory.latency@size=4K", "ipc.bandwidth@by=pipe,cpus=other_node"];
-    let json = succeeded(ended(&mut home.hostmark(&[&["run"][..], &filters, &["--format", "json"]].concat())));
+    let json = succeeded(home.says(&[&["run"][..], &filters, &["--format", "json"]].concat()));
     let run = load_run(&json).unwrap();
     for measured in run.cases.iter().filter_map(CaseRecord::measured) {
         assert!(measured.rounds.len() >= 5 && measured.samples.iter().all(|round| !round.is_empty()));
@@ -231,7 +234,7 @@ fn measured() -> Value {
     }
     // It is the file, and not another view of the run, that is looked at.
     let [file] = &files(home.data.path())[..] else { panic!("one file is kept") };
-    assert_eq!(std::fs::read_to_string(file).unwrap(), json);
+    assert_eq!(fs::read_to_string(file).unwrap(), json);
     serde_json::from_str(&json).unwrap()
 }
 
@@ -282,17 +285,11 @@ fn a_run_is_valid_by_the_published_schema_and_one_that_is_wrong_is_not() {
     }
 }
 
-/// A host of so many CPUs that has whatever probes need.
-fn able(cpus: usize) -> HostFacts {
-    let cpu = |id| CpuFact { id, online: true, allowed: true, core: Some(id), package: Some(0), ..CpuFact::default() };
-    let mut host = HostFacts { cpus: (0..cpus).map(cpu).collect(), ..HostFacts::default() };
-    host.limits.is_root = Some(true);
-    host.kernel.release = "6.12.0".into();
-    host.kernel.module_version = Some("1".into());
-    host.memory.pmd_page_bytes = Some(2 << 20);
-    host.memory.available_bytes = 8 << 30;
-    host.virtualization.kvm_permitted = Some(true);
-    host.virtualization.hypervisor = Some("kvm".into());
+/// A host of two CPUs that has whatever probes need.
+fn able() -> HostFacts {
+    let mut host = Machine::named("guest of 2").facts();
+    (host.limits.is_root, host.virtualization.kvm_permitted) = (Some(true), Some(true));
+    (host.kernel.module_version, host.virtualization.hypervisor) = (Some("1".into()), Some("kvm".into()));
     host
 }
 
@@ -316,7 +313,7 @@ fn what_a_host_lacks_has_its_code() {
         ("net.round_trip@protocol=tcp,cpus=two_hosts", |_| {}, Some(ReasonCode::NoPeer)),
     ];
     for (filter, change, code) in lacks {
-        let mut host = able(2);
+        let mut host = able();
         change(&mut host);
         let filters = vec![filter.to_owned()];
         let request = Request { filters, profile: Profile::Quick, seed: 1, set: Vec::new(), inputs: Inputs::default() };
@@ -343,7 +340,7 @@ fn the_code_of_a_refused_call_is_in_the_file_of_the_run_and_in_every_format() {
     let file: Value = serde_json::from_str(&file).unwrap();
     let wanted = json!({ "reason": "futex is not available", "code": "permission", "arguments": { "errno": "EPERM" } });
     assert_eq!(file["cases"][0]["outcome"]["skipped"], wanted);
-    let shown = |format: &str| ended(&mut home.hostmark(&["report", &name, "--format", format])).1;
+    let shown = |format: &str| home.says(&["report", &name, "--format", format]).1;
     let text: Value = serde_json::from_str(&shown("jsonl")).unwrap();
     for (key, value) in wanted.as_object().unwrap() {
         assert_eq!(&text[key], value);

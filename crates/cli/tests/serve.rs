@@ -1,22 +1,20 @@
 //! `hostmark serve` as a process, used as it is meant to be, and abused: it lets nobody in without its token, goes on whatever comes,
 //! and leaves nothing.
 
-use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use hostmark_launch::channel::{Dialling, Token};
 use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_model::{
-    AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
-    Profile, RunRequest, ServeRequest, load_run,
+    AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, RunRequest,
+    ServeRequest,
 };
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
+use crate::prelude::*;
 use crate::server::{Client, Server, greeting, is_shown_out, listening_elsewhere, loopback};
 use crate::support;
-use crate::support::{Home, SOON, ended, processes, within};
 
 /// KiB that a server has ever had in memory at most, whatever was done to it: with nobody there it has some 6000.
 const MOST_KIB: usize = 32 << 10;
@@ -102,19 +100,15 @@ fn who_has_another_token_is_informed_and_no_agent_is_started() {
 
 #[test]
 fn a_place_of_a_server_wants_its_token_and_an_address() {
-    let home = Home::new();
-    let refusal = |arguments: &[&str]| {
-        let (code, _, errors) = ended(&mut home.hostmark(arguments));
-        assert_eq!(code, 2, "{errors}");
-        errors
-    };
-    assert!(refusal(&["run", "--on", "tcp:db-17"]).contains("name the file that holds it by --token-file"));
-    assert!(refusal(&["host", "--on", "tcp:", "--token-file", "t"]).contains("give one as tcp:db-17"));
-    assert!(refusal(&["host", "--on", "here", "--token-file", "t"]).contains("leave it out"));
-    assert!(refusal(&["report", "--on", "tcp:db-17"]).contains("gives no runs"));
-    assert!(refusal(&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"]).contains("cannot be read"));
-    assert!(refusal(&["serve", "--token-file", "/nonexistent"]).contains("cannot be read"));
-    assert!(refusal(&["serve", "--bind", "192.0.2.1:7417"]).contains("name an address of this machine by --bind"));
+    Home::new().refuses(&[
+        (&["run", "--on", "tcp:db-17"], "name the file that holds it by --token-file"),
+        (&["host", "--on", "tcp:", "--token-file", "t"], "give one as tcp:db-17"),
+        (&["host", "--on", "here", "--token-file", "t"], "leave it out"),
+        (&["report", "--on", "tcp:db-17"], "gives no runs"),
+        (&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"], "cannot be read"),
+        (&["serve", "--token-file", "/nonexistent"], "cannot be read"),
+        (&["serve", "--bind", "192.0.2.1:7417"], "name an address of this machine by --bind"),
+    ]);
 }
 
 /// A request to measure what filters pick.
@@ -274,7 +268,7 @@ fn a_server_that_is_asked_to_end_or_killed_leaves_nothing() {
         let mut server = Server::start(&[]);
         let mut running = Measuring::at(&server).once_under_way(&server);
         let _held: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
-        kill_process(Pid::from_child(&server.child), signal).unwrap();
+        server.child.signal(signal);
         assert_eq!(server.child.wait().unwrap().code(), code);
         assert!(within(SOON, || processes(&server.home).is_empty()), "{:?}", processes(&server.home));
         assert_eq!(running.0.wait().unwrap().code(), Some(5));
@@ -368,7 +362,7 @@ fn what_all_sessions_fill_and_plan_is_bounded() {
     // Each may fill a third of what was left to the one before.
     let held: Vec<Client> = (0..5).map(|_| Client::enter(&server)).collect();
     assert!(within(SOON, || count(&server, "agent") == held.len()));
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap();
     let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();
     let kib: u64 = available.trim().trim_end_matches(" kB").parse().unwrap();
     let home = Home::new();

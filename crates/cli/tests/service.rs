@@ -1,23 +1,20 @@
 //! Far ends: a service starts by the same door for a run and for whoever stands for an agent, over either family of addresses,
 //! and serves nobody who does not know its nonce.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::process::{ChildStdin, Command, Stdio};
-use std::time::Duration;
+use std::process::ChildStdin;
 
 use hostmark_engine::RoundError;
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
 use hostmark_engine::worker::far::{FarEnds, LOOPBACK, Missing};
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Event, FarEnd, FarUsage, Inputs, Job, JsonLine, Nonce, Outcome, Params, PathBytes,
-    PeerAnswer, PeerRequest, Profile, RoundLine, RunRequest, ServeRequest, load_run,
+    AgentAnswer, AgentRequest, FarEnd, FarUsage, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
+    RoundLine, RunRequest, ServeRequest,
 };
-use hostmark_probes::CATALOGUE;
 
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, SOON, far_ends, files, processes, within, worker_events};
+use crate::prelude::*;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);

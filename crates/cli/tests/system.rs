@@ -11,6 +11,8 @@ mod faults;
 mod fleets;
 #[path = "support/jobs.rs"]
 mod jobs;
+#[path = "support/machine.rs"]
+mod machine;
 #[path = "../../../tests/support/quiet.rs"]
 mod quiet;
 #[path = "support/relay.rs"]
@@ -19,6 +21,15 @@ mod relay;
 mod skip;
 #[path = "../../../tests/support/sshd.rs"]
 mod sshd;
+/// What tests of this tier name, beside those of the first.
+mod prelude {
+    pub use hostmark_model::FlagKind;
+    pub use rustix::process::kill_process_group;
+
+    pub use crate::alone::beside;
+    pub use crate::quiet::Quiet;
+    pub use crate::support::prelude::*;
+}
 mod support;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[path = "support/tracer.rs"]

@@ -4,42 +4,29 @@ use std::collections::HashSet;
 
 use hostmark_analysis::lmbench::{self, CasePoint, SummaryColumn, programs};
 use hostmark_engine::plan::{Plan, pick};
-use hostmark_engine::probe::{Entry, entries, find};
-use hostmark_model::Profile;
+use hostmark_engine::probe::{Entry, find};
 use hostmark_present::tables::TABLES;
-use hostmark_probes::CATALOGUE;
-use serde_json::Value;
 
 use crate::catalogue::{guest, planned};
-use crate::support::{Home, ended, files, in_process, refusal, succeeded, with_code};
+use crate::prelude::*;
 use crate::whole_runs::stopped;
-
-fn refused(arguments: &[&str]) -> String {
-    refusal(in_process(&Home::new().hostmark(arguments)))
-}
-
-#[test]
-fn an_unknown_table_is_refused_with_the_names_of_all() {
-    let errors = refused(&["run", "--table", "pipes"]);
-    assert_eq!(
-        errors.trim_end(),
-        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead or data-path"
-    );
-}
 
 #[test]
 fn what_would_not_be_the_table_is_refused() {
-    let errors = refused(&["run", "--table", "pipe", "--set", "message=4K", "--dry-run"]);
-    assert!(errors.contains("--table pipe") && errors.contains("leave out --set message=4K"), "{errors}");
-    let errors = refused(&["run", "--table", "size-stride", "--set", "memory.latency:size=4K", "--dry-run"]);
-    assert!(errors.contains("leave out --set"), "{errors}");
-    assert!(refused(&["run", "--table", "pipe", "memory"]).contains("cannot be used with"));
-    assert!(refused(&["run", "--table", "pipe", "--command", "true"]).contains("cannot be used with"));
+    let names = "choose memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead or data-path";
+    let with_set = ["run", "--table", "size-stride", "--set", "memory.latency:size=4K", "--dry-run"];
+    Home::new().refuses(&[
+        (&["run", "--table", "pipes"], &format!("no table is called 'pipes'; {names}")),
+        (&["run", "--table", "pipe", "--set", "message=4K", "--dry-run"], "leave out --set message=4K"),
+        (&with_set, "leave out --set"),
+        (&["run", "--table", "pipe", "memory"], "cannot be used with"),
+        (&["run", "--table", "pipe", "--command", "true"], "cannot be used with"),
+    ]);
 }
 
 #[test]
 fn help_names_every_table() {
-    let (_, help, _) = in_process(&Home::new().hostmark(&["run", "--help"]));
+    let (_, help, _) = Home::new().mocked(&["run", "--help"]);
     let of_option = help.split("--table").nth(1).unwrap().split("--format").next().unwrap();
     for table in TABLES {
         assert!(of_option.contains(table.name), "{}: {of_option}", table.name);
@@ -123,10 +110,10 @@ fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_fro
     assert!(without.iter().all(|row| row.ends_with(')')), "{table}");
     assert!(table.contains("(1) skipped: "), "{table}");
     // The same from the file, without measuring again.
-    let again = succeeded(ended(&mut home.hostmark(&["report", "--format", "pipe"])));
+    let again = succeeded(home.says(&["report", "--format", "pipe"]));
     assert!(table.starts_with(&again), "{table}\n{again}");
     // The file says which table was asked for.
-    let (_, json, _) = ended(&mut home.hostmark(&["report", "--format", "json"]));
+    let (_, json, _) = home.says(&["report", "--format", "json"]);
     let run: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(run["settings"]["table"], "pipe");
 }
@@ -191,14 +178,14 @@ fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
             assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
         }
     }
-    let page = succeeded(ended(&mut Home::new().hostmark(&["explain", "2p/0K ctxsw", "lat_pipe"])));
+    let page = succeeded(Home::new().says(&["explain", "2p/0K ctxsw", "lat_pipe"]));
     assert!(page.contains("sched.context_switch") && page.contains("ipc.round_trip"), "{page}");
 }
 
 /// What the handbook for those who know lmbench says.
 fn handbook() -> String {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coming-from-lmbench.md");
-    std::fs::read_to_string(path).unwrap()
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/coming-from-lmbench.md");
+    fs::read_to_string(path).unwrap()
 }
 
 #[test]
@@ -220,25 +207,25 @@ pub const FILE: &str = "[lmbench3.0 results for Linux old-host 2.6.32 #1 SMP x86
 fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_line() {
     let home = Home::new();
     let file = home.data.path().join("old-host.0");
-    std::fs::write(&file, FILE).unwrap();
+    fs::write(&file, FILE).unwrap();
     succeeded(ended(home.hostmark(&["import", "lmbench"]).arg(&file)));
     assert!(files(home.scratch.path()).is_empty());
     // The same file again is another run.
     assert_eq!(ended(home.hostmark(&["import", "lmbench"]).arg(&file)).0, 0);
-    let (code, runs, _) = ended(&mut home.hostmark(&["runs"]));
+    let (code, runs, _) = home.says(&["runs"]);
     assert_eq!((code, runs.matches("old-host").count() >= 2, runs.matches("imported").count()), (0, true, 2), "{runs}");
-    let (code, shown, _) = ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "lmbench"]));
+    let (code, shown, _) = home.says(&["report", "last", "last-1", "--format", "lmbench"]);
     assert_eq!((code, shown.matches("0.250").count()), (0, 2), "{shown}");
-    let (_, errors) = with_code(2, ended(&mut home.hostmark(&["report", "last", "last-1", "--format", "json"])));
+    let (_, errors) = with_code(2, home.says(&["report", "last", "last-1", "--format", "json"]));
     assert!(errors.contains("--format hosts, html, markdown, lmbench or overhead"), "{errors}");
-    std::fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
+    fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
     let errors = refusal(ended(home.hostmark(&["import", "lmbench"]).arg(&file)));
     assert!(errors.contains("old-host.0, line 2: 'much' is no number"), "{errors}");
 }
 
 #[test]
 fn a_program_without_a_probe_is_answered_with_the_handbook() {
-    let (_, errors) = with_code(4, ended(&mut Home::new().hostmark(&["run", "lat_pmake"])));
+    let (_, errors) = with_code(4, Home::new().says(&["run", "lat_pmake"]));
     assert!(errors.contains("lat_pmake") && errors.contains("docs/coming-from-lmbench.md"), "{errors}");
 }
 
@@ -249,7 +236,7 @@ fn run(home: &Home, file: &str, microseconds: &str) -> String {
         "[lmbench3.0 results for Linux host 6.1.0 #1 SMP x86_64 GNU/Linux]\nSimple syscall: {microseconds} microseconds\n\n\
          [Thu Jan  7 10:30:00 UTC 2010]\n"
     );
-    std::fs::write(&source, text).unwrap();
+    fs::write(&source, text).unwrap();
     let out = home.data.path().join(file);
     succeeded(ended(home.hostmark(&["import", "lmbench"]).arg(&source).arg("--out").arg(&out)));
     out.display().to_string()
@@ -261,7 +248,7 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     let (native, slow, guest) = (run(&home, "a.json", "0.2"), run(&home, "b.json", "0.4"), run(&home, "c.json", "0.6"));
     let report = |runs: &[&str], more: &[&str]| {
         let start = ["report", "--format", "overhead", "--lang", "en"];
-        ended(&mut home.hostmark(&[&start[..], runs, more].concat()))
+        home.says(&[&start[..], runs, more].concat())
     };
     let [native_run, slow_run, guest_run] =
         [("native", &native), ("native", &slow), ("guest", &guest)].map(|(name, file)| format!("{name}={file}"));
@@ -272,9 +259,9 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     assert!(text.contains("+100.00 %"), "{text}");
     // So it is where they are given as a list, as a pattern, and as a directory.
     let at = home.data.path().join("both");
-    std::fs::create_dir(&at).unwrap();
+    fs::create_dir(&at).unwrap();
     for (file, name) in [(&native, "n-1.json"), (&slow, "n-2.json")] {
-        std::fs::copy(file, at.join(name)).unwrap();
+        fs::copy(file, at.join(name)).unwrap();
     }
     let (list, folder) = (format!("native={native},{slow}"), format!("native={}", at.display()));
     for both in [&list, &folder, &format!("{folder}/n-*.json")] {
@@ -284,7 +271,7 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     assert!(code == 2 && errors.contains("no run is called like"), "{errors}");
     let (_, errors) = with_code(2, report(&[&native_run, &guest_run], &["--base", "syscall.nothing"]));
     assert!(errors.contains("native has no such case"), "{errors}");
-    let (_, errors) = with_code(2, ended(&mut home.hostmark(&["report", &native, "--base", "syscall.null"])));
+    let (_, errors) = with_code(2, home.says(&["report", &native, "--base", "syscall.null"]));
     assert!(errors.contains("--format overhead"), "{errors}");
     let (_, errors) = with_code(2, report(&["native=nowhere.json"], &[]));
     assert!(errors.contains("there is no file nowhere.json"), "{errors}");

@@ -1,21 +1,13 @@
 //! TCP between two networks joined by a wire of a known rate: what is told is what passes, whoever sends, and a far end that
 //! dies is no value.
 
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Child;
 
 use hostmark::self_check::limits;
 use hostmark::self_check::limits::{FAR, Networks, program_at};
 use hostmark_engine::worker::far::FarEnds;
-use hostmark_model::{Event, Job};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::alone::{alone, beside};
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{PROGRAM, SOON, far_ends, within};
+use crate::prelude::*;
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;
@@ -43,7 +35,7 @@ fn of(mbit: u32) -> Option<Networks> {
 
 /// Bytes that have passed the near end of a wire, either way.
 fn passed(wire: &Networks) -> u64 {
-    let table = std::fs::read_to_string(format!("/proc/{}/net/dev", wire.pid(1))).unwrap();
+    let table = fs::read_to_string(format!("/proc/{}/net/dev", wire.pid(1))).unwrap();
     let counters = table.lines().find_map(|line| line.trim_start().strip_prefix("wire:")).unwrap();
     // What was received, and eight columns further what was sent.
     counters.split_whitespace().step_by(8).map(|bytes| bytes.parse::<u64>().unwrap()).sum()

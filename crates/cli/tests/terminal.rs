@@ -1,16 +1,11 @@
 //! What a terminal shows: ids and commands that can be pasted back, widths, colours, and nothing but results where that is asked for.
 
-use std::io::Write;
 use std::os::fd::AsFd;
-use std::process::{Command, Stdio};
-
-use hostmark_model::load_run;
-use serde_json::Value;
 
 use crate::commands::printed;
+use crate::prelude::*;
 use crate::support;
 use crate::support::in_process::on_a_terminal;
-use crate::support::{Home, PROGRAM, ended, in_process, succeeded};
 
 /// The ids of a plan as JSON has them, exact.
 fn exact(home: &Home, arguments: &[&str]) -> Vec<String> {
@@ -54,7 +49,7 @@ fn suggested(text: &str) -> Vec<String> {
 /// Runs a line as a person's shell does.
 fn pasted(home: &Home, line: &str) -> (i32, String, String) {
     let directory = home.scratch.path().join("bin");
-    std::fs::create_dir_all(&directory).unwrap();
+    fs::create_dir_all(&directory).unwrap();
     let link = directory.join("hostmark");
     if !link.exists() {
         std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
@@ -98,7 +93,7 @@ fn quiet_leaves_the_result_alone() {
         assert!(text.contains("Empty loop") && !text.contains("saved as"), "{text}");
     }
     assert_eq!(support::files(home.data.path()).len(), 2);
-    let (code, _, errors) = in_process(&home.hostmark(&["-q", "run", "no.such"]));
+    let (code, _, errors) = home.mocked(&["-q", "run", "no.such"]);
     assert!(code != 0 && errors.contains("no.such"), "{errors}");
 }
 
@@ -120,7 +115,7 @@ fn colour_is_as_asked_for() {
     let file = home.scratch.path().join("out.txt").display().to_string();
     let mut command = home.hostmark(&["report", "--out", &file]);
     ended(command.env("CLICOLOR_FORCE", "1"));
-    assert!(!std::fs::read_to_string(&file).unwrap().contains('\u{1b}'));
+    assert!(!fs::read_to_string(&file).unwrap().contains('\u{1b}'));
 }
 
 #[test]
@@ -146,12 +141,12 @@ fn a_page_is_as_wide_as_the_columns_between_60_and_200() {
 fn several_runs_are_a_table_of_hosts() {
     let home = Home::new();
     let (one, other) = (home.data.path().join("one.json"), home.data.path().join("other.json"));
-    let shown = |path: &std::path::Path| path.display().to_string();
+    let shown = |path: &Path| path.display().to_string();
     printed(&home, &["run", "clock", "syscall.null", "-q", "--out", &shown(&one)]);
-    let mut run = load_run(&std::fs::read_to_string(&one).unwrap()).unwrap();
+    let mut run = load_run(&fs::read_to_string(&one).unwrap()).unwrap();
     run.name = "other".into();
     run.host.kernel.release = "9.9.9".into();
-    std::fs::File::create(&other).unwrap().write_all(serde_json::to_string(&run).unwrap().as_bytes()).unwrap();
+    fs::File::create(&other).unwrap().write_all(serde_json::to_string(&run).unwrap().as_bytes()).unwrap();
     for (lang, parts) in [
         ("en", ["null call", "clock_gettime", "DIFFERS", "9.9.9"]),
         ("zh", ["空系统调用", "clock_gettime", "差异", "9.9.9"]),
@@ -197,7 +192,7 @@ fn no_text_counts_one_of_a_thing_as_several() {
 #[test]
 fn without_a_terminal_there_is_no_progress() {
     let home = Home::new();
-    let null = std::fs::File::open("/dev/null").unwrap();
+    let null = fs::File::open("/dev/null").unwrap();
     let mut command: Command = home.hostmark(&["run", "clock.loop"]);
     command.stdin(Stdio::from(null.as_fd().try_clone_to_owned().unwrap()));
     succeeded(ended(&mut command));

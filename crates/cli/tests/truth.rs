@@ -1,21 +1,12 @@
 //! Truth: what the engine says of things whose cost is known, by the checks of `hostmark self-check`, and that command. One at a time.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
-
 use hostmark::self_check::bench::{Bench, BenchRound, least};
-use hostmark::self_check::checks::{PERCENT, PUT_DELAY_NS, SLOWER, competitor, copies, l1_cache};
-use hostmark::self_check::limits::measure_in;
-use hostmark::self_check::{Known, Line, Outcome, Report, checks, compete, limits};
+use hostmark::self_check::checks::{PERCENT, PUT_DELAY_NS, competitor, l1_cache};
+use hostmark::self_check::{Known, Line, Outcome, Report, checks, compete};
 use hostmark_engine::worker;
-use hostmark_model::{Choice, Event, Measured, Run, load_run};
-use hostmark_probes::CATALOGUE;
+use hostmark_model::Choice;
 
-use crate::alone::alone;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, ended, files, processes, succeeded, within};
+use crate::prelude::*;
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;
@@ -107,49 +98,6 @@ fn a_chain_of_dependent_multiplies_takes_three_cycles_each() {
 }
 
 #[test]
-fn a_known_delay_is_returned_within_a_hundredth() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &checks::delay(&mut bench(), &Known::of(PUT_DELAY_NS)));
-}
-
-#[test]
-fn a_sleep_lasts_as_long_as_another_clock_says() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &checks::sleep(&mut bench(), 1.0));
-}
-
-#[test]
-fn a_competitor_on_the_measured_cpu_is_found_with_its_share() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    let start = &mut |cpu, percent| compete(Path::new(PROGRAM), cpu, percent);
-    passes(&quiet, &competitor(&mut bench(), &Known::of(PERCENT), start));
-}
-
-#[test]
-fn links_a_quota_and_a_slow_disk_are_measured_as_what_they_are() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    let around = &mut |around, filters: &[&str]| measure_in(Path::new(PROGRAM), around, filters);
-    passes(&quiet, &limits::link(&mut bench(), &Known::of(limits::MBIT), around));
-    passes(&quiet, &limits::relayed(&mut bench(), &Known::of(limits::RELAYED), around));
-    passes(&quiet, &limits::quota(&mut bench(), &Known::of(limits::QUOTA_PERCENT), around));
-    passes(&quiet, &limits::disk(&mut bench(), &Known::of(limits::READS), around));
-}
-
-#[test]
-fn loads_take_a_whole_number_of_cycles_in_the_first_cache_and_longer_beyond_it() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    let mut bench = bench();
-    let size = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
-    passes(&quiet, &l1_cache(&mut bench, size));
-}
-
-#[test]
-fn a_slowdown_of_five_percent_in_one_probe_is_found_there_alone() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &copies(&mut bench(), &Known::of(SLOWER)));
-}
-
-#[test]
 fn a_truth_that_is_wrong_never_passes() {
     let _alone = alone();
     let start = &mut |cpu, percent| compete(Path::new(PROGRAM), cpu, percent);
@@ -183,10 +131,10 @@ fn each_level_is_slower_than_the_one_above() {
 const SOON: Duration = Duration::from_secs(90);
 
 #[test]
-fn every_check_has_a_line_and_the_exit_code_follows_from_them() {
-    let _alone = alone();
+fn what_every_check_puts_in_comes_back_and_the_exit_code_follows_from_them() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let home = Home::new();
-    let (code, out, errors) = ended(&mut home.hostmark(&["self-check", "--format", "json"]));
+    let (code, out, errors) = home.says(&["self-check", "--format", "json"]);
     assert_eq!(errors, "");
     let report: Report = serde_json::from_str(&out).unwrap();
     let ids: Vec<&str> = report.checks.iter().map(|line| line.id.as_str()).collect();
@@ -201,10 +149,11 @@ fn every_check_has_a_line_and_the_exit_code_follows_from_them() {
     for line in &report.checks {
         let has_reason = matches!(line.outcome, Outcome::NotPossible | Outcome::Error);
         assert_eq!(has_reason, line.reason.is_some(), "{line:?}");
+        passes(&quiet, line);
     }
     let stored = files(home.data.path());
     assert!(stored.len() == 1 && stored[0].parent().unwrap().ends_with("hostmark/self-checks"), "{stored:?}");
-    assert_eq!(std::fs::read_to_string(&stored[0]).unwrap(), out);
+    assert_eq!(fs::read_to_string(&stored[0]).unwrap(), out);
     assert!(files(home.scratch.path()).is_empty() && processes(&home).is_empty());
 }
 
@@ -212,11 +161,10 @@ fn every_check_has_a_line_and_the_exit_code_follows_from_them() {
 fn one_that_is_killed_beside_its_competitor_leaves_no_process() {
     let _alone = alone();
     let home = Home::new();
-    let mut command = home.hostmark(&["self-check", "--lang", "zh"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Running::start(&mut home.hostmark(&["self-check", "--lang", "zh"]));
     let is_there = within(SOON, || processes(&home).iter().any(|(_, word)| word == "neighbour"));
     child.kill().unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.ends(SOON * 4);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(is_there && output.stderr.is_empty(), "{text}");
     // Headline, an empty line, and the checks before that of the competitor.
@@ -230,22 +178,22 @@ fn a_run_names_the_self_check_that_passed_here_and_strict_runs_demand_it() {
     let _alone = alone();
     let home = Home::new();
     let strict = ["run", "clock.loop", "--strict", "--format", "json"];
-    let (code, out, errors) = ended(&mut home.hostmark(&strict));
+    let (code, out, errors) = home.says(&strict);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(errors.starts_with("hostmark: no self-check of this program has passed on this host"), "{errors}");
-    let (code, _, _) = ended(&mut home.hostmark(&["self-check"]));
+    let (code, _, _) = home.says(&["self-check"]);
     if code != 0 {
         return skipped("the self-check did not pass here");
     }
-    let out = succeeded(ended(&mut home.hostmark(&strict)));
+    let out = succeeded(home.says(&strict));
     let checked = load_run(&out).unwrap().trust.unwrap().self_check.unwrap();
     assert!(checked.has_passed() && checked.passed >= 1, "{checked:?}");
-    let (_, out, _) = ended(&mut home.hostmark(&["run", "clock.loop", "--full"]));
+    let (_, out, _) = home.says(&["run", "clock.loop", "--full"]);
     assert!(out.replace('\n', " ").contains("self-check passed on"), "{out}");
     // Another program's is none.
     let stored = &files(&home.data.path().join("hostmark/self-checks"))[0];
-    std::fs::rename(stored, stored.with_file_name("vm-00000000-00000000.json")).unwrap();
-    assert_eq!(ended(&mut home.hostmark(&strict)).0, 2);
+    fs::rename(stored, stored.with_file_name("vm-00000000-00000000.json")).unwrap();
+    assert_eq!(home.says(&strict).0, 2);
 }
 
 // Runs are timed: one at a time.
@@ -255,7 +203,7 @@ fn run_of(probe: &str, sets: &[&str]) -> Run {
     let home = Home::new();
     let mut arguments = vec!["run", probe, "--format", "json"];
     arguments.extend(sets.iter().flat_map(|set| ["--set", set]));
-    let json = succeeded(ended(&mut home.hostmark(&arguments)));
+    let json = succeeded(home.says(&arguments));
     assert!(files(home.scratch.path()).is_empty());
     load_run(&json).unwrap()
 }
@@ -339,7 +287,7 @@ fn faults_cost_what_the_kernel_has_to_do_in_them() {
 
 /// A short run of this home, kept there.
 fn run(home: &Home) -> Run {
-    let json = succeeded(ended(&mut home.hostmark(&["run", "syscall.getpid", "clock.loop", "--format", "json"])));
+    let json = succeeded(home.says(&["run", "syscall.getpid", "clock.loop", "--format", "json"]));
     load_run(&json).unwrap()
 }
 
@@ -364,7 +312,7 @@ fn three_kept_runs_report_what_is_assumed_before_and_a_file_estimated_again_says
     // What lies there besides has no part in it.
     let kept = home.data.path().join("hostmark/runs");
     for (number, text) in ["{", "", "[]"].iter().enumerate() {
-        std::fs::write(kept.join(format!("20260101T000000Z-{}-000{number}.json", first.host.hostname)), text).unwrap();
+        fs::write(kept.join(format!("20260101T000000Z-{}-000{number}.json", first.host.hostname)), text).unwrap();
     }
     assert_eq!(files(&kept).len(), 5);
     let third = run(&home);
@@ -376,11 +324,11 @@ fn three_kept_runs_report_what_is_assumed_before_and_a_file_estimated_again_says
         let next = estimate.repetition.unwrap();
         assert!(next.low <= estimate.value() && estimate.value() <= next.high, "{next:?}");
     }
-    let (code, again, _) = ended(&mut home.hostmark(&["report", "last", "--reestimate", "--format", "json"]));
+    let (code, again, _) = home.says(&["report", "last", "--reestimate", "--format", "json"]);
     let again = load_run(&again).unwrap();
     assert_eq!((code, &again.cases, &again.trust), (0, &fourth.cases, &fourth.trust));
     // The head says what the grade stands on, and --verbose both intervals.
-    let (_, text, _) = ended(&mut home.hostmark(&["report", "last", "--verbose"]));
+    let (_, text, _) = home.says(&["report", "last", "--verbose"]);
     assert!(text.contains("TRUST ") && text.contains("by 3 earlier runs"), "{text}");
     assert!(text.contains("this run ") && text.contains("scatter of 3 runs"), "{text}");
 }

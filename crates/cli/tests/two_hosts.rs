@@ -1,20 +1,12 @@
 //! Runs with peers: hosts are networks of the test's own, joined by a bridge, and each far end is where it was asked for.
 
 use std::net::IpAddr;
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
 
 use hostmark::self_check::limits::{Networks, OVER_THERE, Relay};
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::alone::alone;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
+use crate::prelude::*;
 use crate::sshd::{Options, Sshd};
 use crate::support;
-use crate::support::{Home, PROGRAM, SOON, ended, files, processes, succeeded, with_code, within};
 use crate::under_way::{UnderWay, assert_is_interrupted, measured};
 
 // Runs are timed: one at a time.
@@ -75,15 +67,6 @@ fn a_peer_is_measured_beside_this_host_and_described() {
     assert!(run.disturbances.iter().any(|text| text.en.contains("peer is this very machine")));
     assert!(files(home.scratch.path()).is_empty(), "something was left");
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
-}
-
-#[test]
-fn ids_have_no_axis_of_the_far_host_in_a_run_without_peers() {
-    let _alone = alone();
-    let home = Home::new();
-    let run = measured(&mut home.hostmark(&["run", "net.round_trip@protocol=tcp,cpus=same_cpu"]));
-    assert_eq!(run.cases[0].id, "net.round_trip@protocol=tcp,cpus=same_cpu,copies=1");
-    assert!(run.peers.is_empty() && run.probes[0].axes.iter().all(|axis| axis.name != "to"));
 }
 
 #[test]
@@ -161,13 +144,13 @@ fn a_peer_that_dies_fails_its_own_cases_and_no_others() {
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
     let place = beside(&networks, 2);
-    let mut command = at(&home, &networks, 1, &["run", "net.round_trip", "--peer", &place, "--format", "json"]);
-    let run = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut run =
+        Running::start(&mut at(&home, &networks, 1, &["run", "net.round_trip", "--peer", &place, "--format", "json"]));
     let agent = || processes(&home).into_iter().find(|(_, word)| word == "agent");
     let has_begun = || processes(&home).iter().any(|(_, word)| word == "worker");
     assert!(within(SOON, has_begun), "no worker was started");
     kill_process(Pid::from_raw(agent().unwrap().0).unwrap(), Signal::KILL).unwrap();
-    let (code, out, errors) = support::said(&run.wait_with_output().unwrap());
+    let (code, out, errors) = support::said(&run.ends(SOON * 4));
     assert_eq!((code, errors.as_str()), (3, ""));
     let run = load_run(&out).unwrap();
     assert!(cases_to(&run, "here").all(|case| case.measured().is_some()));
@@ -183,10 +166,10 @@ fn nothing_is_left_at_a_peer_whose_run_is_killed_and_the_run_goes_on_later() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let run = long_run(&networks);
-    run.signal(Signal::KILL);
+    run.child.signal(Signal::KILL);
     run.assert_only_the_journal_is_left();
     let (one, other) = (place(&networks, 1), place(&networks, 2));
-    let (_, errors) = with_code(2, ended(&mut run.home.hostmark(&["run", "--resume", "--on", &one])));
+    let (_, errors) = with_code(2, run.home.says(&["run", "--resume", "--on", &one]));
     assert!(errors.contains("was begun with the peers peer; name each by --peer"), "{errors}");
     let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--on", &one, "--peer", &other]));
     assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
@@ -199,8 +182,8 @@ fn a_run_with_a_peer_that_is_asked_to_stop_is_kept() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let mut run = long_run(&networks);
-    run.signal(Signal::INT);
-    let output = run.ends(SOON);
+    run.child.signal(Signal::INT);
+    let output = run.child.ends(SOON);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let kept = run.kept();
     assert_is_interrupted(&kept);
@@ -210,9 +193,9 @@ fn a_run_with_a_peer_that_is_asked_to_stop_is_kept() {
 // Runs are timed: one at a time.
 
 /// A run from host 1 to host 2 by the relayed way, or why there is none here.
-fn measured_over(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {
+fn measured_over(delay: Duration, arguments: &[&str]) -> Result<Run, String> {
     let networks = Networks::of(3)?;
-    let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, loses)?;
+    let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, 0)?;
     let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
     let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE];
     let run = measured(&mut home.hostmark(&[&["run"], arguments, &places].concat()));
@@ -229,34 +212,16 @@ fn least(case: &CaseRecord) -> f64 {
     case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.min
 }
 
-fn also(case: &CaseRecord, name: &str) -> f64 {
-    let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
-    measured.also.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", measured.also.keys())).estimate.typical
-}
-
-/// The share of all requests that were lost, and how many there were. The mean of the rounds' shares tells more where a round has few requests, since one
-/// that is lost takes the time of many.
-fn lost(case: &CaseRecord) -> (f64, f64) {
-    let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
-    let of_rounds = measured.rounds.iter().zip(&measured.samples).map(|(round, samples)| {
-        let raw = round.raw.as_ref().unwrap_or_else(|| panic!("{round:?}"));
-        let (share, answered) = (raw.also["lost"][0], samples.len() as f64);
-        (share / (1.0 - share) * answered, answered)
-    });
-    let (lost, answered) = of_rounds.fold((0.0, 0.0), |all, of| (all.0 + of.0, all.1 + of.1));
-    (lost / (lost + answered), lost + answered)
-}
-
 #[test]
 fn a_known_delay_is_what_round_trips_take() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let delay = Duration::from_millis(37);
     let filters = ["net.round_trip@to=peer", "net.tcp_connect@to=peer"];
-    let bare = match measured_over(Duration::ZERO, 0, &filters) {
+    let bare = match measured_over(Duration::ZERO, &filters) {
         Ok(run) => run,
         Err(why) => return skipped(&why),
     };
-    let delayed = measured_over(delay, 0, &filters).unwrap();
+    let delayed = measured_over(delay, &filters).unwrap();
     // A connection is made in one round trip, and the far end's close comes with the next.
     for (probe, passes) in [("protocol=tcp", 2.0), ("protocol=udp", 2.0), ("net.tcp_connect", 4.0)] {
         let (bare, delayed) = (least(case(&bare, probe)), least(case(&delayed, probe)));
@@ -266,31 +231,6 @@ fn a_known_delay_is_what_round_trips_take() {
         let is_so = (added / wanted - 1.0).abs() < 0.02 && (delayed / wanted - 1.0).abs() < 0.05;
         quiet.holds(is_so, || format!("{probe}: {delayed} ns, {bare} without what adds {wanted}"));
     }
-}
-
-#[test]
-fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
-    let (_alone, quiet) = (alone(), Quiet::begin());
-    let bandwidth = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
-    let delay = Duration::from_millis(2);
-    let whole = match measured_over(delay, 0, &[bandwidth]) {
-        Ok(run) => run,
-        Err(why) => return skipped(&why),
-    };
-    let lossy = measured_over(delay, 100, &[bandwidth]).unwrap();
-    // Segments of 1448 bytes, of which one in a hundred is sent twice.
-    let wanted = 1e9 / 1448.0 / 100.0;
-    let resent = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
-    quiet.holds((0.5..2.0).contains(&(resent / wanted)), || format!("{resent} of {wanted}"));
-    let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
-    quiet.holds(before < resent / 3.0, || format!("{before} without loss, {resent} with"));
-    // Each is two frames, of which every hundredth is lost: one in fifty, where there are many.
-    let filter = "net.round_trip@protocol=udp,to=peer";
-    let (share, asked) = lost(case(&measured_over(delay, 100, &[filter, "--profile", "standard"]).unwrap(), "udp"));
-    if asked < 500.0 {
-        return skipped(&format!("only {asked} requests were made"));
-    }
-    quiet.holds((0.005..0.05).contains(&share), || format!("{share} of {asked}"));
 }
 
 // Runs are timed: one at a time.
@@ -322,7 +262,7 @@ fn a_run_over_ssh_is_kept_here_and_leaves_nothing_there() {
     let (near, far) = (Home::new(), Home::new());
     let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
     let arguments = [&["run", "--on", &place, "--format", "json"], SHORT].concat();
-    let out = succeeded(ended(&mut near.hostmark(&arguments)));
+    let out = succeeded(near.says(&arguments));
     let run = load_run(&out).unwrap();
     assert_eq!((run.place.as_deref(), run.settings.seed), (Some(place.as_str()), 7));
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
@@ -341,7 +281,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     for victim in victims {
         let _ = kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL);
     }
-    let output = run.ends(SOON);
+    let output = run.child.ends(SOON);
     if output.status.code().is_some() {
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), errors.lines().count()), (Some(5), 1), "{errors}");
@@ -351,7 +291,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     is_left_in_peace(&far);
     let kept = run.journal().lines().count() - 1;
     assert!(kept >= before, "{kept} {before}");
-    let out = succeeded(ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"])));
+    let out = succeeded(run.home.says(&["run", "--resume", "--on", &place, "--format", "json"]));
     let whole = load_run(&out).unwrap();
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
     let expected = format!("cut short after {kept} rounds");
@@ -365,41 +305,15 @@ fn started_with(home: &Home, word: &str) -> Vec<i32> {
 }
 
 #[test]
-fn ssh_that_is_killed_loses_no_finished_round() {
+fn whoever_of_ssh_is_killed_no_finished_round_is_lost() {
     let _alone = alone();
     goes_on_after(|_, run, _| started_with(&run.home, "-F"));
-}
-
-#[test]
-fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
-    let _alone = alone();
+    goes_on_after(|_, _, far| started_with(far, "agent"));
+    goes_on_after(|_, run, _| vec![i32::try_from(run.child.id()).unwrap()]);
+    // A session of sshd.
     goes_on_after(|server, _, _| {
         let listener = server.pid();
-        let children = std::fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
+        let children = fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
         children.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
     });
-}
-
-#[test]
-fn an_agent_that_is_killed_loses_no_finished_round() {
-    let _alone = alone();
-    goes_on_after(|_, _, far| started_with(far, "agent"));
-}
-
-#[test]
-fn a_parent_that_is_killed_loses_no_finished_round() {
-    let _alone = alone();
-    goes_on_after(|_, run, _| vec![i32::try_from(run.child.id()).unwrap()]);
-}
-
-#[test]
-fn a_request_to_stop_keeps_what_was_measured_over_ssh() {
-    let _alone = alone();
-    let far = Home::new();
-    let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
-    let mut run = UnderWay::start(&["run", "--on", &place, "memory.read", "clock", "syscall", "--format", "json"]);
-    run.signal(Signal::INT);
-    assert_eq!(run.ends(SOON).status.code(), Some(130));
-    assert_is_interrupted(&run.kept());
-    is_left_in_peace(&far);
 }

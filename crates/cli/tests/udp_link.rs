@@ -1,17 +1,10 @@
 //! UDP over what is no loopback: a wire with a rate, and ways on which datagrams are lost, delayed by none of them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use hostmark_model::{Event, FlagKind, Job};
-
-use crate::alone::alone;
-use crate::quiet::Quiet;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, far_ends, worker_events};
+use crate::prelude::*;
 use crate::tcp_link::wire;
 use crate::two_hosts::{at, beside};
 use crate::under_way::measured;

@@ -1,27 +1,15 @@
 //! `hostmark vm run` as a person meets it: who takes turns, what native runs are held to, and that nothing is left.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
 use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, nurseries};
 use hostmark_launch::guest::kernel;
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
-use rustix::process::Signal;
 
-use crate::alone::{alone, beside};
 use crate::control_group::groups;
-use crate::skip::skipped;
-use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, said, succeeded, with_code, within};
+use crate::prelude::*;
 
 // Runs are timed: one at a time.
 /// What is small and measured everywhere.
@@ -33,7 +21,7 @@ fn sides(directory: &Path) -> BTreeMap<String, Vec<Run>> {
     let mut all = files(directory);
     all.sort();
     for file in all {
-        let run = load_run(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let run = load_run(&fs::read_to_string(&file).unwrap()).unwrap();
         let stem = file.file_stem().unwrap().to_str().unwrap().to_owned();
         assert_eq!(
             stem.rsplit_once('-').map(|(side, _)| side),
@@ -52,7 +40,7 @@ fn names(sides: &BTreeMap<String, Vec<Run>>) -> Vec<(&str, usize)> {
 /// Nothing of it is alive or lies where runs have their files.
 fn assert_nothing_is_left(home: &Home) {
     assert!(within(SOON, || processes(home).is_empty()), "left: {:?}", processes(home));
-    let scratch = || std::fs::read_dir(home.scratch.path()).unwrap().next().is_none();
+    let scratch = || fs::read_dir(home.scratch.path()).unwrap().next().is_none();
     assert!(within(SOON, scratch), "left: {:?}", files(home.scratch.path()));
     assert!(within(SOON, || groups().is_empty()), "left: {:?}", groups());
 }
@@ -63,7 +51,7 @@ fn every_side_measures_the_network_to_the_same_other_end() {
     let home = Home::new();
     let words =
         ["vm", "run", "--on", "env", "net.round_trip@to=peer", "--peer", "here", "--runs", "1", "--format", "overhead"];
-    with_code(0, ended(&mut home.hostmark(&words)));
+    with_code(0, home.says(&words));
     let sides = sides(home.data.path());
     for name in ["native", "guest"] {
         let [run] = &sides[name][..] else { panic!("{name}: {:?}", names(&sides)) };
@@ -81,7 +69,7 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
     let out = directory.display().to_string();
     let words =
         ["vm", "run", "--on", "env", CASE, "--runs", "2", "--also", "own=unshare -u", "--seed", "7", "--out", &out];
-    let (shown, errors) = with_code(0, ended(&mut home.hostmark(&words)));
+    let (shown, errors) = with_code(0, home.says(&words));
     assert!(errors.contains("3 sides take 2 turns each, 30 s at most: 3 min in all"), "{errors}");
     for part in ["native", "guest", "own", CASE, "kept in "] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -105,10 +93,10 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
     let all: Vec<String> = files(&directory).iter().map(|file| file.display().to_string()).collect();
     let again: Vec<&str> =
         ["report", "--format", "overhead"].into_iter().chain(all.iter().map(String::as_str)).collect();
-    let again = succeeded(ended(&mut home.hostmark(&again)));
+    let again = succeeded(home.says(&again));
     assert!(again.contains(CASE), "{again}");
 
-    let (code, _, errors) = ended(&mut home.hostmark(&words));
+    let (code, _, errors) = home.says(&words);
     assert!(code == 2 && errors.contains("holds runs of an earlier trial; give another directory"), "{errors}");
     assert_nothing_is_left(&home);
 }
@@ -120,7 +108,7 @@ fn native_runs_keep_to_as_many_cpus_as_the_guest_and_are_measured_free_too() {
     let [first, _, ..] = cpus[..] else { return skipped("this machine has one CPU") };
     let home = Home::new();
     let on = format!("taskset -c {first}");
-    with_code(0, ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"])));
+    with_code(0, home.says(&["vm", "run", "--on", &on, CASE, "--runs", "1"]));
     let sides = sides(home.data.path());
     assert_eq!(names(&sides), [("guest", 1), ("native", 1), ("native-free", 1)]);
     let usable = |name: &str| sides[name][0].host.usable_cpus().len();
@@ -144,7 +132,7 @@ fn native_runs_have_no_more_memory_than_the_guest_and_the_group_is_gone_afterwar
     let Some(group) = group(bytes) else { return skipped("no control group can be made here that limits memory") };
     let (home, at) = (Home::new(), group.path().display().to_string());
     let on = format!(r#"sh -c 'echo $$ > {at}/cgroup.procs && exec "$@"' x"#);
-    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", &on, CASE, "--runs", "1"]));
+    let (code, shown, errors) = home.says(&["vm", "run", "--on", &on, CASE, "--runs", "1"]);
     let removed = group.remove();
     assert_eq!(code, 0, "{shown}{errors}");
     removed.unwrap();
@@ -185,14 +173,13 @@ fn a_side_that_fails_ends_the_turns_with_one_sentence_that_names_it() {
         let filter = ["memory.read", "syscall"];
         let filter = if words.contains(&"no.such") { &filter[..0] } else { &filter };
         let arguments = [&["vm", "run", "--runs", "1", "--profile", "quick"], words, filter].concat();
-        let (ended_with, shown, errors) = ended(&mut home.hostmark(&arguments));
+        let (ended_with, shown, errors) = home.says(&arguments);
         let sentence = errors.lines().last().unwrap_or_default();
         assert!(ended_with == code && sentence.contains(says), "{words:?}: {ended_with} {shown}{errors}");
         assert_nothing_is_left(&home);
         assert!(files(home.data.path()).iter().all(|file| file.extension().is_some_and(|kind| kind == "json")));
         let runs = home.data.path().join("hostmark/runs");
-        let empty =
-            |entry: std::fs::DirEntry| entry.path().is_dir() && entry.path().read_dir().unwrap().next().is_none();
+        let empty = |entry: fs::DirEntry| entry.path().is_dir() && entry.path().read_dir().unwrap().next().is_none();
         let left = runs.read_dir().into_iter().flatten().filter_map(Result::ok).any(empty);
         assert!(!left, "{words:?}: an empty directory is left");
     }
@@ -201,19 +188,10 @@ fn a_side_that_fails_ends_the_turns_with_one_sentence_that_names_it() {
 #[test]
 fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
     let _beside = beside();
-    let home = Home::new();
-    for words in [
-        &["--accel", "tcg"][..],
-        &["--kernel", "x"],
-        &["--memory", "1G"],
-        &["--smp", "2"],
-        &["--disk", "1G"],
-        &["--boot-timeout", "5"],
-        &["--cpu-model", "max"],
-        &["--append", "quiet"],
-    ] {
-        let (code, _, errors) = ended(&mut home.hostmark(&[&["vm", "run", "--on", "env"], words].concat()));
-        assert!(code == 2 && errors.contains("cannot be used with"), "{words:?}: {errors}");
+    let options =
+        ["accel=tcg", "kernel=x", "memory=1G", "smp=2", "disk=1G", "boot-timeout=5", "cpu-model=max", "append=quiet"];
+    for option in options.map(|option| format!("--{option}")) {
+        Home::new().refuses(&[(&["vm", "run", "--on", "env", &option], "cannot be used with")]);
     }
 }
 
@@ -221,12 +199,11 @@ fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
 fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let _beside = beside();
     let home = Home::new();
-    let shown = succeeded(ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"])));
+    let shown = succeeded(home.says(&["vm", "run", "--on", "env", "--dry-run"]));
     for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let (_, shown, _) =
-        ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
+    let (_, shown, _) = home.says(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]);
     assert!(shown.contains("3 个环境各测 3 次，每次至多 20 s"), "{shown}");
     assert!(files(home.data.path()).is_empty());
 }
@@ -239,8 +216,8 @@ fn stand_ins(folder: &Path) -> String {
     let mut program = b"\x7fELF\x02\x01\x01".to_vec();
     program.resize(64, 0);
     program[18] = 62;
-    std::fs::write(folder.join("hostmark-x86_64-linux-musl"), program).unwrap();
-    std::fs::write(folder.join("vmlinuz"), kernel).unwrap();
+    fs::write(folder.join("hostmark-x86_64-linux-musl"), program).unwrap();
+    fs::write(folder.join("vmlinuz"), kernel).unwrap();
     folder.join("vmlinuz").display().to_string()
 }
 
@@ -252,7 +229,7 @@ fn a_dry_run_of_a_guest_refuses_what_the_run_refuses_in_the_same_words() {
     // Static programs are looked for beside the program.
     let folder = tempfile::tempdir_in(Path::new(PROGRAM).parent().unwrap()).unwrap();
     let program = folder.path().join("hostmark");
-    if std::fs::hard_link(PROGRAM, &program).is_err() {
+    if fs::hard_link(PROGRAM, &program).is_err() {
         return skipped("the program cannot be linked");
     }
     let kernel = stand_ins(folder.path());
@@ -288,36 +265,27 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn start(command: impl Fn(&Home) -> Command, limit: Duration, has_begun: impl Fn(&Home) -> bool) -> UnderWay {
-        let home = Home::new();
-        let mut command = command(&home);
-        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let under_way = UnderWay { child: Running(command.spawn().unwrap()), home };
-        let data = under_way.home.data.path();
-        assert!(within(limit, || has_begun(&under_way.home)), "{:?}", files(data));
-        under_way
+    fn start(home: Home, mut command: Command, limit: Duration, has_begun: impl Fn(&Path) -> bool) -> UnderWay {
+        let child = Running::start(command.process_group(0));
+        assert!(within(limit, || has_begun(home.data.path())), "{:?}", files(home.data.path()));
+        UnderWay { home, child }
     }
 }
 
 fn native_turns() -> UnderWay {
-    let words = ["--default-signal=INT,HUP", PROGRAM, "vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"];
-    // A background job of a script is started with signals ignored, and its children inherit it.
-    let command = |home: &Home| {
-        let mut command = home.start("env");
-        command.args(words);
-        command
-    };
-    UnderWay::start(command, SOON * 4, |home| {
-        let kept = sides(home.data.path());
+    let home = Home::new();
+    let command = home.heeding(&["vm", "run", "--on", "taskset -c 0", CASE, "--runs", "200"]);
+    UnderWay::start(home, command, SOON * 4, |data| {
+        let kept = sides(data);
         kept.len() == 3 && kept["native"].len() > 1
     })
 }
 
 fn guest_turns(program: &str) -> UnderWay {
-    let command = |home: &Home| vm_run(home, program, &["syscall.null", "--runs", "200"]);
-    UnderWay::start(command, Duration::from_secs(240), |home| {
-        files(home.data.path()).iter().any(|file| file.to_string_lossy().contains("guest-"))
-    })
+    let home = Home::new();
+    let command = vm_run(&home, program, &["syscall.null", "--runs", "200"]);
+    let has_guest = |data: &Path| files(data).iter().any(|file| file.to_string_lossy().contains("guest-"));
+    UnderWay::start(home, command, Duration::from_secs(240), has_guest)
 }
 
 #[test]
@@ -325,9 +293,7 @@ fn who_asks_to_stop_is_shown_what_is_whole_and_nothing_else_is_left() {
     let _alone = alone();
     let mut turns = native_turns();
     turns.child.signal(Signal::INT);
-    assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
-    let child = std::mem::replace(&mut turns.child.0, std::process::Command::new("true").spawn().unwrap());
-    let (shown, _) = with_code(130, said(&child.wait_with_output().unwrap()));
+    let (shown, _) = with_code(130, said(&turns.child.ends(SOON)));
     let kept = sides(turns.home.data.path());
     assert!(shown.contains(CASE), "{shown}");
     assert!(kept.values().flatten().all(|run| run.interrupted.is_none()));
@@ -395,7 +361,7 @@ fn vm_run(home: &Home, program: &str, words: &[&str]) -> Command {
 fn runs(home: &Home) -> Vec<Run> {
     let mut all = files(home.data.path());
     all.sort();
-    all.iter().map(|file| load_run(&std::fs::read_to_string(file).unwrap()).unwrap()).collect()
+    all.iter().map(|file| load_run(&fs::read_to_string(file).unwrap()).unwrap()).collect()
 }
 
 #[test]
@@ -428,7 +394,7 @@ fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
     let _alone = alone();
     let Some(program) = program() else { return };
     let none = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(none.path(), "no kernel").unwrap();
+    fs::write(none.path(), "no kernel").unwrap();
     let none = none.path().display().to_string();
     for (words, code, says) in [
         (&["--kernel", none.as_str()][..], 2, "kernel"),
@@ -455,8 +421,7 @@ fn a_program_that_is_not_static_says_what_to_put_beside_it() {
         return;
     }
     let home = Home::new();
-    let (code, _, errors) =
-        ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--memory", "1M", "syscall.null"]));
+    let (code, _, errors) = home.says(&["vm", "run", "--accel", "tcg", "--memory", "1M", "syscall.null"]);
     // A static one boots, or has too little memory for that.
     if code == 2 && errors.contains("not static") {
         assert!(errors.contains("put hostmark-x86_64-linux-musl beside it"), "{errors}");
@@ -484,8 +449,7 @@ fn who_stops_or_kills_it_leaves_no_guest() {
     for (signal, code) in [(Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut turns = guest_turns(&program);
         turns.child.signal(signal);
-        assert!(within(SOON, || turns.child.try_wait().unwrap().is_some()), "the turns go on");
-        assert_eq!(turns.child.wait().unwrap().code(), code);
+        assert_eq!(turns.child.ends(SOON).status.code(), code);
         assert_nothing_is_left(&turns.home);
         assert!(runs(&turns.home).iter().all(|run| run.interrupted.is_none()));
     }

@@ -1,21 +1,12 @@
 //! `hostmark watch` on a mock of the machine: its turns are kept as one series, which a report shows over time.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use hostmark_engine::probe::entries;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{ProbeInfo, Run, Unit, counted, load_run};
-use hostmark_probes::CATALOGUE;
-use serde_json::Value;
+use hostmark_model::{ProbeInfo, Unit, counted};
 
 use crate::commands::{assert_refused, printed};
-use crate::skip::skipped;
-use crate::support::{Home, files, in_process};
+use crate::prelude::*;
 use crate::whole_runs::{killed_at, stopped};
 
-/// The files of a series' turns.
 fn turns(home: &Home, series: &str) -> Vec<PathBuf> {
     let directory = home.data.path().join("hostmark/series").join(series);
     let mut all = files(&directory);
@@ -51,7 +42,7 @@ fn each_turn_is_a_kept_run_of_one_series_and_is_told_as_it_ends() {
     let listed = printed(&home, &["runs"]);
     assert!(listed.contains("series night: 3 turns"), "{listed}");
     // One of a name goes on, and is not begun again.
-    let (code, _, error) = in_process(&home.hostmark(&line));
+    let (code, _, error) = home.mocked(&line);
     assert!(code == 2 && error.contains("--resume night"), "{error}");
     printed(&home, &["watch", "--resume", "night", "--for", "10m"]);
     let kept = turns(&home, "night");
@@ -66,9 +57,9 @@ fn what_costs_more_than_is_allowed_or_cannot_be_measured_is_refused() {
     let sentence = "--every 5m would use 3.3 % of one CPU, and 2.0 % is the limit; give --every 8m20s or longer, or raise \
                     --max-cpu";
     assert_refused(&home, &["watch", "--every", "5m"], sentence);
-    let (code, _, error) = in_process(&home.hostmark(&["watch", "no.such", "--once", "--series", "a"]));
+    let (code, _, error) = home.mocked(&["watch", "no.such", "--once", "--series", "a"]);
     assert!(code == 4 && error.contains("no.such"), "{code} {error}");
-    let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "a"]));
+    let (code, _, error) = home.mocked(&["watch", "--resume", "a"]);
     assert!(code == 2 && error.contains("'a'"), "{error}");
 }
 
@@ -89,7 +80,7 @@ fn one_that_was_killed_goes_on_with_its_count_and_pace() {
     let begin = ["watch", "clock.loop", "--series", "s", "--every", "1m", "--max-cpu", "20"];
     // In its first turn: there is no series yet, and it may be begun again.
     killed_at(&home, &begin, 3);
-    let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s"]));
+    let (code, _, error) = home.mocked(&["watch", "--resume", "s"]);
     assert!(turns(&home, "s").is_empty() && code == 2 && error.contains("begin a new one"), "{error}");
     // In a later one, of which nothing is kept.
     killed_at(&home, &begin, 9);
@@ -102,14 +93,14 @@ fn one_that_was_killed_goes_on_with_its_count_and_pace() {
     assert!(out.contains("2 turns kept"), "{out}");
     let all = turns(&home, "s");
     assert!(all.starts_with(&kept) && all.len() == kept.len() + 2, "{all:?}");
-    let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s", "--max-cpu", "2", "--for", "2m"]));
+    let (code, _, error) = home.mocked(&["watch", "--resume", "s", "--max-cpu", "2", "--for", "2m"]);
     assert!(code == 2 && error.contains("--every 8m20s or longer"), "{error}");
     // Whatever a file says, no time is longer than one that a person may give.
     let mut last: Value = serde_json::from_str(&fs::read_to_string(&all[all.len() - 1]).unwrap()).unwrap();
     for every_s in [1e300, -60.0, 0.0] {
         last["series"]["every_s"] = every_s.into();
         fs::write(&all[all.len() - 1], last.to_string()).unwrap();
-        let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s", "--for", "1h"]));
+        let (code, _, error) = home.mocked(&["watch", "--resume", "s", "--for", "1h"]);
         assert!(code == 2 && error.contains("begin a new one"), "{every_s}: {code} {error}");
     }
 }
@@ -151,7 +142,7 @@ fn old_turns_are_thinned_to_one_an_hour_and_one_a_day_and_all_of_them_to_a_size(
 fn a_turn_that_cannot_be_kept_is_told_and_the_watch_goes_on() {
     let home = Home::new();
     let arguments = ["watch", "clock.loop", "--for", "20m", "--series", "s", "--prometheus", "/dev/full"];
-    let (code, out, error) = in_process(&home.hostmark(&arguments));
+    let (code, out, error) = home.mocked(&arguments);
     let sentence = "hostmark: /dev/full could not be written (write: No space left on device (os error 28)); make room or free the path: \
                     the watch goes on";
     assert_eq!((code, error.lines().collect::<Vec<_>>()), (5, vec![sentence; 2]), "{out}");
@@ -212,7 +203,7 @@ fn series(home: &Home, name: &str, count: usize, slow: std::ops::Range<usize>) {
 fn a_report_of_a_series_answers_how_steady_the_machine_is() {
     let home = Home::new();
     series(&home, "s", 5, 0..0);
-    let (code, _, error) = in_process(&home.hostmark(&["report", "s"]));
+    let (code, _, error) = home.mocked(&["report", "s"]);
     assert!(code == 2 && error.contains("5 turns"), "{error}");
     fs::remove_dir_all(home.data.path().join("hostmark/series/s")).unwrap();
     series(&home, "s", 60, 30..33);
@@ -238,10 +229,10 @@ fn a_report_of_a_series_answers_how_steady_the_machine_is() {
     assert!(text.contains(gap), "{text}");
     // Any runs of one host may be shown so, and a format of single runs is refused.
     let pattern = format!("{}/hostmark/series/s/turn-0[0-9]*", home.data.path().display());
-    assert!(in_process(&home.hostmark(&["report", &pattern, "--over-time"])).0 == 2);
+    assert!(home.mocked(&["report", &pattern, "--over-time"]).0 == 2);
     let pattern = format!("{}/hostmark/series/s/turn-0*.json", home.data.path().display());
     assert!(printed(&home, &["report", &pattern, "--over-time"]).contains("57 turns"));
-    let (code, _, error) = in_process(&home.hostmark(&["report", "s", "--format", "csv"]));
+    let (code, _, error) = home.mocked(&["report", "s", "--format", "csv"]);
     assert!(code == 2 && error.contains("table, markdown, html, json"), "{error}");
 }
 
@@ -250,17 +241,17 @@ fn two_series_are_compared_hour_by_hour() {
     let home = Home::new();
     series(&home, "old", 48, 0..0);
     series(&home, "new", 60, 0..60);
-    let (code, out, error) = in_process(&home.hostmark(&["compare", "old", "new"]));
+    let (code, out, error) = home.mocked(&["compare", "old", "new"]);
     assert_eq!((code, error.as_str()), (1, ""), "{out}");
     assert!(
         out.starts_with("1 slower, 0 faster") && out.contains("by 8 hours of the day") && out.contains("−50 %"),
         "{out}"
     );
-    let (code, out, _) = in_process(&home.hostmark(&["compare", "old", "old", "--format", "json"]));
+    let (code, out, _) = home.mocked(&["compare", "old", "old", "--format", "json"]);
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, json["subjects"][0]["verdict"].as_str()), (0, Some("same")), "{out}");
     for format in ["markdown", "html"] {
-        let (code, out, _) = in_process(&home.hostmark(&["compare", "new", "old", "--format", format, "--lang", "zh"]));
+        let (code, out, _) = home.mocked(&["compare", "new", "old", "--format", format, "--lang", "zh"]);
         assert!(code == 0 && out.contains("变快 1"), "{out}");
     }
 }

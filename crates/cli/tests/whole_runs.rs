@@ -2,23 +2,19 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use hostmark_analysis::constants::LINES;
 use hostmark_engine::mock::Script;
 use hostmark_launch::Received;
-use hostmark_model::{Job, Outcome, Run, load_run};
-use serde_json::Value;
 
 use crate::commands::{assert_refused, printed};
-use crate::support::in_process::{healthy_worker, in_process, scripted};
-use crate::support::{Home, files, succeeded};
+use crate::prelude::*;
+use crate::support::in_process::{healthy_worker, scripted};
 
 fn hostmark(arguments: &[&str]) -> (i32, String, String) {
-    in_process(&Home::new().hostmark(arguments))
+    Home::new().mocked(arguments)
 }
 
 #[test]
@@ -64,7 +60,7 @@ fn only_run(home: &Home) -> Run {
     let mut kept = files(home.data.path());
     kept.retain(|path| !is_journal(path));
     let [file] = &kept[..] else { panic!("{kept:?}") };
-    load_run(&std::fs::read_to_string(file).unwrap()).unwrap()
+    load_run(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
 fn is_journal(path: &Path) -> bool {
@@ -106,7 +102,6 @@ pub fn killed_at(home: &Home, arguments: &[&str], nth: usize) {
     assert!(catch_unwind(AssertUnwindSafe(|| scripted(&command, kill))).is_err(), "it ended before it could be killed");
 }
 
-/// The journal of a run that is killed so.
 fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
     killed_at(home, arguments, nth);
     journal(home)
@@ -187,13 +182,13 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     let home = Home::new();
     let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
     let journal = killed(&home, &arguments, 4);
-    let mut before = std::fs::read_to_string(&journal).unwrap();
+    let mut before = fs::read_to_string(&journal).unwrap();
     let runs: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
     assert_eq!(runs[0]["state"], "partial");
     assert!(printed(&home, &["runs"]).contains("cut short"));
     // Killed while it wrote a line.
     before.push_str("{\"case\":\"clo");
-    std::fs::write(&journal, &before).unwrap();
+    fs::write(&journal, &before).unwrap();
 
     let run = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
     assert_eq!(run, only_run(&home));
@@ -220,11 +215,11 @@ fn a_torn_journal_goes_on_with_every_line_that_is_whole() {
     let home = Home::new();
     let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
     let journal = killed(&home, &arguments, 4);
-    let whole = std::fs::read(&journal).unwrap();
+    let whole = fs::read(&journal).unwrap();
     let ends: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
     let goes_on = |torn: &[u8], lines: usize, damaged: usize| {
-        files(home.data.path()).iter().for_each(|file| std::fs::remove_file(file).unwrap());
-        std::fs::write(&journal, torn).unwrap();
+        files(home.data.path()).iter().for_each(|file| fs::remove_file(file).unwrap());
+        fs::write(&journal, torn).unwrap();
         let run = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
         let has_remark = |text: &str| run.disturbances.iter().filter(|remark| remark.en.contains(text)).count();
         assert_eq!(has_remark(&format!("the run was cut short after {lines} round")), 1, "{:?}", run.disturbances);
@@ -253,28 +248,28 @@ fn a_torn_journal_goes_on_with_every_line_that_is_whole() {
 fn what_is_not_the_same_any_more_does_not_go_on() {
     let home = Home::new();
     let journal = killed(&home, &["run", "clock"], 4);
-    let text = std::fs::read_to_string(&journal).unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
     let shown = journal.display();
     let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let with = |header: &Value| text.replacen(text.lines().next().unwrap(), &header.to_string(), 1);
     let name = header["run"]["name"].as_str().unwrap().to_owned();
 
     header["run"]["host"]["boot_id"] = "another".into();
-    std::fs::write(&journal, with(&header)).unwrap();
+    fs::write(&journal, with(&header)).unwrap();
     let sentence = format!("{shown} was begun before this host was started anew; measure anew");
     assert_refused(&home, &["run", "--resume", &name], &sentence);
     header["origin"]["binary"] = "0.0.9 1 2".into();
-    std::fs::write(&journal, with(&header)).unwrap();
+    fs::write(&journal, with(&header)).unwrap();
     let sentence = format!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
     assert_refused(&home, &["run", "--resume", &journal.display().to_string()], &sentence);
     let sentence = "there is no run 'nosuch' that was cut short; give its name or its journal";
     assert_refused(&home, &["run", "--resume", "nosuch"], sentence);
-    std::fs::write(&journal, "{}\n").unwrap();
-    let (code, _, errors) = in_process(&home.hostmark(&["run", "--resume"]));
+    fs::write(&journal, "{}\n").unwrap();
+    let (code, _, errors) = home.mocked(&["run", "--resume"]);
     assert!(code == 2 && errors.contains("is no journal that this version can go on with"), "{errors}");
     for other in [&["clock"][..], &["--seed", "1"], &["--profile", "quick"], &["--dry-run"], &["--cpu", "0"]] {
         let arguments = [&["run"][..], other, &["--resume"]].concat();
-        let (code, _, errors) = in_process(&home.hostmark(&arguments));
+        let (code, _, errors) = home.mocked(&arguments);
         assert!(code == 2 && errors.contains("cannot be used with"), "{arguments:?} {errors}");
     }
 }

@@ -3,11 +3,11 @@
 mod gate;
 pub mod pages;
 
-use hostmark_analysis::compare::{Comparison, History, LOOKS, Pool, ReasonKind, SAME, Verdict};
-use hostmark_model::*;
+use hostmark_analysis::compare::LOOKS;
 use pages::{rounds, run};
 
-use crate::synthetic::{self, with};
+use crate::prelude::*;
+use crate::synthetic::with;
 
 fn pool<'a>(name: &'a str, runs: &'a [Run]) -> Pool<'a> {
     Pool { name, runs }

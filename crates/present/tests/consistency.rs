@@ -1,23 +1,19 @@
 //! What a file says of itself: contradictions, forms of older versions, and reasons.
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::LazyLock;
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::compare::{Comparison, History, Pool, ReasonKind, SAME, Verdict};
 use hostmark_analysis::consistency::{contradictions, sentence};
 use hostmark_analysis::reasons::localized;
-use hostmark_model::*;
-use hostmark_present::export::{comparison, format_named};
+use hostmark_present::html;
 use hostmark_present::render::console::table;
 use hostmark_present::render::markdown::markdown;
-use hostmark_present::{RenderOptions, html};
-use serde_json::Value;
 
 use crate::compare::pages::{self, Random, SAMPLES, Scatter, Shape, rounds, scattered};
+use crate::prelude::*;
 use crate::redact::marked;
-use crate::synthetic::{self, of};
+use crate::synthetic::of;
 
 const TIME: &str = "ipc.x@n=0";
 

@@ -2,10 +2,10 @@
 //! is not sure, or that does not tell.
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::findings::{cores_by_measurement, findings};
-use hostmark_model::*;
+use hostmark_analysis::findings::cores_by_measurement;
 
-use crate::synthetic::{self, estimate, estimated as value, found, of};
+use crate::prelude::*;
+use crate::synthetic::{estimate, estimated as value, found, of};
 
 /// Spread of a value that proves something.
 const NARROW: f64 = 0.01;

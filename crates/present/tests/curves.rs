@@ -1,15 +1,10 @@
 //! The findings that explain a curve: drawn where the run's own numbers show the step, and nowhere else.
 
-use hostmark_analysis::findings::findings;
 use hostmark_analysis::references::named;
-use hostmark_model::{
-    Also, AxisKind, CacheFact, CacheKind, CaseRecord, CpuFact, Flag, FlagKind, Lang, Outcome, Run, Unit,
-};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use hostmark_present::render::console::table;
 
-use crate::synthetic::{self, estimate, found, measured, of, value};
+use crate::prelude::*;
+use crate::synthetic::{estimate, found, measured, of, value};
 use crate::tables::{run_on, shown};
 
 const ALLOCATE: &str = "memory.write_allocate";

@@ -2,12 +2,10 @@
 
 pub mod named;
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, ReasonCode, Run};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use named::{Busy, case_of, one_cpu, two_cpus, value};
 
-use crate::synthetic::{self, golden};
+use crate::prelude::*;
+use crate::synthetic::golden;
 
 fn shown(run: &Run, lang: Lang) -> String {
     let options = RenderOptions { lang, width: 100, ..RenderOptions::default() };
@@ -491,21 +489,6 @@ fn the_congestion_control_is_reported_and_what_pacing_means() {
     assert!(!en(&one_cpu()).contains("Congestion control"));
     assert!(with("cubic").contains("Congestion control of TCP: cubic.\n"));
     assert!(with("bbr").contains("Congestion control of TCP: bbr. bbr paces what it sends"));
-}
-
-#[test]
-fn every_line_fits_a_hundred_columns_and_steers_no_terminal() {
-    let mut run = one_cpu();
-    run.cases.extend(two_cpus().cases);
-    for lang in [Lang::En, Lang::Zh] {
-        for line in shown(&run, lang).lines() {
-            assert!(unicode_width::UnicodeWidthStr::width(line) <= 100, "{line}");
-        }
-    }
-    change(&mut run, "zero_pipe_socket_null", |measured| {
-        measured.notes.insert("stages".into(), "\u{1b}[2Jzero>pipe copy; pipe>socket copy; socket>null copy".into());
-    });
-    assert!(!en(&run).contains('\u{1b}'));
 }
 
 #[test]

@@ -1,17 +1,10 @@
 //! The findings: each is drawn from what it needs, and from nothing less.
 
-use std::collections::HashSet;
-
 use hostmark_analysis::findings::{self, Conclusion, RIVALS, RULES, Rule, conclusions};
-use hostmark_model::{
-    Also, CaseRecord, Estimate, Finding, Flag, FlagKind, HostFacts, Lang, LastCache, Measured, Neighbours, Outcome,
-    Run, Text,
-};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use hostmark_present::render::console::table;
 
-use crate::synthetic::{self, sound};
+use crate::prelude::*;
+use crate::synthetic::sound;
 
 fn findings(run: &Run) -> Vec<Finding> {
     findings::findings(run).into_iter().map(sound).collect()

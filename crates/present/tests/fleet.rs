@@ -1,11 +1,10 @@
 //! Fleets with known truth: who is odd is found with the cause, who is not is left alone, and no file breaks the report.
 
-use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_model::{FleetHost, FleetPair, FleetRequest, FleetRun, HostState, Lang, Profile, load_run};
-use hostmark_present::RenderOptions;
 use hostmark_present::export::fleet::{FORMATS, format_named};
 
 use hostmark_analysis::fleet::planted::{MadeUp, Planted};
+
+use crate::prelude::*;
 
 fn options(lang: Lang) -> RenderOptions {
     RenderOptions { width: 100, color: false, lang, verbose: true }

@@ -1,22 +1,17 @@
 //! Promises of every printer: no line is wider than asked for, and nothing of a run steers or is markup.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::escape::steers;
 use hostmark_analysis::findings::host::host_report;
 use hostmark_analysis::{consistency, findings};
-use hostmark_model::{Again, Disturbed, Event, Gap, Lang, LostRound, ReasonCode, Run, load_run};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{self, comparison, format_named};
 use hostmark_present::render::{handbook, host};
-use serde_json::Value;
-use unicode_width::UnicodeWidthStr;
 
+use crate::data_path::named::one_cpu;
 use crate::mutated::{Mutator, trials};
+use crate::peers;
+use crate::prelude::*;
 use crate::synthetic::*;
-use crate::{peers, thorough};
 
 /// A bell, colours by both introducers, a change of direction of each kind, marks without a picture, a formula, markup.
 const EVIL: &str = "=1+1\u{1b}[31m\u{9b}31m\u{7}\u{0}\u{7f}\r\n\t\u{202e}\u{2066}\u{200f}\u{61c}\u{feff}\u{e0041}<b>|`";
@@ -80,6 +75,7 @@ fn hostile(of: &Run) -> (Run, usize) {
 /// A run with a text wherever one may stand.
 fn with_every_text() -> Run {
     let mut run = peers::three_hosts();
+    run.cases.extend(one_cpu().cases);
     // Every outcome and every probe once is enough: each string is tried by itself.
     let mut seen = BTreeSet::new();
     run.cases.retain(|case| seen.insert((case.probe.clone(), case.measured().is_some())));
@@ -249,6 +245,7 @@ fn runs() -> Vec<(&'static str, Run)> {
         ("hostile", named("hostile", thorough::hostile())),
         ("odd", named("odd", thorough::odd())),
         ("empty", named("empty", empty())),
+        ("data path", named("data path", one_cpu())),
     ]
 }
 
@@ -267,7 +264,7 @@ fn every(check: impl Fn(RenderOptions)) {
 fn assert_fits(what: &str, text: &str, options: &RenderOptions) {
     for line in text.lines() {
         assert!(
-            line.width() <= options.width,
+            line.width() <= options.width && !line.ends_with(' '),
             "{what}, {} columns, {:?}: {} wide\n{line}",
             options.width,
             options.lang,
@@ -282,7 +279,7 @@ fn every_page_of_a_run_keeps_its_width() {
     for (name, run) in runs() {
         every(|options| {
             // The other formats have the same values of all of these.
-            let formats = if ["thorough", "odd"].contains(&name) { &OF_ONE[..] } else { &OF_ONE[..2] };
+            let formats = if ["thorough", "odd", "data path"].contains(&name) { &OF_ONE[..] } else { &OF_ONE[..2] };
             for format in formats {
                 let text = format_named(format).unwrap().render_one(&run, &options);
                 assert_fits(&format!("{format} of {name}"), &text, &options);

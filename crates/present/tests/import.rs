@@ -2,11 +2,10 @@
 
 use std::io::Cursor;
 
-use hostmark_analysis::compare::ReasonKind;
 use hostmark_analysis::redact::redact;
 use hostmark_import::ImportError;
-use hostmark_model::*;
-use hostmark_present::{RenderOptions, export};
+
+use crate::prelude::*;
 
 const STREAM: &str = include_str!("fixtures/import/stream.txt");
 const FIO: &str = include_str!("fixtures/import/fio.json");

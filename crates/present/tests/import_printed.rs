@@ -4,12 +4,11 @@ use std::io::{BufReader, Cursor, Read};
 
 use hostmark_analysis::Spoken;
 use hostmark_import::{FORMATS, ImportError, ImportFormat, format_named};
-use hostmark_model::*;
-use hostmark_present::{RenderOptions, export};
 
 use crate::garbled_text::{OUTPUTS, garbled_text};
 use crate::import::{check, each_output, measured, read, with};
 use crate::mutated::{Mutator, trials};
+use crate::prelude::*;
 
 const STRESS_NG: &str = include_str!("fixtures/import/stress-ng.txt");
 

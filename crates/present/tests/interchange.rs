@@ -1,12 +1,8 @@
 //! The formats for other programs: each is read here by its own rules, of a plausible run and of one with hostile texts.
 
-use std::collections::{HashMap, HashSet};
+use hostmark_present::export::FORMATS;
 
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{FORMATS, format_named};
-
-use crate::{synthetic, thorough};
+use crate::prelude::*;
 
 fn render(format: &str, run: &Run) -> String {
     format_named(format).unwrap().render_one(run, &RenderOptions::default())

@@ -1,16 +1,13 @@
 //! lmbench's summary and its result files: what is read, what is refused and where, and that what is written reads back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use hostmark_analysis::lmbench::{CasePoint, TABLES};
 use hostmark_import::{self, ImportError};
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use hostmark_say::say;
 
-use crate::synthetic;
+use crate::prelude::*;
 
 /// A result file in lmbench 3's form, shortened and with made-up values: noise of the shell, -1, 0.00 and a repeated
 /// value among them.

@@ -9,6 +9,7 @@ mod golden;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 mod peers;
+mod prelude;
 #[cfg(feature = "system")]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;

@@ -1,15 +1,13 @@
 //! What limits a link, from constructed runs: each rule speaks where its data prove it, and not where they do not.
 
 use hostmark_analysis::compare;
-use hostmark_analysis::findings::findings;
 use hostmark_analysis::network::{Framing, Protocol, goodput};
-use hostmark_model::*;
-use hostmark_present::export::format_named;
+use hostmark_present::html;
 use hostmark_present::render::{console, markdown};
-use hostmark_present::{RenderOptions, html};
 
 use crate::peers::{TCP, case, limited, path, peer, sends, three_hosts};
-use crate::synthetic::{self, empty, estimate, sound, value};
+use crate::prelude::*;
+use crate::synthetic::{empty, estimate, sound, value};
 
 fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
     Run { peers: vec![peer], cases, ..empty() }

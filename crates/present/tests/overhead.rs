@@ -1,11 +1,10 @@
 //! The overhead view: from the cycle counts of a published decomposition it gives back every percentage, and from runs of
 //! STREAM the percent of native.
 
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{format_named, overhead_over};
+use hostmark_present::export::overhead_over;
 
-use crate::synthetic::{self, case, estimate, measured, probe};
+use crate::prelude::*;
+use crate::synthetic::{case, estimate, measured, probe};
 use guests::guest;
 
 mod conclusions;

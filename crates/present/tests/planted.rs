@@ -1,15 +1,8 @@
 //! A run whose quiet and typical values differ in every case: each number that people or programs read is the leading one, or is called
 //! what it is.
 
-use std::collections::HashMap;
-
-use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
-use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{comparison, fleet, format_named};
-
-use crate::{data_path, overhead, synthetic, tables};
+use crate::prelude::*;
+use crate::{data_path, overhead, tables};
 
 /// What the quiet value is of the typical one, in time.
 const BETTER: f64 = 0.77;

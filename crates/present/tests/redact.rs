@@ -1,17 +1,10 @@
 //! A redacted run in every format: no name of a host, a person or a path stands in it, wherever the run had it.
 
-use std::collections::BTreeSet;
-
 use hostmark_analysis::findings;
 use hostmark_analysis::redact::{redact, unredacted};
-use hostmark_model::{
-    BlockDevice, DirectoryFact, GroupFact, HostFacts, Lang, NetworkInterface, Outcome, ReasonCode, Run, SeriesTurn,
-    Text, load_run,
-};
-use hostmark_present::{RenderOptions, export};
-use serde_json::Value;
 
 use crate::peers::{case, sends, three_hosts};
+use crate::prelude::*;
 
 /// What a run may hold anywhere, and nobody is to read.
 const MARK: &str = "at quokka-17 (10.98.7.6) in /srv/zebra-data/okapi.db and /home/tapir/axolotl";

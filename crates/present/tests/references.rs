@@ -1,18 +1,10 @@
 //! References: every value has its source, ours are what docs/study says, a ratio stands beside the nearest kind of machine, and a
 //! number without an interval never gets a verdict.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use hostmark_analysis::references::{Reference, Standing, beside, built_in, named, of_run, usual};
-use hostmark_model::{Also, Better, Lang, Outcome, Run, Unit};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use hostmark_present::render::{against::against, references};
-use unicode_width::UnicodeWidthStr;
 
-use crate::synthetic;
-use crate::thorough;
+use crate::prelude::*;
 
 #[test]
 fn every_value_has_address_date_machine_and_method() {

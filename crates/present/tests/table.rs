@@ -1,14 +1,11 @@
 //! The table as people see it: its very text, its width, its safety, and that nothing is silently absent.
 
-use hostmark_model::{Again, Also, FlagKind, Gap, HostFacts, Lang, Outcome, ReasonCode, Run, Text};
-use hostmark_present::RenderOptions;
 use hostmark_present::render::console::table;
 use hostmark_present::render::markdown::markdown;
 use proptest::prelude::*;
-use unicode_width::UnicodeWidthStr;
 
-use crate::synthetic::{self, golden};
-use crate::thorough;
+use crate::prelude::*;
+use crate::synthetic::golden;
 
 fn options(width: usize, lang: Lang) -> RenderOptions {
     RenderOptions { width, lang, ..RenderOptions::default() }
@@ -82,18 +79,6 @@ fn long_sweeps() -> Run {
         }
     }
     run
-}
-
-#[test]
-fn the_strides_of_a_sweep_stand_side_by_side() {
-    let text = table(&long_sweeps(), &options(100, Lang::En));
-    // The strides stand side by side, the smallest first, and how unsure they are is told at the row's end.
-    let latency = &text[text.find("LATENCY BY SIZE").expect("a heading")..];
-    let headings = latency.lines().filter(|line| line.trim_start().starts_with("size "));
-    let words: Vec<&str> = headings.flat_map(str::split_whitespace).filter(|word| *word != "lines").collect();
-    let shown = words.join(" ").replace(" size stride ", " ");
-    assert!(shown.ends_with("stride 64 128 256 512 1K 4K 8K 16K max ± %"), "{shown}");
-    assert!(latency.lines().any(|line| line.contains("832K") && line.ends_with(" 31")), "{latency}");
 }
 
 /// A machine of two packages with two nodes each, of which the last has no CPU and was not measured from afar.

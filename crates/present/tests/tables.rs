@@ -1,20 +1,11 @@
 //! Tables by name: those of sizes, and the first screen.
 
-use std::collections::BTreeSet;
-
 use hostmark_analysis::findings::first_thing_to_do;
-use hostmark_model::{
-    Also, AxisKind, Better, CacheFact, CacheKind, CaseId, Doubt, EACH_POINT, Estimate, Finding, Flag, FlagKind, Lang,
-    Leading, Measured, Outcome, QuantityInfo, Quiet, ReasonCode, Run, Text, Unit,
-};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
 use hostmark_present::tables::{TABLES, table_named};
 use hostmark_say::say;
-use unicode_width::UnicodeWidthStr;
 
-use crate::synthetic::{self, golden};
-use crate::thorough;
+use crate::prelude::*;
+use crate::synthetic::golden;
 
 pub fn shown(run: &Run, table: &str, lang: Lang) -> String {
     let options = RenderOptions { lang, ..RenderOptions::default() };

@@ -2,18 +2,10 @@
 
 use hostmark_analysis::constants::{ConstantValue, name_of, of_run};
 use hostmark_analysis::findings;
-use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Standing, Tone, beside};
-use hostmark_model::{
-    Also, Better, CaseRecord, Flag, FlagKind, IntervalMethod, Lang, Measured, Message, Outcome, QuantityInfo, Run,
-    Text, Unit,
-};
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{fleet, format_named};
 use hostmark_present::render::against::against;
-use unicode_width::UnicodeWidthStr;
 
-use crate::synthetic;
+use crate::prelude::*;
 
 fn shown(run: &Run, format: &str, lang: Lang, width: usize) -> String {
     format_named(format).unwrap().render_one(run, &RenderOptions { width, lang, ..RenderOptions::default() })

@@ -1,15 +1,8 @@
 //! A control group of either version, whichever this machine has, for tests of what is limited.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
-
 use hostmark_host::{Root, nurseries};
 
-use crate::support::Home;
+use crate::prelude::*;
 
 /// One while it lives; removed when dropped, when all in it have ended.
 pub struct ControlGroup(pub PathBuf);
@@ -40,7 +33,6 @@ impl ControlGroup {
         ControlGroup::of(name, &[of_first[0], of_first[1], ("/sys/fs/cgroup", &second)])
     }
 
-    /// One with so many bytes of memory.
     pub fn with_memory(name: &str, bytes: u64) -> Option<ControlGroup> {
         let text = bytes.to_string();
         let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
@@ -53,7 +45,6 @@ impl ControlGroup {
         format!("echo $$ > '{}'", self.0.join("cgroup.procs").display())
     }
 
-    /// A command that is started in the group.
     pub fn start(&self, home: &Home, words: &[&str]) -> Command {
         let mut command = home.start("sh");
         command.args(["-c", &format!("{} && exec \"$0\" \"$@\"", self.enter())]).args(words);

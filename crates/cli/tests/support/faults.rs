@@ -49,7 +49,6 @@ const FATAL: [(&str, &str); 1] = [("sched.ucontext@way=libc", "rt_sigprocmask")]
 /// Counts of all that was tried.
 #[derive(Default)]
 pub struct Report {
-    /// Failures that came to pass.
     pub faults: usize,
     came: BTreeMap<(&'static str, Came), usize>,
     excused: BTreeMap<Excuse, usize>,
@@ -149,186 +148,64 @@ pub struct Call {
 }
 
 macro_rules! calls {
-    ($($number:ident $name:literal $error:ident [$($also:literal)*];)*) => {
-        &[$(Call { number: libc::$number, name: $name, error: libc::$error, also: &[$($also),*] },)*]
+    ($($error:ident: $($number:ident $([$($also:literal)*])?)*;)*) => {
+        &[$($(Call {
+            number: libc::$number,
+            name: stringify!($number).split_at("SYS_".len()).1,
+            error: libc::$error,
+            also: &[$($($also),*)?],
+        },)*)*]
     };
 }
 
-/// Every call that the program makes and that can fail.
+/// Every call that the program makes and that can fail, by the error with which it does.
 pub const CALLS: &[Call] = calls! {
-    SYS_accept "accept" EMFILE [];
-    SYS_accept4 "accept4" EMFILE ["accept"];
-    SYS_access "access" EIO [];
-    SYS_bind "bind" EADDRINUSE [];
-    SYS_bpf "bpf" EPERM [];
-    SYS_capget "capget" EPERM [];
-    SYS_chdir "chdir" EIO [];
-    SYS_chmod "chmod" EPERM [];
-    SYS_clock_getres "clock_getres" EINVAL ["clock_getcpuclockid"];
-    SYS_clock_gettime "clock_gettime" EINVAL [];
-    SYS_clock_nanosleep "clock_nanosleep" EINTR ["nanosleep"];
-    SYS_clone "clone" EAGAIN ["fork"];
-    SYS_clone3 "clone3" EAGAIN ["clone" "fork" "posix_spawn" "pthread_create"];
-    SYS_close "close" EINTR [];
-    SYS_connect "connect" ECONNREFUSED [];
-    SYS_copy_file_range "copy_file_range" EIO [];
-    SYS_dup "dup" EMFILE [];
-    SYS_dup2 "dup2" EMFILE ["dup"];
-    SYS_dup3 "dup3" EMFILE ["dup"];
-    SYS_epoll_create1 "epoll_create1" EMFILE ["epoll_create"];
-    SYS_epoll_ctl "epoll_ctl" ENOSPC [];
-    SYS_epoll_pwait "epoll_pwait" EINVAL ["epoll_wait"];
-    SYS_epoll_wait "epoll_wait" EINVAL [];
-    SYS_eventfd2 "eventfd2" EMFILE ["eventfd"];
-    SYS_execve "execve" ENOMEM ["posix_spawn"];
-    SYS_execveat "execveat" ENOMEM ["exec"];
-    SYS_faccessat "faccessat" EIO ["access"];
-    SYS_faccessat2 "faccessat2" EIO ["access"];
-    SYS_fadvise64 "fadvise64" EINVAL ["fadvise"];
-    SYS_fallocate "fallocate" ENOSPC [];
-    SYS_fchdir "fchdir" EIO [];
-    SYS_fchmod "fchmod" EPERM [];
-    SYS_fchmodat "fchmodat" EPERM [];
-    SYS_fchown "fchown" EPERM [];
-    SYS_fcntl "fcntl" EMFILE [];
-    SYS_fdatasync "fdatasync" EIO [];
-    SYS_flock "flock" ENOLCK [];
-    SYS_fork "fork" EAGAIN ["clone"];
-    SYS_fstat "fstat" EIO ["stat"];
-    SYS_fstatfs "fstatfs" EIO ["statfs"];
-    SYS_fsync "fsync" EIO [];
-    SYS_ftruncate "ftruncate" ENOSPC ["truncate"];
-    SYS_futex "futex" ENOMEM [];
-    SYS_getcwd "getcwd" ENOENT [];
-    SYS_getdents64 "getdents64" EIO ["getdents"];
-    SYS_getpeername "getpeername" ENOBUFS [];
-    SYS_getpriority "getpriority" EACCES [];
-    SYS_getrlimit "getrlimit" EPERM [];
-    SYS_getrusage "getrusage" EINVAL [];
-    SYS_getsockname "getsockname" ENOBUFS [];
-    SYS_getsockopt "getsockopt" ENOBUFS [];
-    SYS_io_uring_enter "io_uring_enter" EAGAIN ["io_uring"];
-    SYS_io_uring_register "io_uring_register" ENOMEM ["io_uring"];
-    SYS_io_uring_setup "io_uring_setup" ENOMEM ["io_uring"];
-    SYS_ioctl "ioctl" ENOTTY [];
-    SYS_ioprio_set "ioprio_set" EPERM [];
-    SYS_kill "kill" EPERM [];
-    SYS_link "link" EMLINK [];
-    SYS_linkat "linkat" EMLINK ["link"];
-    SYS_listen "listen" EADDRINUSE [];
-    SYS_lseek "lseek" EINVAL ["seek"];
-    SYS_madvise "madvise" ENOMEM [];
-    SYS_mbind "mbind" EPERM [];
-    SYS_membarrier "membarrier" EPERM [];
-    SYS_memfd_create "memfd_create" EMFILE [];
-    SYS_mincore "mincore" EAGAIN [];
-    SYS_mkdir "mkdir" ENOSPC ["scratch directory"];
-    SYS_mkdirat "mkdirat" ENOSPC ["mkdir" "scratch directory"];
-    SYS_mknod "mknod" ENOSPC [];
-    SYS_mknodat "mknodat" ENOSPC ["mknod" "mkfifo"];
-    SYS_mlock "mlock" ENOMEM [];
-    SYS_mlock2 "mlock2" ENOMEM ["mlock"];
-    SYS_mmap "mmap" ENOMEM ["memory allocation" "posix_spawn" "pthread_create"];
-    SYS_move_pages "move_pages" EPERM [];
-    SYS_mprotect "mprotect" ENOMEM ["memory allocation" "pthread_create"];
-    SYS_mq_getsetattr "mq_getsetattr" EBADF ["mq_"];
-    SYS_mq_open "mq_open" EMFILE [];
-    SYS_mq_timedreceive "mq_timedreceive" EMSGSIZE ["mq_receive"];
-    SYS_mq_timedsend "mq_timedsend" EMSGSIZE ["mq_send"];
-    SYS_mq_unlink "mq_unlink" EACCES [];
-    SYS_mremap "mremap" ENOMEM ["memory allocation"];
-    SYS_msgctl "msgctl" EPERM [];
-    SYS_msgget "msgget" ENOSPC [];
-    SYS_msgrcv "msgrcv" EIDRM [];
-    SYS_msgsnd "msgsnd" EIDRM [];
-    SYS_munlock "munlock" ENOMEM [];
-    SYS_munmap "munmap" ENOMEM [];
-    SYS_nanosleep "nanosleep" EINTR [];
-    SYS_newfstatat "newfstatat" EIO ["stat"];
-    SYS_open "open" EMFILE [];
-    SYS_openat "openat" EMFILE ["open"];
-    SYS_openat2 "openat2" EMFILE ["open"];
-    SYS_perf_event_open "perf_event_open" EACCES [];
-    SYS_pidfd_getfd "pidfd_getfd" EPERM [];
-    SYS_pidfd_open "pidfd_open" EMFILE [];
-    SYS_pidfd_send_signal "pidfd_send_signal" EPERM ["pidfd"];
-    SYS_pipe "pipe" EMFILE [];
-    SYS_pipe2 "pipe2" EMFILE ["pipe"];
-    SYS_poll "poll" ENOMEM [];
-    SYS_ppoll "ppoll" ENOMEM ["poll"];
-    SYS_prctl "prctl" EPERM [];
-    SYS_pread64 "pread64" EIO ["pread"];
-    SYS_preadv "preadv" EIO [];
-    SYS_prlimit64 "prlimit64" EPERM ["rlimit"];
-    SYS_process_madvise "process_madvise" EPERM [];
-    SYS_pselect6 "pselect6" ENOMEM ["select"];
-    SYS_pwrite64 "pwrite64" ENOSPC ["pwrite"];
-    SYS_read "read" EIO [];
-    SYS_readlink "readlink" EIO [];
-    SYS_readlinkat "readlinkat" EIO ["readlink"];
-    SYS_readv "readv" EIO ["read"];
-    SYS_recvfrom "recvfrom" ENOMEM ["recv"];
-    SYS_recvmsg "recvmsg" ENOMEM ["recv"];
-    SYS_rename "rename" ENOSPC [];
-    SYS_renameat "renameat" ENOSPC ["rename"];
-    SYS_renameat2 "renameat2" ENOSPC ["rename"];
-    SYS_rmdir "rmdir" EBUSY [];
-    SYS_rt_sigaction "rt_sigaction" EINVAL ["sigaction"];
-    SYS_rt_sigprocmask "rt_sigprocmask" EINVAL ["sigprocmask" "getcontext"];
-    SYS_rt_sigqueueinfo "rt_sigqueueinfo" EAGAIN ["sigqueue"];
-    SYS_rt_sigtimedwait "rt_sigtimedwait" EAGAIN ["sigwait" "sigtimedwait"];
-    SYS_sched_getaffinity "sched_getaffinity" EINVAL ["affinity" "CPUs"];
-    SYS_sched_getparam "sched_getparam" EINVAL [];
-    SYS_sched_getscheduler "sched_getscheduler" EPERM [];
-    SYS_sched_setaffinity "sched_setaffinity" EINVAL ["affinity"];
-    SYS_sched_setattr "sched_setattr" EPERM [];
-    SYS_sched_setscheduler "sched_setscheduler" EPERM [];
-    SYS_select "select" ENOMEM [];
-    SYS_semctl "semctl" EPERM [];
-    SYS_semget "semget" ENOSPC [];
-    SYS_semop "semop" ENOMEM [];
-    SYS_semtimedop "semtimedop" ENOMEM ["semop"];
-    SYS_sendfile "sendfile" EIO [];
-    SYS_sendmsg "sendmsg" ENOBUFS ["send"];
-    SYS_sendto "sendto" ENOBUFS ["send"];
-    SYS_setpgid "setpgid" EPERM [];
-    SYS_setpriority "setpriority" EACCES [];
-    SYS_setsid "setsid" EPERM [];
-    SYS_setsockopt "setsockopt" ENOMEM [];
-    SYS_shmat "shmat" ENOMEM [];
-    SYS_shmctl "shmctl" EPERM [];
-    SYS_shmget "shmget" ENOSPC [];
-    SYS_shutdown "shutdown" ENOTCONN [];
-    SYS_sigaltstack "sigaltstack" ENOMEM [];
-    SYS_signalfd4 "signalfd4" EMFILE ["signalfd"];
-    SYS_socket "socket" EMFILE [];
-    SYS_socketpair "socketpair" EMFILE [];
-    SYS_splice "splice" ENOMEM [];
-    SYS_stat "stat" EIO [];
-    SYS_statfs "statfs" EIO [];
-    SYS_statx "statx" EIO ["stat"];
-    SYS_symlink "symlink" ENOSPC [];
-    SYS_symlinkat "symlinkat" ENOSPC ["symlink"];
-    SYS_sync_file_range "sync_file_range" EIO [];
-    SYS_syncfs "syncfs" EIO [];
-    SYS_sysinfo "sysinfo" EFAULT [];
-    SYS_tgkill "tgkill" EAGAIN ["kill"];
-    SYS_timer_create "timer_create" EAGAIN [];
-    SYS_timer_settime "timer_settime" EINVAL [];
-    SYS_timerfd_create "timerfd_create" EMFILE ["timerfd"];
-    SYS_timerfd_settime "timerfd_settime" EINVAL ["timerfd"];
-    SYS_tkill "tkill" EAGAIN ["kill"];
-    SYS_uname "uname" EFAULT [];
-    SYS_unlink "unlink" EBUSY [];
-    SYS_unlinkat "unlinkat" EBUSY ["unlink"];
-    SYS_unshare "unshare" EPERM [];
-    SYS_userfaultfd "userfaultfd" EPERM [];
-    SYS_utimensat "utimensat" EPERM [];
-    SYS_vfork "vfork" EAGAIN ["fork" "clone"];
-    SYS_wait4 "wait4" ECHILD ["wait"];
-    SYS_waitid "waitid" ECHILD ["wait"];
-    SYS_write "write" ENOSPC [];
-    SYS_writev "writev" ENOSPC ["write"];
+    EMFILE: SYS_accept SYS_accept4 ["accept"] SYS_dup SYS_dup2 ["dup"] SYS_dup3 ["dup"]
+        SYS_epoll_create1 ["epoll_create"] SYS_eventfd2 ["eventfd"] SYS_fcntl SYS_memfd_create SYS_mq_open SYS_open
+        SYS_openat ["open"] SYS_openat2 ["open"] SYS_pidfd_open SYS_pipe SYS_pipe2 ["pipe"] SYS_signalfd4 ["signalfd"]
+        SYS_socket SYS_socketpair SYS_timerfd_create ["timerfd"];
+    EIO: SYS_access SYS_chdir SYS_copy_file_range SYS_faccessat ["access"] SYS_faccessat2 ["access"] SYS_fchdir
+        SYS_fdatasync SYS_fstat ["stat"] SYS_fstatfs ["statfs"] SYS_fsync SYS_getdents64 ["getdents"]
+        SYS_newfstatat ["stat"] SYS_pread64 ["pread"] SYS_preadv SYS_read SYS_readlink SYS_readlinkat ["readlink"]
+        SYS_readv ["read"] SYS_sendfile SYS_stat SYS_statfs SYS_statx ["stat"] SYS_sync_file_range SYS_syncfs;
+    EADDRINUSE: SYS_bind SYS_listen;
+    EPERM: SYS_bpf SYS_capget SYS_chmod SYS_fchmod SYS_fchmodat SYS_fchown SYS_getrlimit SYS_ioprio_set SYS_kill
+        SYS_mbind SYS_membarrier SYS_move_pages SYS_msgctl SYS_pidfd_getfd SYS_pidfd_send_signal ["pidfd"] SYS_prctl
+        SYS_prlimit64 ["rlimit"] SYS_process_madvise SYS_sched_getscheduler SYS_sched_setattr SYS_sched_setscheduler
+        SYS_semctl SYS_setpgid SYS_setsid SYS_shmctl SYS_unshare SYS_userfaultfd SYS_utimensat;
+    EINVAL: SYS_clock_getres ["clock_getcpuclockid"] SYS_clock_gettime SYS_epoll_pwait ["epoll_wait"] SYS_epoll_wait
+        SYS_fadvise64 ["fadvise"] SYS_getrusage SYS_lseek ["seek"] SYS_rt_sigaction ["sigaction"]
+        SYS_rt_sigprocmask ["sigprocmask" "getcontext"] SYS_sched_getaffinity ["affinity" "CPUs"] SYS_sched_getparam
+        SYS_sched_setaffinity ["affinity"] SYS_timer_settime SYS_timerfd_settime ["timerfd"];
+    EINTR: SYS_clock_nanosleep ["nanosleep"] SYS_close SYS_nanosleep;
+    EAGAIN: SYS_clone ["fork"] SYS_clone3 ["clone" "fork" "posix_spawn" "pthread_create"] SYS_fork ["clone"]
+        SYS_io_uring_enter ["io_uring"] SYS_mincore SYS_rt_sigqueueinfo ["sigqueue"]
+        SYS_rt_sigtimedwait ["sigwait" "sigtimedwait"] SYS_tgkill ["kill"] SYS_timer_create SYS_tkill ["kill"]
+        SYS_vfork ["fork" "clone"];
+    ECONNREFUSED: SYS_connect;
+    ENOSPC: SYS_epoll_ctl SYS_fallocate SYS_ftruncate ["truncate"] SYS_mkdir ["scratch directory"]
+        SYS_mkdirat ["mkdir" "scratch directory"] SYS_mknod SYS_mknodat ["mknod" "mkfifo"] SYS_msgget
+        SYS_pwrite64 ["pwrite"] SYS_rename SYS_renameat ["rename"] SYS_renameat2 ["rename"] SYS_semget SYS_shmget
+        SYS_symlink SYS_symlinkat ["symlink"] SYS_write SYS_writev ["write"];
+    ENOMEM: SYS_execve ["posix_spawn"] SYS_execveat ["exec"] SYS_futex SYS_io_uring_register ["io_uring"]
+        SYS_io_uring_setup ["io_uring"] SYS_madvise SYS_mlock SYS_mlock2 ["mlock"]
+        SYS_mmap ["memory allocation" "posix_spawn" "pthread_create"]
+        SYS_mprotect ["memory allocation" "pthread_create"] SYS_mremap ["memory allocation"] SYS_munlock SYS_munmap
+        SYS_poll SYS_ppoll ["poll"] SYS_pselect6 ["select"] SYS_recvfrom ["recv"] SYS_recvmsg ["recv"] SYS_select
+        SYS_semop SYS_semtimedop ["semop"] SYS_setsockopt SYS_shmat SYS_sigaltstack SYS_splice;
+    ENOLCK: SYS_flock;
+    ENOENT: SYS_getcwd;
+    ENOBUFS: SYS_getpeername SYS_getsockname SYS_getsockopt SYS_sendmsg ["send"] SYS_sendto ["send"];
+    EACCES: SYS_getpriority SYS_mq_unlink SYS_perf_event_open SYS_setpriority;
+    ENOTTY: SYS_ioctl;
+    EMLINK: SYS_link SYS_linkat ["link"];
+    EBADF: SYS_mq_getsetattr ["mq_"];
+    EMSGSIZE: SYS_mq_timedreceive ["mq_receive"] SYS_mq_timedsend ["mq_send"];
+    EIDRM: SYS_msgrcv SYS_msgsnd;
+    EBUSY: SYS_rmdir SYS_unlink SYS_unlinkat ["unlink"];
+    ENOTCONN: SYS_shutdown;
+    EFAULT: SYS_sysinfo SYS_uname;
+    ECHILD: SYS_wait4 ["wait"] SYS_waitid ["wait"];
 };
 
 macro_rules! numbers {
@@ -343,13 +220,11 @@ pub const NEVER_FAIL: &[c_long] = numbers! {
     SYS_rseq SYS_rt_sigreturn SYS_rt_sigsuspend SYS_sched_yield SYS_set_robust_list SYS_set_tid_address SYS_time SYS_umask
 };
 
-/// The call with this number.
 pub fn call(number: c_long) -> Option<&'static Call> {
     CALLS.iter().find(|call| call.number == number)
 }
 
 impl Call {
-    /// Whether a reason names it.
     pub fn is_named_in(&self, reason: &str) -> bool {
         let has = |word: &str| {
             let is_part = |character: char| character.is_alphanumeric() || character == '_';

@@ -1,16 +1,11 @@
 //! Fleets that tests measure: scripts in the place of ways and clients, what is left of a run, rows of its file.
 
-use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Child, Output};
 
 use hostmark_model::{FleetRun, HostState};
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Home, PROGRAM, within};
+use crate::prelude::*;
 
 /// A directory with scripts, lists and runs.
 pub struct Fleet {
@@ -47,13 +42,12 @@ impl Fleet {
 
     /// `hostmark fleet run` with these words; what lies in `bin` comes first in PATH, and the program too.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = self.home.start("env");
+        let mut command = self.home.heeding(&["fleet", "run"]);
         let folder = Path::new(PROGRAM).parent().unwrap().display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{folder}:{path}", self.at("bin").display()));
         command.env("FLEET", self.root.path()).stdin(Stdio::null());
-        // Whoever tests may have started this with an interrupt ignored.
-        command.args(["--default-signal=INT,HUP", PROGRAM, "fleet", "run"]).args(words);
+        command.args(words);
         command
     }
 
@@ -82,7 +76,6 @@ const NODE: &str = r#"hostname "$1" && shift && exec setpriv --pdeathsig KILL "$
 /// What is special about a node: words before its daemon's.
 pub type Wrapper = Vec<String>;
 
-/// Daemons, and where their files are.
 pub struct Slurm {
     directory: tempfile::TempDir,
     daemons: Vec<Child>,

@@ -1,18 +1,15 @@
 //! The jobs that a quick run would give its workers, and where these may put files.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::time::Duration;
-
+use hostmark_engine::mock::{MockWall, Workers};
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
-use hostmark_engine::{KernelMeters, Observer, RunContext, Wall, clock};
+use hostmark_engine::worker::far::NoPeers;
+use hostmark_engine::{KernelMeters, RunContext, clock, mock};
 use hostmark_host::Root;
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
-use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ReasonCode, ServiceJob};
-use hostmark_probes::CATALOGUE;
+use hostmark_model::{Environment, FarUsage, ServiceJob};
 
+use crate::prelude::*;
 use crate::under_way::names;
 
 /// Time for samples, ns: enough for every probe to take some.
@@ -21,44 +18,6 @@ const BUDGET_NS: u64 = 500_000;
 const MEMORY_BYTES: u64 = 96 << 20;
 /// Arrays small enough to be filled at once.
 const SET: &str = "memory.stream:elements=65536";
-
-/// Passes over what is planned, and keeps the jobs.
-struct Recorded {
-    lines: Vec<Event>,
-}
-
-impl WorkerLink for Recorded {
-    fn receive(&mut self, _: Duration) -> Received {
-        match self.lines.pop() {
-            Some(event) => Received::Line(serde_json::to_string(&event).unwrap()),
-            None => Received::Ended("has said all".into()),
-        }
-    }
-
-    fn is_starved(&mut self, _: Duration) -> bool {
-        false
-    }
-
-    fn end(&mut self) {}
-}
-
-impl ServiceLink for Recorded {
-    fn close_stdin(&mut self) {}
-}
-
-struct NoTime;
-
-impl Wall for NoTime {
-    fn elapsed(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn round(&mut self, _: &str, _: usize, _: usize, _: Duration) {}
-}
 
 /// Where workers put their files.
 pub struct Places {
@@ -134,43 +93,27 @@ fn is_private(path: &Path) -> bool {
 /// The jobs that a quick run gives for the first round of its cases, of the smallest of each probe that has a size.
 pub fn jobs(places: &Places) -> Vec<Job> {
     let host = hostmark_host::read(&Root::here());
-    let request = Request {
-        filters: vec![],
-        profile: Profile::Quick,
-        seed: 1,
-        set: vec![SET.into()],
-        inputs: Default::default(),
-    };
+    let (profile, set) = (Profile::Quick, vec![SET.into()]);
+    let request = Request { filters: vec![], profile, seed: 1, set, inputs: Inputs::default() };
     let plan = plan(CATALOGUE, &host, request).unwrap();
     let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.entry().unwrap());
     let clock = clock::choose(&host).clock;
     let environment = Environment { clock, scratch, memory_scratch, ..Environment::bare() };
     // Far ends are started by whoever starts the workers.
-    let open_service = &|_: &ServiceJob| -> std::io::Result<Box<dyn ServiceLink>> {
-        let address = ([127, 0, 0, 1], 1).into();
-        Ok(Box::new(Recorded { lines: vec![Event::Served(FarUsage::default()), Event::Listening { address }] }))
-    };
-    let (plan, meters) = (&plan, &KernelMeters);
-    let setting = RunContext {
-        plan,
-        host: &host,
-        environment,
-        past: vec![],
-        open_service,
-        peers: &hostmark_engine::worker::far::NoPeers,
-        meters,
-    };
+    let wall = MockWall::default();
+    let open_service = &|_: &ServiceJob| Ok(serving(&wall, Duration::ZERO));
+    let (plan, past, peers) = (&plan, Vec::new(), &NoPeers);
+    let setting = RunContext { plan, host: &host, environment, past, open_service, peers, meters: &KernelMeters };
     let mut jobs = Vec::new();
+    let skipped = || Event::Skipped { reason: ReasonCode::NotApplicable.because("recorded") };
+    let mut recorded = Workers::new(&wall, |_| vec![mock::hello(), mock::line(&skipped())]);
     let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
         if !job.cases.is_empty() {
             jobs.push(job.clone());
         }
-        let greeting = Event::Hello { protocol: PROTOCOL, pid: 1 };
-        Ok(Box::new(Recorded {
-            lines: vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("recorded") }, greeting],
-        }))
+        recorded.open(job)
     };
-    hostmark_engine::run(&setting, &mut open, &NoTime, &mut Nobody, None);
+    hostmark_engine::run(&setting, &mut open, &wall, &mut Vec::new(), None);
     let planned = |job: &Job| plan.cases.iter().position(|case| case.id.to_string() == job.case());
     jobs.sort_by_key(|job| planned(job));
     let size = |job: &Job| -> Option<(String, u64)> {
@@ -186,6 +129,33 @@ pub fn jobs(places: &Places) -> Vec<Job> {
         })
     };
     jobs.iter().filter(|job| smallest(job)).cloned().map(shortened).collect()
+}
+
+/// A far end of a mock, which says after this time that it listens, and in the end that it has served.
+pub fn serving(wall: &MockWall, started: Duration) -> Box<dyn ServiceLink> {
+    let script = |_: &Job| {
+        let listening = mock::line(&Event::Listening { address: ([127, 0, 0, 1], 1).into() }).1;
+        vec![(started, listening), mock::line(&Event::Served(FarUsage::default()))]
+    };
+    Box::new(Serving(Workers::new(wall, script).open(&Job::bare("", Vec::new())).unwrap()))
+}
+
+struct Serving(Box<dyn WorkerLink>);
+
+impl WorkerLink for Serving {
+    fn receive(&mut self, at_most: Duration) -> Received {
+        self.0.receive(at_most)
+    }
+
+    fn is_starved(&mut self, at_most: Duration) -> bool {
+        self.0.is_starved(at_most)
+    }
+
+    fn end(&mut self) {}
+}
+
+impl ServiceLink for Serving {
+    fn close_stdin(&mut self) {}
 }
 
 fn shortened(job: Job) -> Job {

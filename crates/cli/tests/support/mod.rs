@@ -1,10 +1,11 @@
 //! One test's own hostmark: nothing it keeps or makes lies outside two directories that end with the test.
 
 pub mod in_process;
+pub mod prelude;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use hostmark_launch::local::{LocalService, Warden};
 use hostmark_launch::timing::VARIABLE;
 use hostmark_model::{CaseId, Event, Job, JsonLine};
 use hostmark_probes::CATALOGUE;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 pub use in_process::in_process;
@@ -60,11 +62,32 @@ impl Home {
         command
     }
 
-    /// hostmark with these arguments.
     pub fn hostmark(&self, arguments: &[&str]) -> Command {
         let mut command = self.start(PROGRAM);
         command.args(arguments);
         command
+    }
+
+    /// The same, which heeds signals even where this test ignores them: a background job of a script does.
+    pub fn heeding(&self, arguments: &[&str]) -> Command {
+        let mut command = self.start("env");
+        command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
+        command
+    }
+
+    /// What hostmark says to these arguments, with its exit code.
+    pub fn says(&self, arguments: &[&str]) -> (i32, String, String) {
+        ended(&mut self.hostmark(arguments))
+    }
+
+    /// Each of these command lines is bad input: nothing is printed, and one sentence has this part.
+    #[track_caller]
+    pub fn refuses(&self, all: &[(&[&str], &str)]) {
+        for (words, part) in all {
+            let (code, out, errors) = self.says(words);
+            assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{words:?}: {errors}");
+            assert!(errors.contains(part), "{words:?}: {errors}");
+        }
     }
 
     /// What hostmark answers another user; none where there is no other, or it cannot start the program.
@@ -136,6 +159,32 @@ pub fn worker_events(mut worker: Command, job: &Job) -> Vec<Event> {
 
 /// A process that is killed when it is dropped: a test that failed leaves nothing either.
 pub struct Running(pub Child);
+
+impl Running {
+    /// Starts a command whose output is read at its end.
+    pub fn start(command: &mut Command) -> Running {
+        Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(self), signal).unwrap();
+    }
+
+    /// Waits for its end, and gives what it said into pipes.
+    pub fn ends(&mut self, limit: Duration) -> Output {
+        let read = |stream: Option<Box<dyn Read + Send>>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                stream.map(|mut stream| stream.read_to_end(&mut bytes).unwrap());
+                bytes
+            })
+        };
+        let stdout = read(self.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+        let stderr = read(self.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+        assert!(within(limit, || self.try_wait().unwrap().is_some()), "it goes on");
+        Output { status: self.wait().unwrap(), stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+    }
+}
 
 impl Deref for Running {
     type Target = Child;

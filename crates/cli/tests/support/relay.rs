@@ -2,19 +2,14 @@
 //! which pauses, cuts or harms what it carries.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, mkfifoat};
-use tempfile::TempDir;
 
-use crate::support::Home;
+use crate::prelude::*;
 
 /// Two pipes with names in the place of a network.
 const SSH: &str = "exec 3<&0\ncat <&3 >\"$0.up\" 3<&- &\nexec cat \"$0.down\" 3<&-\n";
@@ -65,7 +60,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Link {
     pub fn to(far: Home) -> Link {
         let spot = tempfile::tempdir().unwrap();
-        std::fs::write(spot.path().join("ssh"), SSH).unwrap();
+        fs::write(spot.path().join("ssh"), SSH).unwrap();
         for end in ["ssh.up", "ssh.down"] {
             mkfifoat(CWD, spot.path().join(end), Mode::RUSR | Mode::WUSR).unwrap();
         }
@@ -193,5 +188,5 @@ impl Drop for Relay {
 
 /// What lies in a directory.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
-    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
 }

@@ -1,18 +1,14 @@
 //! A server that a test starts, and clients of it that say what no hostmark says.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use hostmark_launch::channel::{
     Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records, Token,
 };
 
-use crate::support::{Home, PROGRAM, Running, ended, processes};
+use crate::prelude::*;
 
 /// A server without which a test ends, and its sessions with it.
 pub struct Server {
@@ -29,11 +25,8 @@ impl Server {
     pub fn start(arguments: &[&str]) -> Server {
         let (home, token) = (Home::new(), Token::fresh().unwrap());
         let file = Server::file_in(&home, &token);
-        // It heeds signals even where this test ignores them: a background job of a script does.
-        let mut command = home.start("env");
-        command.args(["--default-signal=INT,HUP", PROGRAM, "serve", "--bind", "127.0.0.1:0", "--token-file"]);
-        command.arg(file).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        let mut command = home.heeding(&["serve", "--bind", "127.0.0.1:0", "--token-file"]);
+        let mut child = Running::start(command.arg(file).args(arguments));
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit(' ').next().expect(&line).to_owned();
@@ -44,13 +37,13 @@ impl Server {
                 said.lock().unwrap().push_str(&format!("{line}\n"));
             }
         });
-        Server { home, child: Running(child), address, token, complaints }
+        Server { home, child, address, token, complaints }
     }
 
     fn file_in(home: &Home, token: &Token) -> PathBuf {
         let file = home.scratch.path().join(format!("token-{}", &token.hex()[..8]));
-        std::fs::write(&file, token.hex()).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&file, token.hex()).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         file
     }
 
@@ -73,13 +66,13 @@ impl Server {
 
     /// A number of the server's in /proc.
     pub fn status(&self, key: &str) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     pub fn files(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
     /// Whether it still serves; a server that has ended fails its test.
@@ -118,14 +111,14 @@ pub fn is_shown_out(mut socket: &TcpStream) -> bool {
 pub fn listening_elsewhere(server: &Server, address: &str) -> Vec<String> {
     let mut inodes = Vec::new();
     for (pid, _) in processes(&server.home) {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let links = files.filter_map(|file| fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
         inodes.extend(links.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())));
     }
     let mut found = Vec::new();
     // Of a datagram socket, whoever it is connected to.
     for (protocol, state) in [("tcp", Some("0A")), ("tcp6", Some("0A")), ("udp", None), ("udp6", None)] {
-        let table = std::fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
+        let table = fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
         for line in table.lines().skip(1) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let is_ours = state.is_none_or(|state| words[3] == state) && inodes.iter().any(|inode| inode == words[9]);

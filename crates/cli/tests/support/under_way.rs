@@ -1,18 +1,9 @@
 //! A run under way, which a test stops, and what is left of it.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, waitpid};
 
-use hostmark_model::{Outcome, Run, load_run};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
-use tempfile::TempDir;
-
+use crate::prelude::*;
 use crate::quiet::undisturbed;
-use crate::support::{Home, PROGRAM, Running, SOON, ended, files, processes, succeeded, within};
 
 /// First rounds fill memory, which may be slow to touch.
 pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
@@ -21,7 +12,7 @@ pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 pub fn journal_in(home: &Home) -> String {
     let left = files(home.data.path());
     let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-    journal.and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default()
+    journal.and_then(|journal| fs::read_to_string(journal).ok()).unwrap_or_default()
 }
 
 /// A run under way, which its test stops.
@@ -30,36 +21,16 @@ pub struct UnderWay {
     pub child: Running,
 }
 
-impl Running {
-    pub fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(self), signal).unwrap();
-    }
-}
-
 impl UnderWay {
     /// Starts a run, the leader of a group of its own as under a shell, and waits until it has journalled some rounds.
     pub fn start(arguments: &[&str]) -> UnderWay {
         let home = Home::new();
-        let mut command = home.hostmark(arguments);
-        if ignores_interrupts() {
-            // A background job of a script is started so, and its children inherit it.
-            command = home.start("env");
-            command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
-        }
-        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut run = UnderWay { child: Running(command.spawn().unwrap()), home };
+        let child = Running::start(home.heeding(arguments).process_group(0));
+        let mut run = UnderWay { child, home };
         let is_measuring =
             within(BEGUN_WITHIN, || run.journal().matches('\n').count() > 3 || run.child.try_wait().unwrap().is_some());
         assert!(is_measuring, "{:?}", files(run.home.data.path()));
         run
-    }
-
-    pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
-    pub fn signal(&self, signal: Signal) {
-        self.child.signal(signal);
     }
 
     /// The text of the journal; nothing when there is none.
@@ -67,26 +38,11 @@ impl UnderWay {
         journal_in(&self.home)
     }
 
-    /// Waits for the end. Nobody reads the output meanwhile, so it has to fit into a pipe, or the run to be stopped soon.
-    pub fn ends(&mut self, limit: Duration) -> Output {
-        let (stdout, stderr) = (self.child.stdout.take().unwrap(), self.child.stderr.take().unwrap());
-        let read = |mut stream: Box<dyn std::io::Read + Send>| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                stream.read_to_end(&mut bytes).unwrap();
-                bytes
-            })
-        };
-        let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
-        assert!(within(limit, || self.child.try_wait().unwrap().is_some()), "the run goes on");
-        Output { status: self.child.wait().unwrap(), stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
-    }
-
     /// Nothing of the run is alive or lies in the scratch directory; what is in the data directory.
     pub fn left(&self, limit: Duration) -> Vec<PathBuf> {
         assert!(within(limit, || processes(&self.home).is_empty()), "left: {:?}", processes(&self.home));
         let scratch = self.home.scratch.path();
-        assert!(within(limit, || std::fs::read_dir(scratch).unwrap().next().is_none()), "left: {:?}", files(scratch));
+        assert!(within(limit, || fs::read_dir(scratch).unwrap().next().is_none()), "left: {:?}", files(scratch));
         files(self.home.data.path())
     }
 
@@ -112,15 +68,10 @@ impl UnderWay {
 pub fn kept(left: &[PathBuf]) -> Run {
     let is_journal = |path: &&PathBuf| path.display().to_string().ends_with(".partial.jsonl");
     let [file] = left.iter().filter(|path| !is_journal(path)).collect::<Vec<_>>()[..] else { panic!("{left:?}") };
-    let run = load_run(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let run = load_run(&fs::read_to_string(file).unwrap()).unwrap();
     let journal = file.with_extension("partial.jsonl");
     assert_eq!(left.iter().find(is_journal), run.interrupted.as_ref().map(|_| &journal));
     run
-}
-
-/// Whether this process, and so each that it starts, ignores SIGINT or SIGHUP.
-fn ignores_interrupts() -> bool {
-    hostmark_launch::group::ignored("self") & 0b11 != 0
 }
 
 /// What was measured is kept, and the rest says that it was not.

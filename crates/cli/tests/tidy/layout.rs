@@ -127,7 +127,6 @@ fn has_parent(tree: &Tree, file: &File) -> bool {
     parents.any(|parent| declares(parent.code(), name)) || tree.sources().any(by_path)
 }
 
-/// Files and folders with names that say nothing.
 pub fn empty_names(tree: &Tree) -> Vec<String> {
     let is_empty = |file: &&File| {
         let mut folders = file.folder().split('/');
@@ -210,7 +209,6 @@ pub fn ours(manifest: &str) -> Vec<String> {
     found
 }
 
-/// Probes that reach past the engine's prelude.
 pub fn past_the_prelude(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for file in tree.sources().filter(|file| file.path.starts_with(&format!("{PROBES}/")) && file.folder() != PROBES) {
@@ -221,6 +219,30 @@ pub fn past_the_prelude(tree: &Tree) -> Vec<String> {
         }
     }
     found
+}
+
+finds! {
+    a_file_that_nothing_declares_is_found: orphans finds 4 in [
+        ("crates/a/src/lib.rs", "//! L.\nmod b;\npub mod c;\n// mod lost;"),
+        ("crates/a/src/b.rs", "//! B.\n#[cfg(test)]\n#[path = \"b_tests.rs\"]\nmod tests;"),
+        ("crates/a/src/b_tests.rs", "//! T."),
+        ("crates/a/src/c/mod.rs", "//! C.\nmod d;"),
+        ("crates/a/src/c/d.rs", "//! D.\nmod e;"),
+        ("crates/a/src/c/d/e.rs", "//! E."),
+        ("crates/a/src/c/lost.rs", "//! X."),
+        ("crates/a/src/lost.rs", "//! X."),
+        ("crates/a/tests/fast.rs", "//! F.\nmod f;\n#[path = \"support/g.rs\"]\nmod g;"),
+        ("crates/a/tests/f.rs", "//! F."),
+        ("crates/a/tests/support/g.rs", "//! G."),
+        ("crates/a/tests/support/lost.rs", "//! X."),
+        ("crates/a/tests/lost.rs", "//! X."),
+    ];
+    a_probe_that_reaches_past_the_prelude_is_found: past_the_prelude finds 3 in [
+        ("crates/probes/src/ipc/pipe.rs", "//! P.\nuse hostmark_engine::prelude::*;"),
+        ("crates/probes/src/ipc/fifo.rs", "//! F.\nuse hostmark_engine::\n  clock::Clock;"),
+        ("crates/probes/src/ipc/futex.rs", "//! F.\nuse hostmark_model::Run;"),
+        ("crates/probes/src/workloads/ring.rs", "//! R.\nuse hostmark_sys::call::Call;"),
+    ];
 }
 
 #[cfg(test)]
@@ -269,26 +291,6 @@ fn a_group_that_is_not_in_the_catalogue_is_found() {
 }
 
 #[test]
-fn a_file_that_nothing_declares_is_found() {
-    let tree = Tree::of(&[
-        ("crates/a/src/lib.rs", "//! L.\nmod b;\npub mod c;\n// mod lost;"),
-        ("crates/a/src/b.rs", "//! B.\n#[cfg(test)]\n#[path = \"b_tests.rs\"]\nmod tests;"),
-        ("crates/a/src/b_tests.rs", "//! T."),
-        ("crates/a/src/c/mod.rs", "//! C.\nmod d;"),
-        ("crates/a/src/c/d.rs", "//! D.\nmod e;"),
-        ("crates/a/src/c/d/e.rs", "//! E."),
-        ("crates/a/src/c/lost.rs", "//! X."),
-        ("crates/a/src/lost.rs", "//! X."),
-        ("crates/a/tests/fast.rs", "//! F.\nmod f;\n#[path = \"support/g.rs\"]\nmod g;"),
-        ("crates/a/tests/f.rs", "//! F."),
-        ("crates/a/tests/support/g.rs", "//! G."),
-        ("crates/a/tests/support/lost.rs", "//! X."),
-        ("crates/a/tests/lost.rs", "//! X."),
-    ]);
-    assert_eq!(orphans(&tree).len(), 4, "{:?}", orphans(&tree));
-}
-
-#[test]
 fn a_name_that_says_nothing_is_found() {
     let tree = Tree::of(
         &["crates/a/src/utils.rs", "crates/a/src/common/pipe.rs", "crates/a/src/pipe.rs", "Left(0)"]
@@ -329,15 +331,4 @@ fn a_program_with_what_is_for_tests_is_found() {
         tests_in_the_program(&Tree::of(&[("crates/a/Cargo.toml", &manifest)])).len()
     };
     assert_eq!((found("dependencies"), found("workspace.dependencies"), found("dev-dependencies")), (1, 1, 0));
-}
-
-#[test]
-fn a_probe_that_reaches_past_the_prelude_is_found() {
-    let tree = Tree::of(&[
-        ("crates/probes/src/ipc/pipe.rs", "//! P.\nuse hostmark_engine::prelude::*;"),
-        ("crates/probes/src/ipc/fifo.rs", "//! F.\nuse hostmark_engine::\n  clock::Clock;"),
-        ("crates/probes/src/ipc/futex.rs", "//! F.\nuse hostmark_model::Run;"),
-        ("crates/probes/src/workloads/ring.rs", "//! R.\nuse hostmark_sys::call::Call;"),
-    ]);
-    assert_eq!(past_the_prelude(&tree).len(), 3, "{:?}", past_the_prelude(&tree));
 }

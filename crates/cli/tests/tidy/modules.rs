@@ -45,7 +45,6 @@ pub fn circles(tree: &Tree) -> Vec<String> {
     found
 }
 
-/// The shortest way along imports.
 fn way<'a>(imports: &'a Imports, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
     let mut ways = VecDeque::from([vec![from]]);
     let mut seen = BTreeSet::from([from]);
@@ -241,7 +240,6 @@ fn files<'a>(tree: &'a Tree, file: &File, name: &str, attributes: &[TokenTree]) 
     paths.iter().filter_map(|path| tree.file(path)).collect()
 }
 
-/// What a `use` brings into scope.
 fn imported(code: &[TokenTree]) -> Vec<(String, Place)> {
     let mut found = Vec::new();
     let _ = branch(code, &[], &mut |path, alias| {
@@ -346,7 +344,6 @@ fn a_circle_of_imports_is_found() {
     assert_eq!(with(3, "//! C.\nmod inner { use super::super::b::Y; }").len(), 1);
 }
 
-/// The file with the bounds.
 pub const BUDGET: &str = "budget.toml";
 /// The first lines of the bounds.
 const HEAD: &str = "# Lines of Rust of each crate at most; tests are tests/, *_tests.rs and #[cfg(test)].\n\
@@ -385,7 +382,6 @@ pub fn lowered(tree: &Tree) -> String {
     text
 }
 
-/// The bounds of each crate.
 fn budget(tree: &Tree) -> BTreeMap<String, Lines> {
     let text = tree.file(BUDGET).map(|file| file.text.as_str()).unwrap_or_default();
     let number = |part: &str| part.split(|c: char| !c.is_ascii_digit()).find_map(|digits| digits.parse().ok());

@@ -5,11 +5,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use super::layout::{BESIDE_GROUPS, modules};
 use super::{File, Tree};
 
-/// Where unsafe code may stand.
 const UNSAFE_FOLDERS: [&str; 4] =
     ["crates/sys/src/", "crates/engine/src/clock/", "crates/probes/src/kernels/", "crates/probes/src/workloads/"];
 
-/// Unsafe code outside of its folders.
 pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
     let elsewhere = tree.sources().filter(|file| !UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder)));
     let has_unsafe = |file: &&File| words(file.code()).any(|word| word == "unsafe");
@@ -126,7 +124,6 @@ pub fn comments_without_a_subject(tree: &Tree) -> Vec<String> {
     found
 }
 
-/// Marks of work that is not done.
 pub fn unfinished(tree: &Tree) -> Vec<String> {
     let prose = [concat!("FIX", "ME"), concat!("XX", "X")];
     let mut found = Vec::new();
@@ -251,43 +248,27 @@ pub fn written_by_name(tree: &Tree) -> Vec<String> {
     found
 }
 
-#[test]
-fn unsafe_code_elsewhere_is_found() {
-    let tree = Tree::of(&[
+finds! {
+    unsafe_code_elsewhere_is_found: unsafe_elsewhere finds 2 in [
         ("crates/cli/src/a.rs", "//! A.\nfn f() { unsafe { g() } }"),
         ("crates/probes/src/ipc/pipe.rs", "//! P.\n// unsafe is not needed here\n#![deny(unsafe_code)]"),
         ("crates/engine/src/b.rs", "//! B.\nunsafe fn f() {}"),
         ("crates/sys/src/b.rs", "//! B.\nunsafe fn f() {}"),
         ("crates/probes/src/workloads/b.rs", "//! B.\nunsafe fn f() {}"),
-    ]);
-    assert_eq!(unsafe_elsewhere(&tree).len(), 2, "{:?}", unsafe_elsewhere(&tree));
-}
-
-#[test]
-fn a_probe_with_a_clock_is_found() {
-    let tree = Tree::of(&[
+    ];
+    a_probe_with_a_clock_is_found: clocks_in_probes finds 2 in [
         ("crates/probes/src/ipc/pipe.rs", "//! P.\nlet begin = std::time::Instant::\n  now();"),
         ("crates/probes/src/ipc/fifo.rs", "//! F.\n// Instant::now is for others"),
         ("crates/probes/src/ipc/futex.rs", "//! F.\nlet begin = sys::clock::monotonic_ns();"),
         ("crates/probes/src/workloads/turns.rs", "//! T.\nlet begin = monotonic_ns();"),
         ("crates/cli/src/wall.rs", "//! W.\nInstant::now();"),
-    ]);
-    assert_eq!(clocks_in_probes(&tree).len(), 2, "{:?}", clocks_in_probes(&tree));
-}
-
-#[test]
-fn a_probe_that_maps_memory_unasked_is_found() {
-    let tree = Tree::of(&[
+    ];
+    a_probe_that_maps_memory_unasked_is_found: memory_unasked finds 1 in [
         ("crates/probes/src/ipc/pipe.rs", "//! P.\nlet big = Buffer::map(bytes, Pages::Base, None)?;"),
         ("crates/probes/src/ipc/fifo.rs", "//! F.\nlet asked = case.buffer(bytes, Pages::Base, None)?;"),
         ("crates/probes/src/workloads/ring.rs", "//! R.\nlet small = Buffer::map(bytes, Pages::Base, None)?;"),
-    ]);
-    assert_eq!(memory_unasked(&tree).len(), 1, "{:?}", memory_unasked(&tree));
-}
-
-#[test]
-fn a_value_beside_the_leading_one_is_found() {
-    let tree = Tree::of(&[
+    ];
+    a_value_beside_the_leading_one_is_found: beside_the_leading_value finds 2 in [
         ("crates/analysis/src/a.rs", "//! A.\nlet value = measured.estimate.typical;"),
         ("crates/cli/src/b.rs", "//! B.\nlet median = estimate.value();"),
         (
@@ -296,13 +277,8 @@ fn a_value_beside_the_leading_one_is_found() {
         ),
         ("crates/analysis/src/d.rs", "//! D.\nlet text = info.explain.typical.en;"),
         ("crates/analysis/src/overhead/value.rs", "//! V.\nlet value = estimate.typical;"),
-    ]);
-    assert_eq!(beside_the_leading_value(&tree).len(), 2, "{:?}", beside_the_leading_value(&tree));
-}
-
-#[test]
-fn a_file_that_is_written_by_its_name_is_found() {
-    let tree = Tree::of(&[
+    ];
+    a_file_that_is_written_by_its_name_is_found: written_by_name finds 4 in [
         ("crates/cli/src/a.rs", "//! A.\nstd::fs::write(path, text)?;"),
         ("crates/cli/src/b.rs", "//! B.\nlet file = File::options().append(true).open(path)?;"),
         ("crates/launch/src/c.rs", "//! C.\nlet path = fs::canonicalize(path)?;\nfs::rename(one, path)?;"),
@@ -312,14 +288,22 @@ fn a_file_that_is_written_by_its_name_is_found() {
             "//! E.\nPlace::find(path)?.write(text, true)?;\n#[cfg(test)]\nmod tests { fs::write(a, b) }",
         ),
         ("crates/sys/src/f.rs", "//! F.\nfs::write(path, text)?;"),
-    ]);
-    assert_eq!(written_by_name(&tree).len(), 4, "{:?}", written_by_name(&tree));
-}
-
-#[test]
-fn a_file_without_a_purpose_is_found() {
-    let tree = Tree::of(&[("a.rs", "use b;\n//! Late."), ("b.rs", "//! "), ("c.rs", ""), ("d.rs", "//! For a thing.")]);
-    assert_eq!(without_purpose(&tree).len(), 3, "{:?}", without_purpose(&tree));
+    ];
+    a_file_without_a_purpose_is_found: without_purpose finds 3 in [
+        ("a.rs", "use b;\n//! Late."), ("b.rs", "//! "), ("c.rs", ""), ("d.rs", "//! For a thing."),
+    ];
+    a_test_that_does_not_say_whether_others_may_run_beside_it_is_found: disturbed finds 1 in [
+        ("crates/cli/tests/system.rs", "//! S.\nmod a;\nmod b;"),
+        ("crates/cli/tests/a.rs", "//! A.\n#[test]\nfn f() {\nlet _alone = alone();\n}\n#[test]\nfn g() {}"),
+        ("crates/cli/tests/b.rs", "//! B.\n#[test]\nfn f() {\nlet _beside = beside();\n}"),
+        ("crates/cli/tests/c.rs", "//! C.\n#[test]\nfn f() {}"),
+    ];
+    a_lint_that_is_switched_off_is_found: lints_off finds 3 in [
+        ("a.rs", "//! A.\n#[ allow(dead_code) ]\nfn f() {}"),
+        ("b.rs", "//! B.\n#![allow(missing_docs)]"),
+        ("c.rs", "//! C.\n#[cfg_attr(test, allow(unused))]"),
+        ("d.rs", "//! D.\n#[expect(unused, reason = \"shown\")]\nfn allow(a: u32) {}"),
+    ];
 }
 
 #[test]
@@ -351,28 +335,6 @@ fn a_test_that_ends_early_without_a_word_is_found() {
     assert_eq!(found("let Some(a) = asked() else {\n        return;\n    };"), 1);
     assert_eq!(found("let Some(a) = made() else { return };"), 0);
     assert_eq!(found("let Some(a) = asked() else { return skipped(\"no a\") };"), 0);
-}
-
-#[test]
-fn a_test_that_does_not_say_whether_others_may_run_beside_it_is_found() {
-    let tree = Tree::of(&[
-        ("crates/cli/tests/system.rs", "//! S.\nmod a;\nmod b;"),
-        ("crates/cli/tests/a.rs", "//! A.\n#[test]\nfn f() {\nlet _alone = alone();\n}\n#[test]\nfn g() {}"),
-        ("crates/cli/tests/b.rs", "//! B.\n#[test]\nfn f() {\nlet _beside = beside();\n}"),
-        ("crates/cli/tests/c.rs", "//! C.\n#[test]\nfn f() {}"),
-    ]);
-    assert_eq!(disturbed(&tree).len(), 1, "{:?}", disturbed(&tree));
-}
-
-#[test]
-fn a_lint_that_is_switched_off_is_found() {
-    let tree = Tree::of(&[
-        ("a.rs", "//! A.\n#[ allow(dead_code) ]\nfn f() {}"),
-        ("b.rs", "//! B.\n#![allow(missing_docs)]"),
-        ("c.rs", "//! C.\n#[cfg_attr(test, allow(unused))]"),
-        ("d.rs", "//! D.\n#[expect(unused, reason = \"shown\")]\nfn allow(a: u32) {}"),
-    ]);
-    assert_eq!(lints_off(&tree).len(), 3, "{:?}", lints_off(&tree));
 }
 
 /// Where what is measured is made of system calls.

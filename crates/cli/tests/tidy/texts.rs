@@ -13,7 +13,6 @@ use super::{File, Tree};
 /// A text, and where it stands.
 pub type Placed = (String, Text);
 
-/// Every text of a catalogue.
 pub fn of_probes(catalogue: Catalogue) -> Vec<Placed> {
     let mut texts = Vec::new();
     for entry in entries(catalogue) {

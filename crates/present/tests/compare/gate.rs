@@ -1,13 +1,11 @@
 //! What a gate lets pass: every case that a side names is the same or faster, or there is a reason that is told.
 
-use hostmark_analysis::compare::{Comparison, Evidence, History, LOOKS, On, Pool, ReasonKind, SAME, Verdict};
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
+use hostmark_analysis::compare::{Evidence, LOOKS, On};
 use hostmark_present::export::comparison::{FORMATS, format_named};
 
 use super::{about, compared, pool, with};
 use crate::compare::pages::{Random, rounds, run, tailed};
-use crate::synthetic;
+use crate::prelude::*;
 
 const ID: &str = "ipc.x@n=0";
 

@@ -1,15 +1,11 @@
 //! Data paths made for tests, and the table, the finding and the page by their names.
 
-use hostmark_analysis::findings::findings;
 use hostmark_analysis::format;
-use hostmark_model::{
-    Also, AxisKind, CaseId, CaseRecord, EACH_POINT, Estimate, Flag, FlagKind, HostFacts, Lang, Outcome, Run, Unit,
-};
-use hostmark_present::export::format_named;
 use hostmark_present::tables::table_named;
 
 use super::{change, en, expected, remove, row, section};
-use crate::synthetic;
+
+use crate::prelude::*;
 
 #[test]
 fn the_table_asks_for_every_path_on_every_number_of_cpus() {

@@ -1,14 +1,11 @@
 //! Conclusions about layers, and the families of probes that they rest on.
 
-use std::collections::BTreeSet;
-
-use hostmark_analysis::findings::{RULES, findings};
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
+use hostmark_analysis::findings::RULES;
 use hostmark_present::export::overhead_over;
 use hostmark_present::tables::table_named;
 
 use super::{cycles, named, percentages, reference, rows, view};
+use crate::prelude::*;
 use crate::synthetic::{case, estimated, found, probe};
 
 /// The claims of the report's figures as the view begins them.

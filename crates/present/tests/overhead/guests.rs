@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
-use hostmark_model::*;
-use hostmark_present::RenderOptions;
-use hostmark_present::export::{format_named, overhead_over};
+use hostmark_present::export::overhead_over;
 
 use super::{percentages, reference, rows, view};
-use crate::synthetic::{self, estimate};
+use crate::prelude::*;
+use crate::synthetic::estimate;
 
 /// A guest of two CPUs and 4 GiB.
 pub fn guest(accel: &str) -> Guest {

@@ -1,8 +1,7 @@
 //! A made-up run with two peers: their links, what was measured over them, and between them.
 
-use hostmark_model::*;
-
-use crate::synthetic::{self, estimate};
+use crate::prelude::*;
+use crate::synthetic::estimate;
 
 /// The probe of TCP's rate.
 pub const TCP: &str = "net.tcp_bandwidth";

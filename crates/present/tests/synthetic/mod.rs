@@ -1,11 +1,10 @@
 //! A plausible run of a two-CPU guest, made up: caches, bandwidths, calls, forks, a skipped and a failed case, flags.
 
-use hostmark_analysis::findings::{MOST_COLUMNS, findings};
-use hostmark_model::*;
+use hostmark_analysis::findings::MOST_COLUMNS;
 use hostmark_stats::descriptive;
-use unicode_width::UnicodeWidthStr;
 
 use crate::golden::holds;
+use crate::prelude::*;
 
 /// The spread that every measured value here has.
 const SPREAD: f64 = 0.004;
@@ -179,76 +178,39 @@ pub fn probe(
     }
 }
 
+/// What [`probe`] takes.
+pub type Described<'a> = (&'a str, (&'a str, &'a str), Unit, (&'a str, &'a str), &'a [(&'a str, AxisKind, &'a str)]);
+
+/// The probes of a table.
+pub fn described(all: &[Described]) -> Vec<ProbeInfo> {
+    all.iter().map(|&(id, title, unit, section, axes)| probe(id, title, unit, section, axes)).collect()
+}
+
 fn probes() -> Vec<ProbeInfo> {
     use AxisKind::{Choice, Count, Placement, Size, Threads};
-    let memory = ("Memory", "内存");
+    use Unit::{BytesPerSecond, Nanoseconds};
+    let (memory, calls, processes) = (("Memory", "内存"), ("System calls", "系统调用"), ("Processes", "进程"));
     let bandwidth: &[_] =
         &[("size", Size, "1048576"), ("kernel", Choice, "best"), ("threads", Threads, "1"), ("page", Choice, "pmd")];
-    let calls = ("System calls", "系统调用");
-    let processes = ("Processes", "进程");
-    let mut all = vec![
-        probe(
-            "clock.read",
-            ("clock read", "读时钟"),
-            Unit::Nanoseconds,
-            ("Clock", "时钟"),
-            &[("source", Choice, "tsc")],
-        ),
-        probe(
-            "cpu.latency",
-            ("operation latency", "运算延迟"),
-            Unit::Nanoseconds,
-            ("Processor", "处理器"),
-            &[("type", Choice, "i64"), ("op", Choice, "add")],
-        ),
-        probe("memory.read", ("memory read", "内存读"), Unit::BytesPerSecond, memory, bandwidth),
-        probe("memory.write", ("memory write", "内存写"), Unit::BytesPerSecond, memory, bandwidth),
-        probe("memory.copy", ("memory copy", "内存复制"), Unit::BytesPerSecond, memory, bandwidth),
-        probe(
-            "memory.latency",
-            ("memory latency", "内存延迟"),
-            Unit::Nanoseconds,
-            memory,
-            &[("size", Size, "268435456"), ("pattern", Choice, "random"), ("page", Choice, "pmd")],
-        ),
-        probe(
-            "memory.hierarchy",
-            ("memory hierarchy", "内存层次"),
-            Unit::Nanoseconds,
-            memory,
-            &[("level", Choice, "l1d")],
-        ),
-        probe(
-            "syscall.null",
-            ("null call (getppid)", "空调用（getppid）"),
-            Unit::Nanoseconds,
-            calls,
-            &[("copies", Count, "1")],
-        ),
-        probe(
-            "syscall.readiness",
-            ("select", "select"),
-            Unit::Nanoseconds,
-            calls,
-            &[("call", Choice, "select"), ("descriptors", Count, "10"), ("kind", Choice, "file")],
-        ),
-        probe("syscall.stat", ("stat", "stat"), Unit::Nanoseconds, calls, &[]),
-        probe(
-            "process.fork_exit",
-            ("fork + exit", "fork + exit"),
-            Unit::Nanoseconds,
-            processes,
-            &[("child", Choice, "static")],
-        ),
-        probe("process.spawn", ("sh -c", "sh -c"), Unit::Nanoseconds, processes, &[]),
-        probe(
-            "ipc.round_trip",
-            ("pipe round trip", "管道往返"),
-            Unit::Nanoseconds,
-            ("Communication", "进程间通信"),
-            &[("by", Choice, "pipe"), ("cpus", Placement, "same_cpu")],
-        ),
-    ];
+    let latency: &[_] = &[("size", Size, "268435456"), ("pattern", Choice, "random"), ("page", Choice, "pmd")];
+    let select: &[_] = &[("call", Choice, "select"), ("descriptors", Count, "10"), ("kind", Choice, "file")];
+    let pipe: &[_] = &[("by", Choice, "pipe"), ("cpus", Placement, "same_cpu")];
+    let operation: &[_] = &[("type", Choice, "i64"), ("op", Choice, "add")];
+    let mut all = described(&[
+        ("clock.read", ("clock read", "读时钟"), Nanoseconds, ("Clock", "时钟"), &[("source", Choice, "tsc")]),
+        ("cpu.latency", ("operation latency", "运算延迟"), Nanoseconds, ("Processor", "处理器"), operation),
+        ("memory.read", ("memory read", "内存读"), BytesPerSecond, memory, bandwidth),
+        ("memory.write", ("memory write", "内存写"), BytesPerSecond, memory, bandwidth),
+        ("memory.copy", ("memory copy", "内存复制"), BytesPerSecond, memory, bandwidth),
+        ("memory.latency", ("memory latency", "内存延迟"), Nanoseconds, memory, latency),
+        ("memory.hierarchy", ("memory hierarchy", "内存层次"), Nanoseconds, memory, &[("level", Choice, "l1d")]),
+        ("syscall.null", ("null call (getppid)", "空调用（getppid）"), Nanoseconds, calls, &[("copies", Count, "1")]),
+        ("syscall.readiness", ("select", "select"), Nanoseconds, calls, select),
+        ("syscall.stat", ("stat", "stat"), Nanoseconds, calls, &[]),
+        ("process.fork_exit", ("fork + exit", "fork + exit"), Nanoseconds, processes, &[("child", Choice, "static")]),
+        ("process.spawn", ("sh -c", "sh -c"), Nanoseconds, processes, &[]),
+        ("ipc.round_trip", ("pipe round trip", "管道往返"), Nanoseconds, ("Communication", "进程间通信"), pipe),
+    ]);
     let quantity = |name: &str, unit, title| QuantityInfo { name: name.into(), unit, better: Better::Neither, title };
     all[6].also = vec![
         quantity("size", Unit::Bytes, text("largest size that fits", "装得下的最大测点")),

@@ -2,7 +2,7 @@
 
 use hostmark_model::*;
 
-use crate::synthetic::{case, empty, estimate, measured, plausible, probe, value};
+use crate::synthetic::{case, described, empty, estimate, measured, plausible, probe, value};
 
 /// Cases, rounds and samples of a round of the thorough profile.
 pub const CASES: usize = 3000;
@@ -54,45 +54,32 @@ fn full(median: f64, seed: usize, samples: usize) -> Measured {
 /// Adds what the charts by name want to a run: pairs of CPUs and nodes, loads, processes.
 pub fn with_charts(mut run: Run, cpus: usize) -> Run {
     use AxisKind::{Choice, Count, Nodes, Placement, Size, Threads};
-    let core = ("Processor core", "处理器核心");
-    let ns = Unit::Nanoseconds;
-    run.probes.extend([
-        probe(
-            "cpu.flops",
-            ("Peak floating-point rate", "浮点峰值速率"),
-            Unit::OperationsPerSecond,
-            core,
-            &[("isa", Choice, "best"), ("type", Choice, "f64"), ("threads", Threads, "1")],
-        ),
-        probe(
-            "cpu.core_to_core",
-            ("Core to core", "核心间传输"),
-            ns,
-            core,
-            &[("cpus", Placement, "same_cache"), ("method", Choice, "compare_and_swap")],
-        ),
-        probe(
+    use Unit::{Nanoseconds, OperationsPerSecond};
+    let (core, memory) = (("Processor core", "处理器核心"), ("Memory nodes", "内存节点"));
+    let flops: &[_] = &[("isa", Choice, "best"), ("type", Choice, "f64"), ("threads", Threads, "1")];
+    let pairs: &[_] = &[("cpus", Placement, "same_cache"), ("method", Choice, "compare_and_swap")];
+    let loads: &[_] = &[("delay", Choice, "0"), ("mix", Choice, "read"), ("threads", Threads, "all")];
+    let switches: &[_] = &[("processes", Count, "2"), ("footprint", Size, "0")];
+    let calls = ("Processes and system calls", "进程与系统调用");
+    run.probes.extend(described(&[
+        ("cpu.flops", ("Peak floating-point rate", "浮点峰值速率"), OperationsPerSecond, core, flops),
+        ("cpu.core_to_core", ("Core to core", "核心间传输"), Nanoseconds, core, pairs),
+        (
             "memory.numa_latency",
             ("Latency between nodes", "节点间内存延迟"),
-            ns,
-            ("Memory nodes", "内存节点"),
+            Nanoseconds,
+            memory,
             &[("nodes", Nodes, "0-0")],
         ),
-        probe(
+        (
             "memory.loaded_latency",
             ("Loaded memory latency", "有负载的内存延迟"),
-            ns,
+            Nanoseconds,
             ("Memory latency", "内存延迟"),
-            &[("delay", Choice, "0"), ("mix", Choice, "read"), ("threads", Threads, "all")],
+            loads,
         ),
-        probe(
-            "sched.context_switch",
-            ("Context switch", "上下文切换"),
-            ns,
-            ("Processes and system calls", "进程与系统调用"),
-            &[("processes", Count, "2"), ("footprint", Size, "0")],
-        ),
-    ]);
+        ("sched.context_switch", ("Context switch", "上下文切换"), Nanoseconds, calls, switches),
+    ]));
     for (level, read) in [("l1d", 200e9), ("l2", 90e9), ("l3", 25e9), ("dram", 12e9)] {
         let case = run.cases.iter_mut().find(|case| case.id == format!("memory.hierarchy@level={level}"));
         if let Some(Outcome::Measured(measured)) = case.map(|case| &mut case.outcome) {

@@ -391,7 +391,8 @@ fn named(name: &str) -> Result<&'static NamedTable> {
         return Ok(table);
     }
     let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
-    refuse!("no table is called '{name}'; choose {names}", names = names.join(", "));
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    refuse!("no table is called '{name}'; choose {others} or {last}", others = others.join(", "));
 }
 
 /// The table whose cells a request means: the one of this name, or in a glance that asks for nothing else that of the first screen.
