@@ -226,7 +226,8 @@ fn words_and_pictures_say_the_same_in_every_view() {
             }
             let page = shown(&run, "html", Lang::En, 100);
             let strip = after(&page, "<th scope=\"row\">DRAM</th>").split("</tr>").next().unwrap();
-            let [left, width, mark] = ["<i style=\"left:", "width:", "<b style=\"left:"].map(|begin| number(strip, begin));
+            let [left, width, mark] =
+                ["<i style=\"left:", "width:", "<b style=\"left:"].map(|begin| number(strip, begin));
             let drawn = direction(mark, mark.clamp(left, left + width));
             let card = shown(&run, "card", Lang::En, 100);
             let reach = after(after(&card, "· DRAM<"), "stroke=\"#e3e6ea\"");

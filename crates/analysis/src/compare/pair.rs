@@ -20,6 +20,7 @@ use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::groups::grouped;
 use crate::labels::Labels;
+use crate::neighbours::COST;
 use crate::words;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
@@ -227,7 +228,7 @@ fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
     let shares = [shared(old), shared(new)];
     let is_told = shares.iter().any(Option::is_some);
     shares.map(|share| match share.map_or(is_told, |share| share >= SELDOM_ALONE) {
-        true if by == By::Quiet => neighbours::COST.ln_1p(),
+        true if by == By::Quiet => COST.ln_1p(),
         _ => 0.0,
     })
 }
@@ -408,7 +409,7 @@ fn remarks(
     let shares = [shared(old), shared(new)];
     if neighbours(By::leading(old, new), old, new).iter().any(|cost| *cost > 0.0) {
         let told = |share: Option<f64>| share.map_or_else(|| say!("an unknown part"), |share| percent(share).into());
-        let (cost, [before, after]) = (percent(neighbours::COST), shares.map(told));
+        let (cost, [before, after]) = (percent(COST), shares.map(told));
         add(say!(
             "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
         ));

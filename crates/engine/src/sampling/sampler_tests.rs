@@ -177,7 +177,7 @@ fn a_whole_that_goes_on_has_gone_on_for_a_while_and_is_not_interrupted_by_its_pa
             Ok(())
         }
     };
-    let (mut settled, mut part) = (body('w', 30_000), body('p', 10_000));
+    let (settled, mut part) = (body('w', 30_000), body('p', 10_000));
     // A ring is faster at first.
     let mut whole = |n: u64| if turns.borrow().len() < 10 { body('w', 20_000)(n) } else { settled(n) };
     let taken =

@@ -392,7 +392,7 @@ fn named(name: &str) -> Result<&'static NamedTable> {
     }
     let names: Vec<&str> = tables::TABLES.iter().map(|table| table.name).collect();
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    refuse!("no table is called '{name}'; choose {others} or {last}", others = others.join(", "));
+    refuse!("no table is called '{name}'; choose {names}", names = format!("{} or {last}", others.join(", ")));
 }
 
 /// The table whose cells a request means: the one of this name, or in a glance that asks for nothing else that of the first screen.
