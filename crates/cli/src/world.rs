@@ -148,7 +148,7 @@ impl Drop for EnterGuard {
 #[derive(Debug, Clone, Copy)]
 pub struct SinceStart {
     start: Instant,
-    /// What this thread had waited for a CPU by then.
+    /// The time that this thread had waited for a CPU by then.
     waited: Duration,
 }
 

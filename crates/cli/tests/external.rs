@@ -201,8 +201,8 @@ fn what_cannot_be_meant_is_refused_in_a_sentence() {
         (&["compare", "--interleave", "here", "here", "external"], "--command 'make -j4'"),
         (&["run", "--command", "./nothere"], "./nothere cannot be started (No such file"),
         (&["run", "--command", "/no/such/program"], "/no/such/program cannot be started (No such file"),
-        (&["run", "--command", "no-such-program"], "no-such-program cannot be started (not found"),
-        (&["run", "--command", "/dev"], "/dev cannot be started (it is a directory"),
+        (&["run", "--command", "no-such-program"], "no-such-program cannot be started (No such file"),
+        (&["run", "--command", "/dev"], "/dev cannot be started (Is a directory"),
         (&["run", "--command", file], &format!("{file} cannot be started (Permission denied")),
     ]);
     assert!(files(home.data.path()).is_empty());

@@ -12,6 +12,7 @@ use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes, PrintedUnit, Profile, Sampled};
 use regex_lite::Regex;
 use rustix::fs::Access;
+use rustix::io::Errno;
 
 use crate::isolate::Layer;
 use crate::language::{refuse, refused, said};
@@ -212,14 +213,14 @@ pub fn check_command(inputs: &Inputs) -> Result<()> {
 /// Checks that a program can be executed: a name without a slash is looked for as execvp(3) does it.
 fn executable(name: &str) -> io::Result<()> {
     let at = |path: &Path| match std::fs::metadata(path)?.is_dir() {
-        true => Err(io::ErrorKind::IsADirectory.into()),
+        true => Err(Errno::ISDIR.into()),
         false => Ok(rustix::fs::access(path, Access::EXEC_OK)?),
     };
     if name.contains('/') {
         return at(Path::new(name));
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let mut found = Err(io::ErrorKind::NotFound.into());
+    let mut found = Err(Errno::NOENT.into());
     for directory in std::env::split_paths(&path) {
         match at(&directory.join(name)) {
             Ok(()) => return Ok(()),

@@ -370,9 +370,9 @@ fn lies_beside(header: &Header<Run>, journal: &Path) -> bool {
 /// The time of a run, of a clock that may have begun before it.
 pub struct RunWall<'a> {
     pub wall: &'a dyn Wall,
-    /// What had passed of the clock, and of its delay, when the run began.
+    /// The time that had passed on the clock, and its delay, when the run began.
     pub before: [Duration; 2],
-    /// What the run had used when it was cut short.
+    /// The time that the run had used when it was cut short.
     pub used: Duration,
 }
 
