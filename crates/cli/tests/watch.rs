@@ -265,11 +265,12 @@ fn metrics(text: &str) -> Vec<&str> {
     all
 }
 
-/// Tells whether a metric is a quantity that a mock may lack: it has no far ends, and its cache levels are those that this host's sizes show.
+/// Tells whether a metric is a quantity that a mock may lack: it has no far ends, its cache levels are those that this host's sizes show,
+/// and STREAM's arrays follow from the last cache.
 fn may_lack(name: &str) -> bool {
     let is_it = |info: &ProbeInfo| {
         let also = info.also.iter().map(|also| (format!("_{}", also.name), also.unit));
-        (info.id.starts_with("net.") || info.id == "memory.hierarchy")
+        (info.id.starts_with("net.") || ["memory.hierarchy", "memory.stream"].contains(&&*info.id))
             && also.chain([(String::new(), info.unit)]).any(|(quantity, unit)| {
                 let unit = if unit == Unit::BytesPerSecond { "bytes_per_second" } else { "seconds" };
                 name == format!("hostmark_{}{quantity}_{unit}", info.id.replace('.', "_"))

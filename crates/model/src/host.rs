@@ -108,7 +108,7 @@ impl HostFacts {
 }
 
 /// What a run found of memory before it was planned.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MemoryLook {
     /// Rate at which one CPU touches memory for the first time, bytes a second.

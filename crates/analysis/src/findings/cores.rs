@@ -119,7 +119,9 @@ pub fn cores_by_measurement(run: &Run) -> Option<Message> {
     let sieve = all.iter().find(|together| together.source == PURE && together.copies == usable as f64)?;
     let measured = sieve.case.measured()?;
     let is_spoiled = measured.flags.iter().any(|flag| DISTURBED.contains(&flag.kind));
-    if is_spoiled || host.limits.cpu_quota.is_some_and(|quota| quota < sieve.copies) {
+    // More than all copies are worth is one that was alone at a bad moment.
+    let is_beyond = sieve.times.value > sieve.copies * (1.0 + NOTABLE);
+    if is_spoiled || is_beyond || host.limits.cpu_quota.is_some_and(|quota| quota < sieve.copies) {
         return None;
     }
     let mut shares = measured.samples.iter().filter_map(|round| Some(median(round)? / sieve.copies));

@@ -79,7 +79,17 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         })
     };
     let mut found: Vec<MeasuredLevel> = plateaus.iter().enumerate().filter_map(level).collect();
-    if let Some(point) = curve.last().filter(|point| is_memory_on_a_ramp(point, &plateaus, &reported)) {
+    let is_memory = |level: &MeasuredLevel| level.name == Name::Memory;
+    if let Some(point) = curve.last().filter(|point| is_memory_on_a_ramp(point, &reported))
+        && !found.iter().any(is_memory)
+    {
+        // The plateau until there, if any, mixes the last cache with memory.
+        found.retain(|level| {
+            !plateaus
+                .iter()
+                .enumerate()
+                .any(|(index, plateau)| plateau.last_size >= point.size && names.get(index) == Some(&level.name))
+        });
         found.push(MeasuredLevel {
             name: Name::Memory,
             bracket: Bracket::default(),
@@ -90,7 +100,6 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
             doubt: Some(say!("the latency still rises at the largest buffer")),
         });
     }
-    let is_memory = |level: &MeasuredLevel| level.name == Name::Memory;
     if found.iter().all(|level| level.name != Name::Cache(LAST))
         && let Some(shared) = SharedCache::of(&readings, &reported)
         && (shared.holds.is_some() || found.iter().any(is_memory))
@@ -120,12 +129,11 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
     found
 }
 
-/// Tells whether the last point, which is on no plateau, lies in memory: where a neighbour leaves two states of the last
+/// Tells whether the last point lies in memory though no plateau does: where a neighbour leaves two states of the last
 /// cache, the curve has no flat end, and a buffer beyond the cache that takes longer than any cache is memory all the same.
-fn is_memory_on_a_ramp(last: &CurveCase, plateaus: &[Plateau], reported: &ReportedCaches) -> bool {
+fn is_memory_on_a_ramp(last: &CurveCase, reported: &ReportedCaches) -> bool {
     let is_beyond = reported.enough() > 0.0 && last.size >= reported.enough();
-    let is_flat = plateaus.iter().any(|plateau| plateau.last_size >= last.size);
-    is_beyond && !is_flat && last.measured.estimate.best_round >= SLOWER_THAN_CACHES_NS
+    is_beyond && last.measured.estimate.best_round >= SLOWER_THAN_CACHES_NS
 }
 
 /// Reason why the curve does not show the level of this name.

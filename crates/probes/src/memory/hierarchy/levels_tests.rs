@@ -201,6 +201,22 @@ fn memory_has_a_value_where_the_curve_ends_on_a_ramp() {
     }
 }
 
+/// A quick run on a guest that is told of 480 MiB of L3, and keeps between 8 and 64 MiB of it from one second to the next. Its last
+/// plateau goes from 16 to 256 MiB.
+const GRANITE_RAPIDS_GUEST: &str = include_str!("granite_rapids_guest.txt");
+
+#[test]
+fn memory_has_a_value_where_the_last_plateau_mixes_it_with_a_cache() {
+    let cases: Vec<CaseRecord> = GRANITE_RAPIDS_GUEST.lines().map(|line| recorded(line).1).collect();
+    let mut host = host(&[(1, 48 << 10), (2, 2 << 20), (3, 480 << 20)]);
+    host.virtualization.hypervisor = Some("kvm".into());
+    host.memory_look.get_or_insert_default().last_cache_bytes = Some(64 << 20);
+    let found = levels(&cases, &host);
+    let names: Vec<String> = found.iter().map(|level| level.name.key()).collect();
+    assert_eq!(names, ["l1d", "l2", "l3", "dram"], "{found:?}");
+    assert!(found[3].at.contains("268435456") && found[3].doubt.is_some(), "{:?}", found[3]);
+}
+
 #[test]
 fn no_curve_has_no_levels() {
     assert!(levels(&[], &host(&[])).is_empty());
