@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use crate::commands::printed;
 use crate::prelude::*;
 use crate::support;
-use crate::support::in_process::on_a_terminal;
+use crate::support::in_process::{Written, healthy_worker, with_streams};
 
 /// The ids of a plan as JSON has them, exact.
 fn exact(home: &Home, arguments: &[&str]) -> Vec<String> {
@@ -212,7 +212,11 @@ fn finished_key_figures_stay_above_the_progress_bar_as_the_first_screen_has_them
     ];
     let home = Home::new();
     let lines = |words: &[&str], term: &str| {
-        let (screen, errors) = on_a_terminal(home.hostmark(&["run"]).args(words).env("TERM", term));
+        let (output, errors) = (Written::default(), Written { is_terminal: true, ..Written::default() });
+        let mut command = home.hostmark(&["run"]);
+        command.args(words).env("TERM", term);
+        with_streams(&command, Box::new(output.clone()), errors.clone(), |job, _| healthy_worker(job));
+        let (screen, errors) = (output.text(), errors.text());
         let finished = errors.split('\n').filter_map(|line| Some(line.rsplit_once("\u{1b}[2K")?.1.trim().to_owned()));
         (screen, finished.filter(|line| !line.is_empty()).collect::<Vec<String>>())
     };

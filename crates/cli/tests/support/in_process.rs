@@ -41,13 +41,6 @@ pub fn scripted(
     (code, output.text(), errors)
 }
 
-/// The same with healthy workers and a terminal for standard error: standard output and standard error.
-pub fn on_a_terminal(command: &Command) -> (String, String) {
-    let (output, errors) = (Written::default(), Written { is_terminal: true, ..Written::default() });
-    with_streams(command, Box::new(output.clone()), errors.clone(), |job, _| healthy_worker(job));
-    (output.text(), errors.text())
-}
-
 /// The same with another standard output: exit code and standard error.
 pub fn printing_to(
     command: &Command,
@@ -58,7 +51,8 @@ pub fn printing_to(
     (with_streams(command, output, errors.clone(), script), errors.text())
 }
 
-fn with_streams(
+/// The same with both streams: exit code.
+pub fn with_streams(
     command: &Command,
     output: Box<dyn StandardStream>,
     errors: Written,
@@ -96,13 +90,13 @@ fn with_streams(
 
 /// A stream that keeps what is written to it.
 #[derive(Clone, Default)]
-struct Written {
-    bytes: Rc<RefCell<Vec<u8>>>,
-    is_terminal: bool,
+pub struct Written {
+    pub bytes: Rc<RefCell<Vec<u8>>>,
+    pub is_terminal: bool,
 }
 
 impl Written {
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         String::from_utf8(self.bytes.borrow().clone()).unwrap()
     }
 }
