@@ -125,7 +125,7 @@ fn a_memory_limit_is_named_makes_buffers_smaller_and_kills_nobody() {
     assert_eq!(too_large.len(), 2);
     for case in too_large {
         let Outcome::Skipped { reason } = &case.outcome else { panic!("{} was measured", case.id) };
-        assert!(reason.starts_with("needs 1024 MiB of memory; a case of this run may fill "), "{reason}");
+        assert!(reason.contains(" MiB of memory; a case of this run may fill "), "{reason}");
     }
     assert!(run.cases.iter().any(|case| case.probe == "memory.read" && case.measured().is_some()));
 }
