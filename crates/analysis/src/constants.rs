@@ -384,10 +384,11 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
 /// Sentences that list the constants that are missing, one for each reason.
 pub fn not_measured(run: &Run) -> Vec<Message> {
     let constants = LINES.iter().flat_map(|line| line.constants);
-    let by_reason = grouped(constants.filter_map(|constant| Some((constant.missing_in(run)?, constant.row))));
-    let sentence = |(reason, names): (&Reason, Vec<Text>)| {
-        let named = Message::joined(names, term!(", ", "list"));
-        say!("{named}: not measured ({why})", why = reasons::brief(reason))
+    let missing = constants.filter_map(|constant| Some((constant.missing_in(run)?, constant.row)));
+    let by_reason = grouped(missing.map(|(reason, row)| (&reason.text, (reason, row))));
+    let sentence = |(_, missing): (&String, Vec<(&Reason, Text)>)| {
+        let named = Message::joined(missing.iter().map(|(_, row)| *row), term!(", ", "list"));
+        say!("{named}: not measured ({why})", why = reasons::brief(missing[0].0))
     };
     by_reason.into_iter().map(sentence).collect()
 }

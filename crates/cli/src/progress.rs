@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use hostmark_analysis::groups::distinct;
 use hostmark_analysis::{constants, format, spoken};
 use hostmark_engine::{Observer, Wall};
 use hostmark_model::{CaseId, CaseRecord, Lang, Outcome, Params, ProbeInfo, Run, Text, Unit};
@@ -95,10 +96,8 @@ impl Observer for Bar {
             return;
         }
         self.watched = constants_of(probes);
-        let mut rows: Vec<Text> = Vec::new();
-        rows.extend(self.watched.iter().filter(|one| planned.contains(&one.case)).map(|one| one.name));
-        rows.dedup();
-        if rows.len() >= constants::LEAST_CONSTANTS {
+        let rows = self.watched.iter().filter(|one| planned.contains(&one.case)).map(|one| one.name.en);
+        if distinct(rows).len() >= constants::LEAST_CONSTANTS {
             self.to_come = planned.iter().filter(|case| self.watches(case)).cloned().collect();
             self.finished.probes = probes.to_vec();
         }

@@ -165,7 +165,7 @@ impl Wall for SinceStart {
     }
 
     fn report_delay(&self) -> Duration {
-        // They take no more CPU time than all that this thread did before, and so wait no longer.
+        // The estimates and the report take no more CPU time than this thread has had, and so wait no longer.
         thread_wait().unwrap_or_default().saturating_sub(self.waited)
     }
 }

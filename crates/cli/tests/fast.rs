@@ -15,7 +15,7 @@ mod mutated;
 mod server;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
-/// What tests of this tier name, beside those of the second.
+/// Names that tests of this tier use, beside those of the second.
 mod prelude {
     pub use crate::support::in_process;
     pub use crate::support::prelude::*;
@@ -23,7 +23,7 @@ mod prelude {
 mod support;
 
 impl support::Home {
-    /// What hostmark says in this process to these arguments, on a mock of the machine, with its exit code.
+    /// Answer of hostmark in this process to these arguments, on a mock of the machine, with its exit code.
     pub fn mocked(&self, arguments: &[&str]) -> (i32, String, String) {
         support::in_process(&self.hostmark(arguments))
     }

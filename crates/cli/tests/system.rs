@@ -21,7 +21,7 @@ mod relay;
 mod skip;
 #[path = "../../../tests/support/sshd.rs"]
 mod sshd;
-/// What tests of this tier name, beside those of the first.
+/// Names that tests of this tier use, beside those of the first.
 mod prelude {
     pub use hostmark_model::FlagKind;
     pub use rustix::process::kill_process_group;

@@ -27,7 +27,7 @@ use placed::{cpu_pair, placed};
 pub use refused::PlanError;
 use selection::Selection;
 pub use selection::plan_table;
-pub use time_budget::{ProfileLimits, profile_limits};
+pub use time_budget::{ProfileLimits, limits_of, profile_limits};
 
 /// Request of the person.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-//! What most tests name: the parts of a run, comparisons and fleets, the formats that show them, and made-up runs.
+//! Names that most tests use: the parts of a run, comparisons and fleets, the formats that show them, and made-up runs.
 
 pub use std::collections::{BTreeSet, HashMap, HashSet};
 pub use std::path::Path;

@@ -111,8 +111,8 @@ pub(crate) fn usable_cores(host: &HostFacts) -> Option<usize> {
 /// Two threads of one core do at most this share of what two cores do; a virtual CPU that had a core of its own did more.
 const OF_ONE_CORE: f64 = 0.8;
 
-/// Says whether the usable CPUs are cores or threads of a core, by what they do together in multiples of one alone, whatever the host tells. None
-/// where this is not known, or where other programs, a quota or a slower clock take as much.
+/// Says whether the usable CPUs are cores or threads of a core, by what they do together in multiples of one alone, whatever the host
+/// tells. None where this is not known, or where other programs, a quota or a slower clock take as much.
 pub fn cores_by_measurement(run: &Run) -> Option<Message> {
     let (host, usable) = (&run.host, run.host.usable_cpus().len());
     let all = most_copies(run);

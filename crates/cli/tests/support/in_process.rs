@@ -51,7 +51,7 @@ pub fn printing_to(
     (with_streams(command, output, errors.clone(), script), errors.text())
 }
 
-/// The same with both streams: exit code.
+/// Exit code of a command in this process with these streams.
 pub fn with_streams(
     command: &Command,
     output: Box<dyn StandardStream>,

@@ -68,14 +68,14 @@ impl Home {
         command
     }
 
-    /// The same, which heeds signals even where this test ignores them: a background job of a script does.
+    /// A command of hostmark that heeds signals even where this test ignores them: a background job of a script does.
     pub fn heeding(&self, arguments: &[&str]) -> Command {
         let mut command = self.start("env");
         command.args(["--default-signal=INT,HUP", PROGRAM]).args(arguments);
         command
     }
 
-    /// What hostmark says to these arguments, with its exit code.
+    /// Answer of hostmark to these arguments, with its exit code.
     pub fn says(&self, arguments: &[&str]) -> (i32, String, String) {
         ended(&mut self.hostmark(arguments))
     }

@@ -1,4 +1,4 @@
-//! What most tests name: places, processes, the parts of a run, and what a test's own hostmark is asked by.
+//! Names that most tests use: places, processes, the parts of a run, and the commands of a test's own hostmark.
 
 pub use std::collections::{BTreeMap, BTreeSet};
 pub use std::fs;

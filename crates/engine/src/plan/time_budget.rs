@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use hostmark_model::{AxisKind, HostFacts, Profile};
+use hostmark_model::{AxisKind, HostFacts, Inputs, Profile};
 
 use super::{Plan, PlannedCase, Priority};
 
@@ -53,19 +53,22 @@ impl Plan {
 
     /// Limits of this plan: those of its profile, or a share of them, and for a command no end.
     pub fn profile_limits(&self) -> ProfileLimits {
-        let limits = profile_limits(self.request.profile);
-        match (self.request.inputs.command.is_empty(), self.request.inputs.limit_s) {
-            (false, _) => of_a_command(limits),
-            (true, Some(limit)) => limits.within(Duration::from_secs(limit)),
-            (true, None) => limits,
-        }
+        limits_of(self.request.profile, &self.request.inputs)
     }
-}
 
-impl Plan {
     /// Tells whether it has less time than the quick profile, or than its own: what takes a large part of that to fill comes last.
     pub(crate) fn is_short(&self) -> bool {
         self.request.profile == Profile::Glance || self.request.inputs.limit_s.is_some()
+    }
+}
+
+/// Limits of a run of this profile and with these inputs, before it has a plan too.
+pub fn limits_of(profile: Profile, inputs: &Inputs) -> ProfileLimits {
+    let limits = profile_limits(profile);
+    match (inputs.command.is_empty(), inputs.limit_s) {
+        (false, _) => of_a_command(limits),
+        (true, Some(limit)) => limits.within(Duration::from_secs(limit)),
+        (true, None) => limits,
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::words;
 use hostmark_engine::clock::Calibration;
-use hostmark_engine::plan::{Plan, Request, profile_limits};
+use hostmark_engine::plan::{Plan, Request, limits_of};
 use hostmark_engine::{Header, Journal, PastRound, Wall, plan};
 use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{
@@ -72,9 +72,8 @@ const SPENT_ON_FACTS: u32 = 4;
 
 /// Refuses a run that knows the host's facts, and waited so long for a CPU for them that its limit would be over before a first round.
 fn check_cpu_share(request: &RunRequest, waited: Duration) -> Result<()> {
-    let most = profile_limits(request.profile).limit;
-    let limit = request.inputs.limit_s.map_or(most, Duration::from_secs).clamp(Duration::from_secs(1), most);
-    if !request.inputs.command.is_empty() || waited * SPENT_ON_FACTS < limit {
+    let limit = limits_of(request.profile, &request.inputs).limit;
+    if waited * SPENT_ON_FACTS < limit {
         return Ok(());
     }
     let (waited, limit) = (waited.as_secs_f64(), limit.as_secs());

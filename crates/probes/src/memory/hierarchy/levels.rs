@@ -80,16 +80,13 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
     };
     let mut found: Vec<MeasuredLevel> = plateaus.iter().enumerate().filter_map(level).collect();
     let is_memory = |level: &MeasuredLevel| level.name == Name::Memory;
-    if let Some(point) = curve.last().filter(|point| is_memory_on_a_ramp(point, &reported))
+    if let Some(point) = curve.last().filter(|point| ends_in_memory(point, &reported))
         && !found.iter().any(is_memory)
     {
-        // The plateau until there, if any, mixes the last cache with memory.
-        found.retain(|level| {
-            !plateaus
-                .iter()
-                .enumerate()
-                .any(|(index, plateau)| plateau.last_size >= point.size && names.get(index) == Some(&level.name))
-        });
+        // A plateau until there mixes the last cache with memory.
+        if plateaus.last().is_some_and(|plateau| plateau.last_size >= point.size) {
+            found.retain(|level| Some(&level.name) != names.last());
+        }
         found.push(MeasuredLevel {
             name: Name::Memory,
             bracket: Bracket::default(),
@@ -131,7 +128,7 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
 
 /// Tells whether the last point lies in memory though no plateau does: where a neighbour leaves two states of the last
 /// cache, the curve has no flat end, and a buffer beyond the cache that takes longer than any cache is memory all the same.
-fn is_memory_on_a_ramp(last: &CurveCase, reported: &ReportedCaches) -> bool {
+fn ends_in_memory(last: &CurveCase, reported: &ReportedCaches) -> bool {
     let is_beyond = reported.enough() > 0.0 && last.size >= reported.enough();
     is_beyond && last.measured.estimate.best_round >= SLOWER_THAN_CACHES_NS
 }
