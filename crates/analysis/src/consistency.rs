@@ -97,7 +97,6 @@ fn shown<const N: usize>(numbers: [f64; N], unit: Option<Unit>) -> [Message; N] 
     if is_ambiguous { numbers.map(plain) } else { texts }
 }
 
-/// A sentence with numbers in it.
 fn with_numbers<const N: usize>(
     numbers: [f64; N],
     unit: Option<Unit>,

@@ -152,7 +152,6 @@ pub static LINES: &[ConstantGroup] = &[
 pub struct OfConstant {
     /// Name of the constant; none for a further quantity of the case.
     pub name: Option<Text>,
-    /// The case's probe.
     pub probe: &'static str,
     /// The axes on which it is not at its default.
     pub at: Point,
@@ -203,7 +202,6 @@ pub fn probes_of(name: &str) -> Vec<&'static str> {
     distinct(LINES.iter().flat_map(of_line).filter_map(|constant| Some(constant.places.first()?.probe)))
 }
 
-/// A constant that a run has.
 #[derive(Debug)]
 pub struct ConstantValue<'a> {
     /// Name, of a percentile with the percentile.
@@ -291,7 +289,6 @@ const ONE_ROUND: Text = term!("one round");
 /// Cell of what nobody knows.
 pub const NOT_KNOWN: Text = term!("not known");
 
-/// A constant of several runs.
 #[derive(Debug)]
 pub struct ConstantOfRuns<'a> {
     /// Name in the first run that has it.

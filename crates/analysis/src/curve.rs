@@ -4,11 +4,9 @@ use hostmark_model::{CaseRecord, Estimate, Params, Run};
 
 use crate::labels::ProbeLabels;
 
-/// A measured point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint<'a> {
     pub at: u64,
-    /// The case that measured it.
     pub case: &'a CaseRecord,
     pub estimate: &'a Estimate,
 }

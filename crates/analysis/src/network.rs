@@ -84,7 +84,6 @@ pub fn goodput(bits_per_s: u64, mtu: u64, is_v6: bool, framing: Framing, protoco
     Some(bits_per_s as f64 / 8.0 * payload / framing.frame_bytes(mtu) as f64)
 }
 
-/// The probe of TCP's rate.
 pub const TCP_BANDWIDTH: &str = "net.tcp_bandwidth";
 /// MTU where neither end reports one, bytes.
 const USUAL_MTU: u64 = 1500;
@@ -173,7 +172,6 @@ pub fn flows(run: &Run) -> Vec<LinkDirection<'_>> {
     peers(run).flat_map(|peer| Direction::BOTH.map(|direction| of(peer, direction))).collect()
 }
 
-/// A run's cases of a probe to a peer.
 pub fn cases_to<'a>(run: &'a Run, probe: &str, peer: &Peer) -> impl Iterator<Item = &'a CaseRecord> {
     run.cases.iter().filter(move |case| case.probe == probe && case.peer() == Some(&peer.name))
 }

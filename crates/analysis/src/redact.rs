@@ -185,7 +185,6 @@ impl RedactedNames {
         of_people.for_each(|text| processes(text).for_each(|(name, _)| drop(self.other("process", name))));
     }
 
-    /// Placeholder of a name of this kind.
     fn other(&mut self, kind: &'static str, name: &str) -> String {
         if self.keeps_placeholders && is_placeholder(name, kind) {
             return name.to_owned();

@@ -257,7 +257,6 @@ impl Scaling {
     }
 }
 
-/// A share with its interval.
 fn share(of: &Parameter) -> Message {
     let [value, low, high] = [of.value, of.low, of.high].map(|share| number(share * 100.0));
     say!("{value} % ({low} to {high} %)")

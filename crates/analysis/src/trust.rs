@@ -301,7 +301,6 @@ fn by_runs(trust: &Trust) -> Message {
     }
 }
 
-/// The grade, and what it promises.
 fn graded(trust: &Trust, promised: Message) -> Text<String> {
     let grade = trust.grade.letter();
     // The spaces stay between them only where the promise is a plain text.

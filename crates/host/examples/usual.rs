@@ -39,7 +39,6 @@ const NUMBERS: [&str; 6] = ["architecture", "cpu_vendor", "cpu_family", "cpu_mod
 
 type Row = HashMap<String, String>;
 
-/// A server of a kind.
 struct Server {
     /// Who provides it, and as what.
     group: (String, String),

@@ -238,7 +238,6 @@ fn losses(value: &[u8]) -> Option<InterfaceLosses> {
 /// RTM_GETROUTE and RTM_NEWROUTE of linux/rtnetlink.h.
 const GET_ROUTE: u16 = 26;
 const NEW_ROUTE: u16 = 24;
-/// An rtmsg.
 const ROUTE_FIXED_BYTES: usize = 12;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
@@ -251,7 +250,6 @@ const FAMILIES: [u8; 2] = [2, 10];
 /// A route as the kernel chooses it for one address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Route {
-    /// The interface's number.
     interface: u32,
     /// The router that packets go to first.
     next_hop: Option<IpAddr>,

@@ -361,7 +361,6 @@ pub struct RoundLosses {
 }
 
 impl RoundCounters {
-    /// A round on these CPUs begins.
     pub fn begin(root: &Root, cpus: &[usize]) -> RoundCounters {
         let groups: Vec<(Version, String)> = Groups::read(root).chain("cpu").collect();
         RoundCounters {
@@ -468,7 +467,6 @@ impl CpuTimes {
         (!cpus.is_empty()).then_some(CpuTimes { at_ns, cpus })
     }
 
-    /// Time from this look to `after`, ns.
     pub fn elapsed_ns(&self, after: &CpuTimes) -> u64 {
         after.at_ns.saturating_sub(self.at_ns)
     }

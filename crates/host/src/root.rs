@@ -91,7 +91,6 @@ impl Root {
         Some(text.split("\n\n").next().unwrap_or_default().to_owned())
     }
 
-    /// The file's one number.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
         self.text(path)?.parse().ok()
     }

@@ -151,7 +151,6 @@ pub struct CorePmu {
 /// An event that a device names itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedEvent {
-    /// The device's number.
     pub kind: u32,
     pub config: u64,
 }

@@ -273,9 +273,7 @@ fn described(root: &Root, dir: &str, name: &str) -> String {
 /// Work of one device since it is there, or of several together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceWork {
-    /// Bytes that were read.
     pub read_bytes: u64,
-    /// Bytes that were written.
     pub written_bytes: u64,
     /// Requests to write, and to flush.
     pub writes: u64,

@@ -293,7 +293,6 @@ pub fn unanswered(error: io::Error) -> RoundError {
     }
 }
 
-/// The answer was not the one to the question.
 pub fn wrong_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, say!("the far end answered something else"))
 }

@@ -91,7 +91,6 @@ pub fn words_of_today(words: &[OsString]) -> Vec<OsString> {
     today
 }
 
-/// A case id as that of today.
 fn id_of_today(id: &mut String) {
     let Ok(CaseId { probe, mut params }) = id.parse() else { return };
     // A value that is a probe, as the source of a scaling.

@@ -88,7 +88,6 @@ pub static CATALOGUE: Catalogue = &[
     &external::GROUP,
 ];
 
-/// The page of a probe that measures a rate.
 pub(crate) const fn rate(unit: Unit, page: Probe) -> Probe {
     Probe { unit, better: Better::Higher, ..page }
 }
@@ -100,7 +99,6 @@ macro_rules! group {
         crate::group!($name, shares_worker false: $($probes)*);
     };
     ($name:literal, shares_worker $shares_worker:literal: $($probe:ident $(= $($at:ident)::+)?)*) => {
-        /// The group of this folder.
         pub static GROUP: hostmark_engine::probe::Group = hostmark_engine::probe::Group {
             name: $name,
             shares_worker: $shares_worker,

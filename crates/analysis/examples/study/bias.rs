@@ -10,7 +10,6 @@ use crate::recorded::Round;
 /// The cost at the held clock, in any unit, and that clock.
 const COST: f64 = 100.0;
 const SUSTAINED_HZ: f64 = 3e9;
-/// Runs that are simulated.
 const RUNS: usize = 200;
 
 /// What disturbs a simulated round.

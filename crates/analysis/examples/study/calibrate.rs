@@ -9,7 +9,6 @@ use hostmark_stats::repetition::{CALIBRATED, Calibration, Deviation, HalfWidths}
 
 use crate::recorded::{self, Case, Recorded};
 
-/// The machines, and their folders.
 const MACHINES: &[(&str, &[&str])] =
     &[("A", &["a"]), ("B", &["b", "c", "d"]), ("E", &["e"]), ("F", &["f"]), ("G", &["g"]), ("H", &["h"])];
 /// What is tried of each number.
@@ -46,7 +45,6 @@ impl Value {
     }
 }
 
-/// The values of a folder.
 struct Folder {
     name: &'static str,
     values: Vec<Value>,
@@ -60,7 +58,6 @@ struct Coverage {
     width: f64,
 }
 
-/// All tables.
 pub fn text(studies: &Path) -> Result<String, String> {
     let mut machines: Vec<(&str, Vec<Folder>)> = Vec::new();
     for &(machine, folders) in MACHINES {

@@ -7,7 +7,6 @@ use crate::recorded::Round;
 /// A name, and what it makes of the rounds; `sustained_hz` is the clock that the core held nine tenths of the run.
 pub type Estimator = (&'static str, fn(&[Round], bool, f64) -> Option<f64>);
 
-/// All of them.
 pub const ALL: &[Estimator] = &[
     ("median of round medians", |rounds, _, _| median(&medians(rounds))),
     ("trimmed mean", |rounds, _, _| mean(&each(rounds, |round| mean(middle(&round.values))))),

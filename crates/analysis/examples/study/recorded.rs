@@ -31,14 +31,11 @@ pub struct Recorded {
     pub name: String,
     /// The grade that the run was given, and within what fraction it promised nine of ten values.
     pub trust: Option<(String, f64)>,
-    /// Its cases.
     pub cases: Vec<Case>,
 }
 
-/// A case of it.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Its id.
     pub id: String,
     /// Whether it is of the kind for which the core alone counts: cpu, clock, syscall, and memory up to 2 MiB by one thread.
     pub is_core: bool,
@@ -56,7 +53,6 @@ pub struct Case {
     pub quietest: Option<f64>,
 }
 
-/// A round of it.
 #[derive(Debug, Clone)]
 pub struct Round {
     /// The median of the samples that count.
@@ -259,7 +255,6 @@ fn is_core(case: &CaseId) -> bool {
     matches!(group, "cpu" | "clock" | "syscall") || group == "memory" && is_small
 }
 
-/// To a few digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.0$e}", DIGITS - 1).parse().unwrap_or(0.0)
 }

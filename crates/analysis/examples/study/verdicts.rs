@@ -9,7 +9,6 @@ use hostmark_model::{Better, CaseRecord, Estimate, Measured, Outcome, Run, Unit,
 
 /// Of the cases one in so many is made slower, so that the others stay what they are.
 const ONE_IN: usize = 10;
-/// Runs a side.
 const SIDES: [usize; 3] = [1, 3, 5];
 const FACTORS: [f64; 5] = [1.05, 1.1, 1.2, 1.5, 2.0];
 /// A group is made slower by so much.

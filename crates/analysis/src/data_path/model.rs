@@ -302,7 +302,6 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
     found
 }
 
-/// The block of a setting, for people.
 pub(super) fn block(setting: &Setting) -> String {
     let text = setting.point.get(BLOCK).unwrap_or_default();
     text.parse::<u64>().map_or_else(|_| text.to_owned(), size_text)

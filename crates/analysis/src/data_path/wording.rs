@@ -21,7 +21,6 @@ pub(super) const READING_TITLE: Text = term!("How to read this");
 
 pub(super) const READING: &[Text] = &[texts::wording::DRAWING, texts::wording::STAGES, texts::wording::MODEL];
 
-/// All pipelines of a setting.
 pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
     let mut items = vec![Item::Heading(title(setting))];
     items.extend(congestion(setting).map(Item::Line));
@@ -327,7 +326,6 @@ fn to_change(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Option<
 struct PathCommand {
     path: &'static str,
     line: Text,
-    /// Programs of each process.
     programs: &'static [&'static str],
 }
 

@@ -235,7 +235,6 @@ fn note<'a>(case: &'a CaseRecord, name: &str) -> Option<&'a str> {
     case.measured()?.notes.get(name).map(String::as_str)
 }
 
-/// The fastest of some cases.
 fn fastest<'a>(cases: impl Iterator<Item = &'a CaseRecord>) -> Option<&'a CaseRecord> {
     let proven = cases.filter_map(|case| Some((case, Proven::of_case(case)?.value)));
     proven.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(case, _)| case)

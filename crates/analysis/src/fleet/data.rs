@@ -166,7 +166,6 @@ pub struct Deviation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OtherEstimate {
     pub estimator: Leading,
-    /// The host's value by it.
     pub value: f64,
     /// Change from the median of the kind's values by it, as a fraction less or more of what is delivered.
     pub change: f64,
@@ -178,7 +177,6 @@ pub struct OddCase {
     pub case: usize,
     pub id: String,
     pub estimator: Leading,
-    /// The host's value.
     pub value: f64,
     /// Change from the median of the kind, as a fraction less or more of what is delivered.
     pub change: f64,

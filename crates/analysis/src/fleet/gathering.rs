@@ -228,7 +228,6 @@ impl Gathering {
         self.filters.is_empty() || self.filters.iter().any(|filter| names.contains(&filter.as_str()))
     }
 
-    /// The number of a case of the fleet.
     pub(super) fn number_of(&mut self, named: &FleetCase) -> Option<u32> {
         let estimator = Leading::Typical;
         let key = (named.id.to_owned(), 0, estimator);
@@ -432,7 +431,6 @@ impl SlimMeasured {
 }
 
 impl SlimRun {
-    /// Reads a run file's text.
     pub(super) fn read(text: &str) -> Result<SlimRun, LoadError> {
         load_form(text, |run: &SlimRun| run.schema.clone())
     }

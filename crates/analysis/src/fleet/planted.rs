@@ -56,7 +56,6 @@ impl MadeUp {
         host.is_multiple_of(self.kinds) && host / self.kinds < self.odd
     }
 
-    /// A host's name.
     pub fn name(host: usize) -> String {
         format!("node{host:05}")
     }

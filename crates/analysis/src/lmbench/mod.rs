@@ -69,7 +69,6 @@ pub struct CasePoint {
 }
 
 impl CellSource {
-    /// The probes that it comes from.
     fn probes(&self) -> Vec<&'static str> {
         match self {
             CellSource::Load => vec![SCALING],
@@ -150,7 +149,6 @@ impl SummaryCell {
     }
 }
 
-/// The column's cell of a run.
 pub fn cell(run: &Run, column: &SummaryColumn) -> SummaryCell {
     match source(run, column) {
         CellSource::Case(point) => numeric(run, &[point], column.scale),
@@ -233,7 +231,6 @@ pub fn case_of<'a>(run: &'a Run, column: &SummaryColumn) -> Option<&'a CaseRecor
     find(run, *source(run, column).points().first()?)
 }
 
-/// All cases that a column is made of.
 pub fn cases_of<'a>(run: &'a Run, column: &SummaryColumn) -> impl Iterator<Item = &'a CaseRecord> {
     source(run, column).points().into_iter().filter_map(|point| find(run, point))
 }

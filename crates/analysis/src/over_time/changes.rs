@@ -42,7 +42,6 @@ impl LastingChange {
     }
 }
 
-/// Effect of a change on a subject.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangedSubject {
     #[serde(flatten)]

@@ -36,7 +36,6 @@ pub struct Episode {
     pub(super) place: (usize, usize),
 }
 
-/// Slower subject of an episode.
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowSubject {
     #[serde(flatten)]

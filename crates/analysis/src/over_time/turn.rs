@@ -59,7 +59,6 @@ pub struct Company {
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub host: String,
-    /// The file's name.
     pub name: String,
     pub started: Timestamp,
     pub series: Option<SeriesTurn>,

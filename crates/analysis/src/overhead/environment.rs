@@ -21,13 +21,11 @@ pub(super) enum EnvironmentKind {
     Other,
 }
 
-/// Kind of each environment.
 pub(super) fn kinds(environments: &[Environment]) -> Vec<EnvironmentKind> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     std::iter::once(EnvironmentKind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
 }
 
-/// Kind of an environment beside `first`.
 pub(super) fn kind_of(first: &Environment, other: &Environment) -> EnvironmentKind {
     match (first.runs.first(), other.runs.first()) {
         _ if other.is_free() => EnvironmentKind::Free,
@@ -159,7 +157,6 @@ fn machine_row(environment: &Environment) -> Row {
     Row { label: Message::plain(environment.name), cells: cells.map(filled).collect() }
 }
 
-/// Distinct texts of the runs.
 fn distinct(environment: &Environment, of: impl Fn(&Run) -> Option<String>) -> Message {
     let all: BTreeSet<String> = environment.runs.iter().filter_map(|run| of(run)).collect();
     Message::plain(all.into_iter().collect::<Vec<_>>().join(" | "))

@@ -95,7 +95,6 @@ fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>],
     Some(Row { label, cells })
 }
 
-/// The group of a case, by its id.
 fn group_of(id: &str) -> &str {
     id.split(['.', '@']).next().unwrap_or_default()
 }

@@ -45,7 +45,6 @@ pub(super) struct OperationCases {
     pub(super) at: &'static [(&'static str, &'static str)],
 }
 
-/// Operation that is repeated.
 #[derive(Debug)]
 pub(super) struct FamilyOperation {
     pub(super) name: Text,
@@ -434,7 +433,6 @@ pub(super) fn side_of(environment: &Environment, side: Space) -> Message {
     say!("{name}, {side}")
 }
 
-/// The title of the percentages of a side of an environment.
 pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: EnvironmentKind) -> Message {
     let here = &sheet.environments[environment];
     let place = side_of(here, side);

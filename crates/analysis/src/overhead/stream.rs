@@ -146,7 +146,6 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
     environment::unlike(environments.first()?, other, case)
 }
 
-/// A kernel in all environments.
 struct StreamKernel {
     name: &'static str,
     /// Remarks that readers need.

@@ -217,7 +217,6 @@ fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[LayerStep], own: &[
     table
 }
 
-/// An operation at a binding.
 struct BoundOperation<'a> {
     index: usize,
     operation: &'static FamilyOperation,

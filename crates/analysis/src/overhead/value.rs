@@ -34,7 +34,6 @@ pub(super) struct ComparableValue {
     pub(super) unit: Option<Unit>,
     /// True where the measurement was disturbed or is implausible.
     pub(super) is_doubted: bool,
-    /// The revision of its probe.
     revision: Option<u32>,
     probe: String,
     /// Number of CPUs it kept busy; 0 where the run does not tell.

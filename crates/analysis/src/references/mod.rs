@@ -66,7 +66,6 @@ pub struct Reference {
     /// The same of machines with so many CPUs alone.
     #[serde(default)]
     pub classes: Vec<Class>,
-    /// The run that it was made of.
     #[serde(skip)]
     pub run: Option<String>,
 }
@@ -314,7 +313,6 @@ impl Reference {
         }
     }
 
-    /// Values to compare a host with.
     pub fn values_for(&self, host: &HostFacts) -> &[ReferenceValue] {
         self.class_of(host).map_or(&self.values, |class| &class.values)
     }

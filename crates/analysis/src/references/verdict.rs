@@ -117,7 +117,6 @@ impl<'a> NearestReference<'a> {
         self.reference.design.is_some()
     }
 
-    /// Value of a constant in the reference.
     pub(crate) fn value_of(&self, constant: &ConstantValue) -> Option<&'a ReferenceValue> {
         find(self.values, constant)
     }

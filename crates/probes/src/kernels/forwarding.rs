@@ -118,7 +118,6 @@ impl<'a> Forwarding<'a> {
 
 /// Places: few enough for the ways of every first-level cache, also where all lie in one of its sets.
 pub const PLACES: usize = 4;
-/// Bytes of an access.
 const WORD_BYTES: usize = 8;
 
 named! {

@@ -133,12 +133,10 @@ pub enum Refused {
     },
     /// The memory's start is not aligned enough.
     Alignment {
-        /// Alignment that is needed.
         needed_bytes: usize,
     },
     /// Source and destination differ in length.
     Unequal {
-        /// Length of the destination.
         destination_bytes: usize,
         source_bytes: usize,
     },

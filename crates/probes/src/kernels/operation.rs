@@ -49,7 +49,6 @@ struct Registers {
     constant: u64,
 }
 
-/// The instructions of one operation.
 struct OperationKernel {
     /// Turns, rest, registers; gives the last value's bits.
     chain: fn(u64, u64, Registers) -> u64,

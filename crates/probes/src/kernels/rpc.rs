@@ -72,7 +72,6 @@ impl From<Malformed> for io::Error {
     }
 }
 
-/// A call of the null procedure.
 #[inline]
 pub fn null_call(transaction: u32) -> [u8; 40] {
     let mut call = [0; 40];
@@ -170,13 +169,11 @@ pub struct RecordReader<R> {
 }
 
 impl<R: Read> RecordReader<R> {
-    /// A reader that has read nothing.
     pub fn new(stream: R) -> RecordReader<R> {
         let (bytes, message) = ([0; 2 * (4 + LONGEST_MESSAGE)], [0; LONGEST_MESSAGE]);
         RecordReader { stream, bytes, begin: 0, end: 0, message }
     }
 
-    /// The stream, to be written to.
     pub fn stream(&mut self) -> &mut R {
         &mut self.stream
     }

@@ -17,7 +17,6 @@ const LINE_BYTES: usize = 64;
 pub struct VolatileWords<'a>(&'a mut [u64]);
 
 impl<'a> VolatileWords<'a> {
-    /// The whole words of `memory`.
     pub fn of(memory: &'a mut [u8]) -> VolatileWords<'a> {
         // SAFETY: any eight bytes are a word.
         VolatileWords(unsafe { memory.align_to_mut().1 })

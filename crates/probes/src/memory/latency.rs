@@ -239,7 +239,6 @@ impl Traffic {
         Ok(Traffic { kernels, delay, memory })
     }
 
-    /// The kernel's name.
     fn kernel(&self) -> &'static str {
         match self.kernels[0].0 {
             BurstKernel::Read(kernel) => kernel.name,

@@ -202,7 +202,6 @@ const MOST_STRIDE_BYTES: usize = 65536;
 const STEP: f64 = 1.12;
 /// Numbers of lines in a row over the step that make it one.
 const LASTING: usize = 3;
-/// Loads of a walk.
 const LOADS: usize = 2048;
 
 /// Probe memory.associativity: the ways of the first-level data cache, by lines that must all lie in one set.

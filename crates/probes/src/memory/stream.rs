@@ -10,7 +10,6 @@ use crate::kernels::Refused;
 use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
 use crate::kernels::stream::{self, Kernel, StreamOperation, numbers, starts};
 
-/// The operation by which all are tried.
 const TRIED: StreamOperation = StreamOperation::Triad;
 /// Rate on half of each array: caches that hold part of the whole hold more of that.
 const HALF: Quantity = Quantity::given("half", Unit::BytesPerSecond, Better::Neither, term!("with half of each array"));

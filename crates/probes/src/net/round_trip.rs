@@ -159,7 +159,6 @@ pub fn time_answers<Q: Question>(case: &mut Case) -> Result<()> {
     case.also(LOST.name, tally.lost())
 }
 
-/// The number of the next answer that comes.
 #[inline]
 fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -> io::Result<Q::Number> {
     loop {

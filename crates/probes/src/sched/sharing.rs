@@ -74,7 +74,6 @@ fn measure_fairness(case: &mut Case) -> Result<()> {
     case.also(DUE.name, [due])
 }
 
-/// The first one's share.
 fn share([first, second]: [f64; 2]) -> f64 {
     first / (first + second)
 }

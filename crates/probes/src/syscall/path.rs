@@ -99,7 +99,6 @@ fn measure_open_close(case: &mut Case) -> Result<()> {
     }
 }
 
-/// Opens and closes by this call.
 fn by(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> Result<()> {
     if case.param::<String>("place")? == "scratch_cold" {
         return cold(case, open_close);

@@ -15,7 +15,6 @@ use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, 
 #[derive(Debug)]
 pub struct HostRule {
     pub id: &'static str,
-    /// Weight for a measurement.
     pub weight: HostWeight,
     pub cure: Text,
     /// Observation and its effect; None when all is well or the host does not say.

@@ -15,7 +15,6 @@ use crate::groups::grouped;
 use crate::guest::{exits, shares};
 use crate::propagated::{Propagated, propagated_ratio};
 
-/// A time with its interval.
 type Time = (f64, Option<(f64, f64)>);
 
 /// A case that two environments have: its time in the other one, and in the first.

@@ -211,7 +211,6 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// Verdict of all parts together.
 fn verdict(parts: &[LabelledFigure]) -> ClaimVerdict {
     let intervals = || parts.iter().map(LabelledFigure::certain);
     match () {

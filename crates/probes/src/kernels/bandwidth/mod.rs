@@ -285,17 +285,14 @@ pub fn copies() -> &'static [CopyKernel] {
     machine::COPIES
 }
 
-/// The read kernel of this name, if this architecture has it.
 pub fn read(name: &str) -> Option<&'static ReadKernel> {
     machine::READS.iter().find(|kernel| kernel.name == name)
 }
 
-/// The write kernel of this name, if this architecture has it.
 pub fn write(name: &str) -> Option<&'static WriteKernel> {
     machine::WRITES.iter().find(|kernel| kernel.name == name)
 }
 
-/// The copy kernel of this name, if this architecture has it.
 pub fn copy(name: &str) -> Option<&'static CopyKernel> {
     machine::COPIES.iter().find(|kernel| kernel.name == name)
 }

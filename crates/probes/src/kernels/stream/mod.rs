@@ -213,7 +213,6 @@ pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
     machine::KERNELS.iter().copied().flatten()
 }
 
-/// The kernel of this name for an operation, if this architecture has it.
 pub fn kernel(operation: StreamOperation, name: &str) -> Option<&'static Kernel> {
     kernels().find(|kernel| kernel.operation == operation && kernel.name == name)
 }

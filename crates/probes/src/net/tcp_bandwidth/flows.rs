@@ -315,7 +315,6 @@ impl Look {
 pub struct Receiver {
     stream: TcpStream,
     block: Vec<u8>,
-    /// Bytes that it has read.
     pub read: u64,
 }
 

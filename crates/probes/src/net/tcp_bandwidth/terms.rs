@@ -13,7 +13,6 @@ use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     pub direction: Direction,
-    /// Bytes of a message.
     pub message: u64,
     pub method: SendMethod,
     /// The buffers of both ends.
@@ -67,7 +66,6 @@ impl StreamOptions {
         Ok(())
     }
 
-    /// Bytes of a read.
     pub fn block(&self) -> Result<Vec<u8>> {
         block_of(self.block)
     }
@@ -249,7 +247,6 @@ pub struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Returns a sender of `message` by this method.
     pub fn new(method: SendMethod, message: &[u8]) -> io::Result<Sender<'_>> {
         let file = match method {
             SendMethod::Write | SendMethod::ZeroCopy => None,

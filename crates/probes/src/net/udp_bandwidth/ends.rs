@@ -278,7 +278,6 @@ fn uncut(error: io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel neither cuts nor joins datagrams"), &error)
 }
 
-/// Bytes of each.
 pub const MESSAGE_BYTES: usize = 8 * WORDS;
 const WORDS: usize = 10;
 pub const NUMBERS: usize = WORDS - 2;
@@ -325,7 +324,6 @@ impl Message {
         }
     }
 
-    /// The account of a receiver.
     fn of_received(flow: u64, report: Received) -> Message {
         let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted } = report;
         Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted])

@@ -88,7 +88,6 @@ impl<T: ExchangeStep> Exchange<T> {
         (self.turn)()
     }
 
-    /// The other's process id.
     pub fn pid(&self) -> u32 {
         self.peer.pid()
     }
@@ -160,7 +159,6 @@ fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// Kind of a pair of sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// Bytes in their order.

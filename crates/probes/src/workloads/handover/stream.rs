@@ -41,7 +41,6 @@ impl Stream {
         Stream::spawn(message, read_end, write_end, cpus)
     }
 
-    /// The writer's process id.
     pub fn writer(&self) -> u32 {
         self.peer.pid()
     }
@@ -109,7 +108,6 @@ impl PipeWriter {
         Ok(PipeWriter { stream: Stream::spawn(message, read_end, write_end, cpus)?, capacity })
     }
 
-    /// The writer's process id.
     pub fn writer(&self) -> u32 {
         self.stream.writer()
     }
@@ -251,7 +249,6 @@ impl RingWriter {
         Ok(RingWriter { peer, ring })
     }
 
-    /// The writer's process id.
     pub fn writer(&self) -> u32 {
         self.peer.pid()
     }

@@ -92,7 +92,6 @@ fn receive(queue: i32) -> io::Result<()> {
 /// removed by its user; where both were, the janitor finds it by its record ([`super::remains`]).
 #[derive(Debug)]
 pub struct Guarded {
-    /// The object's id.
     pub id: i32,
     object: Object,
     /// Child that guards the object until this is dropped.

@@ -22,7 +22,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Member {
     Process,
-    /// A thread of this process.
     Thread,
 }
 
@@ -180,7 +179,6 @@ pub struct Crowd {
     pub senders: usize,
     /// Messages from each sender to each receiver of its group in a burst.
     pub messages: usize,
-    /// Bytes of a message.
     pub bytes: usize,
     pub channel: MessageChannel,
 }

@@ -59,7 +59,6 @@ pub struct Account {
 pub const WIRE_BYTES: usize = 4 * size_of::<u64>();
 
 impl Account {
-    /// Runs `work` and accounts for it.
     pub fn of<E: From<io::Error>>(work: impl FnOnce() -> Result<(), E>) -> Result<Account, E> {
         let (begun_at, begun) = (clock::monotonic_ns(), Usage::so_far()?);
         work()?;
@@ -79,7 +78,6 @@ impl Account {
         self.spent
     }
 
-    /// The time that passed, ns.
     pub fn passed_ns(&self) -> u64 {
         self.passed
     }
@@ -163,7 +161,6 @@ impl Switches {
         })
     }
 
-    /// Returns the switches since `before`.
     #[must_use]
     pub fn since(self, before: Switches) -> Switches {
         Switches {

@@ -16,10 +16,8 @@ const DEVICE: &str = "/dev/hostmark";
 const VERSION: u32 = 1;
 /// A request's flag.
 const IRQ_OFF: u32 = 1;
-/// The request's number.
 const RUN: ioctl::Opcode = opcode::read_write::<ModuleRequest>(b'h', 0xb1);
 
-/// Operation inside the kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum KernelOperation<'a> {
     /// An indirect call of an empty function.
@@ -62,7 +60,6 @@ pub struct Batch {
     pub ns: u64,
     /// The same in ticks of the CPU's counter.
     pub cycles: u64,
-    /// Operations that were done.
     pub operations: u64,
 }
 

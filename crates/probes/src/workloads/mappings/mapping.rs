@@ -345,7 +345,6 @@ impl Drop for Sparse {
     }
 }
 
-/// The virtio devices of this machine.
 const DEVICES: &str = "/sys/bus/virtio/devices";
 /// The device type of a memory balloon, and the bit of its features by which both sides agree on free page reporting
 /// (VIRTIO_BALLOON_F_REPORTING).

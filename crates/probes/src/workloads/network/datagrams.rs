@@ -31,7 +31,6 @@ const UDP_GRO: libc::c_int = 104;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DatagramPlan {
-    /// Bytes of each.
     pub datagram: usize,
     /// Bits of them a second; `None`: without pause.
     pub bits_a_second: Option<f64>,
@@ -43,7 +42,6 @@ pub struct DatagramPlan {
 pub struct Sent {
     /// Datagrams that the kernel took.
     pub datagrams: u64,
-    /// The time that passed, ns.
     pub passed_ns: u64,
     /// Time while the kernel took none, ns.
     pub blocked_ns: u64,

@@ -98,7 +98,6 @@ impl OwnConnection {
         Ok(OwnConnection { peer, stream, device: wanted.device })
     }
 
-    /// The child's process id.
     pub fn sender(&self) -> u32 {
         self.peer.pid()
     }

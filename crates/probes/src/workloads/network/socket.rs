@@ -72,7 +72,6 @@ pub fn send_buffer(stream: &TcpStream) -> io::Result<u64> {
     Ok(sockopt::socket_send_buffer_size(stream).call("getsockopt")? as u64 / 2)
 }
 
-/// The same of its receive buffer.
 pub fn receive_buffer(stream: &TcpStream) -> io::Result<u64> {
     Ok(sockopt::socket_recv_buffer_size(stream).call("getsockopt")? as u64 / 2)
 }
@@ -127,7 +126,6 @@ pub fn name_of(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// A file in memory that holds `bytes`.
 pub fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = rustix::fs::memfd_create("message", rustix::fs::MemfdFlags::CLOEXEC).call("memfd_create")?;
     let mut rest = bytes;

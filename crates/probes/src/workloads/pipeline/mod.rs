@@ -46,7 +46,6 @@ pub struct PipelinePlan<'a> {
     pub path: &'a Path,
     /// File that a path reads which begins at one: `amount` bytes at least.
     pub file: Option<&'a OwnedFd>,
-    /// Bytes of a transfer.
     pub amount: u64,
     pub cpus: &'a [usize],
 }
@@ -187,7 +186,6 @@ pub struct TransferAccount {
     pub run_delay: u64,
     /// Times that it left its CPU.
     pub switches: u64,
-    /// Bytes moved.
     pub bytes: u64,
     /// Bytes copied between user and kernel by its calls.
     pub copied: u64,

@@ -107,7 +107,6 @@ pub struct Path {
 /// Processes of a path at most.
 pub const MOST_STAGES: usize = 5;
 
-/// A word of a path's name.
 #[derive(Clone, Copy)]
 enum Word {
     At(Endpoint),

@@ -207,7 +207,6 @@ pub(crate) struct Keeper {
     pub(crate) blocked: libc::sigset_t,
 }
 
-/// Report of a keeper to the worker.
 #[derive(Serialize, Deserialize)]
 struct KeeperReport<T> {
     done: Result<T, Reason>,

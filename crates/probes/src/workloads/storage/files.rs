@@ -57,7 +57,6 @@ pub fn take_byte(file: &OwnedFd) -> io::Result<u8> {
     one("read", arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1)).map(|()| byte[0])
 }
 
-/// Writes this byte.
 #[inline(always)]
 pub fn give_byte(file: &OwnedFd, byte: u8) -> io::Result<()> {
     let mut byte = [byte];

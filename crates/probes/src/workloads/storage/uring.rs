@@ -16,7 +16,6 @@ use crate::workloads::storage::uring_queues::{Poller, Rings, Submission};
 const OP_READ: u8 = 22;
 const OP_WRITE: u8 = 23;
 
-/// Direction of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
     Read,
