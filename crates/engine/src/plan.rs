@@ -4,14 +4,17 @@ pub(crate) mod fit;
 pub(crate) mod time_budget;
 
 mod placed;
-mod refused;
 mod selection;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use hostmark_host as host_facts;
-use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, Reason, is_axis_value};
+use hostmark_model::{
+    AxisKind, CaseId, HostFacts, Inputs, Message, Params, ProbeInfo, Profile, Reason, displays_its_message,
+    is_axis_value,
+};
+use hostmark_say::say;
 
 use crate::case::surroundings::Bind;
 use crate::probe::{
@@ -24,7 +27,6 @@ pub use fit::TableCell;
 pub(crate) use fit::no_time;
 pub use placed::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
-pub use refused::PlanError;
 use selection::Selection;
 pub use selection::plan_table;
 pub use time_budget::{ProfileLimits, limits_of, profile_limits};
@@ -42,6 +44,50 @@ pub struct Request {
     pub set: Vec<String>,
     /// Inputs given by the person.
     pub inputs: Inputs,
+}
+
+/// Error that prevents a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlanError {
+    /// No probe, group or lmbench program has this name; the nearest one, where one is alike.
+    UnknownProbe(String, Option<String>),
+    /// Any other error, as a sentence that ends with what to do.
+    Refused(Message),
+}
+
+impl From<&PlanError> for Message {
+    fn from(error: &PlanError) -> Message {
+        match error {
+            PlanError::UnknownProbe(name, Some(nearest)) => {
+                say!("no probe is called '{name}'; did you mean {nearest}? (hostmark list shows all)")
+            }
+            PlanError::UnknownProbe(name, None) => say!("no probe is called '{name}'; hostmark list shows all"),
+            PlanError::Refused(message) => message.clone(),
+        }
+    }
+}
+
+displays_its_message!(PlanError);
+
+impl std::error::Error for PlanError {}
+
+impl From<Message> for PlanError {
+    fn from(message: Message) -> PlanError {
+        PlanError::Refused(message)
+    }
+}
+
+fn no_cpu() -> Message {
+    say!("this process may run on no online CPU; widen its affinity")
+}
+
+fn unknown_axis(probe: &str, axis: &str, known: &[&str]) -> Message {
+    match known.join(", ") {
+        known if known.is_empty() => {
+            say!("{probe} has no axis '{axis}'; it has none, so leave out the part behind @")
+        }
+        known => say!("{probe} has no axis '{axis}'; use {known}"),
+    }
 }
 
 /// Priority of a case, the highest first: that one is measured whatever becomes of the others.
@@ -147,7 +193,7 @@ pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, Plan
 
 /// Turns a request into a plan for this host.
 pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
-    let cpu = host_facts::single(host).ok_or(PlanError::NoCpu)?;
+    let cpu = host_facts::single(host).ok_or_else(no_cpu)?;
     let selection = Selection::parse(catalogue, &request.filters)?;
     let sets = selection::Sets::parse(catalogue, &request.set)?;
     let has_command = !request.inputs.command.is_empty();
@@ -163,10 +209,18 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let is_given = |entry: &Entry| entry.probe.needs.iter().all(|need| need.not_given(&request.inputs).is_none());
     wanted.retain(|entry| !takes_command(entry) || is_given(entry));
     if let Some(probe) = of_command.filter(|_| !wanted.iter().any(&takes_command)) {
-        return Err(if has_command { PlanError::OtherValue { probe } } else { PlanError::NoCommand { probe } });
+        let refused = match has_command {
+            true => say!(
+                "{probe} does not measure what was asked of the command; leave the filter out: --bytes, --value and --unit pick the probe"
+            ),
+            false => say!("{probe} measures a command, and none was given; name one, as --command 'make -j4'"),
+        };
+        return Err(refused.into());
     }
     if let Some(other) = wanted.iter().find(|entry| has_command && !takes_command(entry)) {
-        return Err(PlanError::CommandBeside { probe: other.id() });
+        let probe = other.id();
+        let refused = say!("--command measures a command and nothing else; leave out the filter that picks {probe}");
+        return Err(refused.into());
     }
     let (cases, derived, selected) = (Vec::new(), Vec::new(), Vec::new());
     let (bases, brought_by) = (HashMap::new(), HashMap::new());
@@ -251,7 +305,11 @@ fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Para
 const MOST_CASES: usize = 1 << 16;
 
 fn enough(entry: &Entry, cases: usize) -> Result<(), PlanError> {
-    if cases > MOST_CASES { Err(PlanError::TooMany { probe: entry.id(), most: MOST_CASES }) } else { Ok(()) }
+    if cases <= MOST_CASES {
+        return Ok(());
+    }
+    let (probe, most) = (entry.id(), MOST_CASES);
+    Err(say!("{probe} brings the plan to more than {most} cases; name fewer values by --set").into())
 }
 
 fn unique(points: Vec<Params>) -> Vec<Params> {
@@ -394,11 +452,10 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
     let axes = entry.axes();
     let Some(found) = axes.iter().find(|known| known.name == axis) else {
         // That of the kinds of core is there on few hosts.
-        let known = entry.probe.axes.iter().map(|axis| axis.name.to_owned()).collect();
-        return Err(PlanError::UnknownAxis { probe: entry.id(), axis: axis.into(), known });
+        return Err(unknown_axis(&entry.id(), axis, &entry.probe.axis_names()).into());
     };
     let no_value =
-        |known: String| PlanError::UnknownValue { probe: entry.id(), axis: axis.into(), value: value.into(), known };
+        |known: String| PlanError::from(say!("invalid {axis} '{value}' for {probe}; use {known}", probe = entry.id()));
     // What names no number: `auto`, or all threads that there can be.
     if value == found.default {
         return Ok(value.to_owned());

@@ -266,7 +266,6 @@ fn one_usable_cpu_is_enough_for_what_one_party_does() {
 #[test]
 fn no_usable_cpu_is_an_error() {
     let error = plan(CATALOGUE, &host_with(&[]), request(&[], Profile::Quick)).map(|_| ()).unwrap_err();
-    assert_eq!(error, PlanError::NoCpu);
     assert_eq!(error.to_string(), "this process may run on no online CPU; widen its affinity");
 }
 

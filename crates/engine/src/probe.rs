@@ -143,8 +143,7 @@ impl Axis {
         Axis::new(name, AxisKind::Count, default, points)
     }
 
-    /// Axis of bytes whose default the host's facts settle before anything is measured. `auto`, as a person types it, is
-    /// that number too.
+    /// Axis of bytes whose default the host's facts settle before measuring. `auto`, when typed, is that number too.
     pub const fn settled_size(name: &'static str, by: fn(&HostFacts) -> u64) -> Axis {
         Axis::settled(name, AxisKind::Size, by)
     }
@@ -177,23 +176,20 @@ impl Axis {
         Axis { settled: Some(usable_cpus), ..Axis::new(name, AxisKind::Threads, ALL, points) }
     }
 
-    /// The axis of how several threads lie over the CPUs: near first by default, and from the standard profile on what else the
-    /// host tells apart. The plan places them.
+    /// The axis of how threads lie over the CPUs: near first by default; the standard profile adds the host's other orders.
     pub const fn order() -> Axis {
         let points = Points::NamesOfHost(axes::orders);
         let default = hostmark_host::Order::Compact.name();
         Axis::choice(ORDER, default, points)
     }
 
-    /// An axis of pairs of memory nodes, that of the CPUs and that of the memory; all usable CPUs of the first are the
-    /// case's. `0-0` by default; of many nodes pairs are chosen by distance.
+    /// An axis of pairs of memory nodes, of the CPUs and of the memory; all CPUs of the first are the case's. Default: `0-0`.
     pub const fn nodes(name: &'static str) -> Axis {
         Axis::new(name, AxisKind::Nodes, "0-0", Points::NodePairs)
     }
 
-    /// The axis of numbers of processes that do the same at once, each on a CPU of its own; 1 by default, and from a profile
-    /// on 2, all usable CPUs and (from the standard profile on) the powers of two between. The engine starts the others: the
-    /// value is that of one copy, and the probe's function knows nothing of it.
+    /// The axis of numbers of processes that do the same, each on its own CPU: 1, and from a profile on 2, all usable CPUs and (from
+    /// standard on) powers of two. The engine starts the others: the value is of one copy, and the probe's function knows nothing.
     pub const fn copies(from: Profile) -> Axis {
         let points: fn(&HostFacts, Profile) -> Vec<u64> = match from {
             Profile::Glance | Profile::Quick => |host, profile| copies(host, profile, Profile::Quick),
@@ -222,8 +218,7 @@ pub enum Limit {
     CyclesPerOp,
     /// A dependent load takes some cycles, and its latency does not fall as this axis, the memory's size, grows.
     Rising(&'static str),
-    /// The same, where a further axis has one of these values: elsewhere a larger memory may well be faster, as prefetchers
-    /// and the sets of caches have it.
+    /// The limit along a further axis with one of these values; elsewhere prefetchers and cache sets may make larger memory faster.
     RisingOf(&'static str, (&'static str, &'static [&'static str])),
     /// A dependent load of what no cache holds: no less than one of the last cache.
     DramLatency,
@@ -237,18 +232,15 @@ pub enum Limit {
     BytesPerCycle,
     /// The same, and no more than the sockets' memory gives.
     DramBandwidth,
-    /// Most operations per core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
-    /// is that of every case.
+    /// Most operations per core cycle and thread, by the first entry whose word is a value of the case's axes; "" is every case.
     OperationsPerCycle(&'static [(&'static str, u32)]),
     /// No more bytes a second than the slower of both ends' links and the sender's queue let through.
     Link,
     /// Multiple of one copy's work, limited to the number of copies on this axis.
     Copies(&'static str),
-    /// The value rises along this axis up to what the hardware has: where it still rises at the largest point, it is at least
-    /// that much.
+    /// The value rises along this axis up to the hardware's limit: if it still rises at the largest point, it is at least that.
     Saturating(&'static str),
-    /// A discrete quantity: rounds vote on it, and without a majority there is no value. The probe yields only numbers that
-    /// hardware has.
+    /// A discrete quantity: rounds vote, and without a majority there is no value. The probe yields only numbers that hardware has.
     Voted,
     /// The same of a size that is a power of two.
     PowerOfTwo,
@@ -264,17 +256,15 @@ impl Limit {
     }
 }
 
-/// Extent of a probe's work. It is the core's own where one thread that waits for nobody executes instructions, enters the kernel or uses
-/// memory that lies in the core's own caches: whoever else is on the machine then only disturbs it. Elsewhere others are part of what a
-/// program gets.
+/// Extent of a probe's work: the core's own, where one thread that waits for nobody executes, enters the kernel or uses the core's caches,
+/// so that others only disturb it. Elsewhere others are part of what a program gets.
 #[derive(Clone, Copy)]
 pub enum CoreBound {
     /// Work beyond the core: there is a typical value alone.
     No,
     /// The core's own: the quiet value leads, in cycles of the core.
     Yes,
-    /// The core's own in those cases that use so many bytes as the core's own caches hold; in the others a quiet value stands beside the
-    /// typical one, which leads.
+    /// Core-bound where the core's own caches hold so many bytes; elsewhere the typical value leads, and a quiet one stands beside it.
     Within(fn(&Params) -> Option<f64>),
 }
 
@@ -370,8 +360,7 @@ pub struct Probe {
     pub full_factorial: &'static [FullFactorial],
     /// Physical limit of its values.
     pub limit: Limit,
-    /// The point at which its samples are independent adds, one after another, as looks at a core are: these tell how much of its width
-    /// a thread had.
+    /// The point whose samples are independent adds in sequence, as looks at a core are: these show a thread's share of its width.
     pub adds: Option<&'static [(&'static str, &'static str)]>,
     /// True where the value is the size of a structure of the core, from which others that use it only take: the best value that
     /// repeats stands for the case, and a remark says what the other rounds saw.
@@ -398,8 +387,7 @@ pub struct Probe {
 pub struct Group {
     /// The folder's name, the first half of an id.
     pub name: &'static str,
-    /// True where its cases leave the process as they found it, so that one worker may measure several in a replicate, with memory
-    /// that they share.
+    /// True where its cases leave the process as they found it: one worker may measure several, with shared memory.
     pub shares_worker: bool,
     /// File name and probe, in the order of a report.
     pub probes: &'static [(&'static str, &'static Probe)],
@@ -449,6 +437,10 @@ impl Probe {
         }
     }
 
+    pub(crate) fn axis_names(&self) -> Vec<&'static str> {
+        self.axes.iter().map(|axis| axis.name).collect()
+    }
+
     /// Returns its first axis of this kind.
     pub fn axis_of(&self, kind: AxisKind) -> Option<&'static Axis> {
         self.axes.iter().find(|axis| axis.kind == kind)
@@ -474,9 +466,8 @@ impl Entry {
         format!("{}.{}", self.group, self.name)
     }
 
-    /// Returns its axes, with that of the kinds of core where it has one: the result of one CPU in the groups cpu and memory
-    /// stands for its kind of core, and on a host whose cores are all alike no case has that axis; and those of the far end's
-    /// machine where it has a far end.
+    /// Returns its axes, with that of the kinds of core (one CPU in the groups cpu and memory stands for its kind; a host whose cores are
+    /// alike has no such cases) and those of the far end's machine.
     pub fn axes(&self) -> Vec<Axis> {
         let is_of_one_cpu = self.probe.axes.iter().all(|axis| match axis.kind {
             AxisKind::Threads | AxisKind::Copies => axis.default == "1",

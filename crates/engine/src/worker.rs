@@ -1,5 +1,4 @@
-//! The worker: reads a job, runs one round of its cases in this fresh process, and says what came of it in JSON lines. Where it has
-//! filled memory that further rounds need, it waits for their jobs.
+//! The worker: runs a job's round in this fresh process and reports it in JSON lines; with filled memory it waits for further jobs.
 
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,8 +50,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
             false => Ok(()),
         };
     }
-    // When memory runs out, this process is to be killed and nothing of others. Where the kernel does not take that, as
-    // without /proc, it fills no more than it may all the same.
+    // When memory runs out, this process dies and no other. Where the kernel refuses, as without /proc, it still fills only its share.
     let _ = process::be_killed_first();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
@@ -122,8 +120,7 @@ pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
     all
 }
 
-/// Does the job's cases one after the other, and has what came of each told when it is done: whoever waits loses no more than
-/// the case under way.
+/// Does the job's cases in sequence and reports each when it is done: a failure loses no more than the case under way.
 fn for_each_case(
     catalogue: Catalogue,
     job: &Job,
@@ -244,8 +241,7 @@ fn folder_of(job: &Job, own: &JobCase) -> String {
     }
 }
 
-/// The worker's part of the case, with the replicas that do the same meanwhile. They start before this one is bound to its CPU,
-/// so that they need not share it until they are bound to theirs.
+/// The worker's part of the case, with its replicas, which start before this one is bound, so that they do not share its CPU.
 fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) -> Result<WorkersPart> {
     let cpus = cpus_of(job, own).to_vec();
     // Which CPU lies beside a case's is told for those that have all of the job's.
@@ -456,8 +452,8 @@ fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCase) -> Resul
 /// Checks the case; Failed where it is not one of the probe's, or has more threads than CPUs.
 fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
-        let taken = checked_value(entry, axis, value)
-            .map_err(|error| RoundError::failed(ReasonCode::Protocol, error.message()))?;
+        let taken =
+            checked_value(entry, axis, value).map_err(|error| RoundError::failed(ReasonCode::Protocol, error))?;
         // In a job every value stands as it is in a case id.
         expect(taken == *value, || say!("{axis}={value} stands for {taken}"))?;
     }

@@ -149,7 +149,7 @@ pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
     let (mut filters, mut searched) = (Vec::new(), Vec::new());
     for filter in &arguments.filters {
         match plan::pick(CATALOGUE, std::slice::from_ref(filter)) {
-            Err(PlanError::UnknownProbe { .. }) => searched.push((filter, found(filter)?)),
+            Err(PlanError::UnknownProbe(..)) => searched.push((filter, found(filter)?)),
             _ => filters.push(filter.clone()),
         }
     }
@@ -275,7 +275,7 @@ fn search(typed: &str, all: Vec<Entry>) -> Vec<Entry> {
 /// Finds entries by words that are no filter, at least one; the filter's error where nothing is found.
 pub fn found(typed: &str) -> Result<Vec<Entry>, PlanError> {
     let refused = match plan::pick(CATALOGUE, &[typed.to_owned()]) {
-        Err(refused @ PlanError::UnknownProbe { .. }) => refused,
+        Err(refused @ PlanError::UnknownProbe(..)) => refused,
         Err(other) => return Err(other),
         Ok(_) => return Ok(Vec::new()),
     };

@@ -157,11 +157,11 @@ pub fn sentence(error: &anyhow::Error) -> String {
 pub fn message(error: &anyhow::Error) -> Message {
     match (error.downcast_ref(), error.downcast_ref()) {
         // The nearest name would be another program's.
-        (Some(PlanError::UnknownProbe { name, .. }), _) if programs().any(|known| known == name) => say!(
+        (Some(PlanError::UnknownProbe(name, _)), _) if programs().any(|known| known == name) => say!(
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
              shows all)"
         ),
-        (Some(refused), _) => refused.message(),
+        (Some(refused), _) => refused.into(),
         (_, Some(EndsWith(_, message))) => message.clone(),
         _ => Message::finished(error),
     }
@@ -169,7 +169,7 @@ pub fn message(error: &anyhow::Error) -> Message {
 
 /// The exit code of an error.
 pub fn exit_of(error: &anyhow::Error) -> Exit {
-    if let Some(PlanError::UnknownProbe { .. }) = error.downcast_ref() {
+    if let Some(PlanError::UnknownProbe(..)) = error.downcast_ref() {
         // A well-formed name that this version's catalogue lacks: a script can tell that from a bad command line.
         return Exit::NothingSelected;
     }

@@ -10,20 +10,17 @@ use crate::plan::time_budget::{SHARED_BY, TimeBudget};
 use crate::plan::{Plan, PlannedCase, Priority};
 use crate::probe::{Axis, Fill, Measure};
 
-/// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
-/// its default.
+/// A case that is no point of a curve must be so many times cheaper, for each axis on which it is not at its default.
 const OFF_CURVE: u32 = 4;
 
-/// A pair of nodes may be so many times dearer than a point of a curve: memory beyond the caches is dear by itself, and no
-/// other case tells of it.
+/// A pair of nodes may be so many times dearer than a point of a curve: no other case tells of memory beyond the caches.
 const OF_NODES: u32 = 16;
 /// The part of a shortened limit that one set-up may take, by forecast: half a second of ten.
 const LARGEST_PART: u32 = 20;
 
 impl Plan {
-    /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
-    /// forecast to take fills the limit, and what is left is skipped. `first` are the cells that people look at first, `cells` those of
-    /// other tables that they know; [`EACH_POINT`] stands for every point of an axis.
+    /// Gives the plan the profile's time: cases by worth, of equal worth the cheaper first, until their forecast fills the limit; the rest
+    /// is skipped. `first`: cells that people look at first; `cells`: those of other tables; [`EACH_POINT`]: every point of an axis.
     pub fn fit(&mut self, host: &HostFacts, first: &[TableCell], cells: &[TableCell]) {
         self.mark(first, Priority::First);
         self.mark(cells, Priority::Cell);
@@ -71,8 +68,7 @@ impl Plan {
         }
     }
 
-    /// The cases that can be measured, those that tell most first; of those that tell as much, what is cheap before what is
-    /// dear, and points of curves before others.
+    /// The measurable cases, those that tell most first; of equal ones the cheap ones first, and points of curves before others.
     pub fn by_priority(&self) -> Vec<usize> {
         let measurable = self.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
         let mut sequence: Vec<(Priority, Duration, usize)> =
@@ -182,8 +178,7 @@ fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Duration) {
     )
 }
 
-/// Returns the time of the first touch of a byte on one CPU, seconds, rounded to a power of two, so that the plan does not follow the
-/// noise of the look. Zero where nobody looked.
+/// Returns the time of a byte's first touch on one CPU, seconds, as a power of two, so that plans ignore noise. Zero without a look.
 fn touch_s(host: &HostFacts) -> f64 {
     let rate = host.memory_look.as_ref().map_or(f64::INFINITY, |look| look.first_touch_bytes_per_s);
     if rate.is_finite() { 1.0 / rate.max(LEAST_TOUCHED_PER_S).log2().round().exp2() } else { 0.0 }

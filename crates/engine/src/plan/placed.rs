@@ -7,7 +7,7 @@ use hostmark_host::{CoreKind, Order, Placement, parse_cpu_list};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params, Reason, ReasonCode};
 use hostmark_say::say;
 
-use super::{PlanError, PlannedCase, Priority, node_pair};
+use super::{PlanError, PlannedCase, Priority, no_cpu, node_pair};
 use crate::case::surroundings::{self, Bind};
 use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS, too_few_cpus};
 
@@ -15,20 +15,23 @@ use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS, too_few_cpus};
 /// (isolcpus) may be named too: no process begins there, and each may bind itself to them.
 pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     let ids = parse_cpu_list(list).filter(|ids| !ids.is_empty());
-    let ids = ids.ok_or_else(|| PlanError::NoCpuList(list.to_owned()))?;
+    let ids = ids.ok_or_else(|| say!("'{list}' is no list of CPUs; write one as 0-3,8"))?;
     let usable = host.usable_cpus();
     if usable.is_empty() {
-        return Err(PlanError::NoCpu);
+        return Err(no_cpu().into());
     }
     let online = |id: usize| host.cpus.iter().any(|cpu| cpu.id == id && cpu.online);
     let isolated = host.cpu.isolated.clone().unwrap_or_default();
     let may_bind = |id: &usize| usable.contains(id) || (online(*id) && isolated.contains(id));
     if let Some(&cpu) = ids.iter().find(|id| !may_bind(id)) {
         let (usable, list) = (cpu_list(&usable), cpu_list(&ids));
-        return Err(match online(cpu) {
-            true => PlanError::ForbiddenCpu { cpu, usable, list },
-            false => PlanError::UnusableCpu { cpu, usable },
-        });
+        let refused = match online(cpu) {
+            true => say!(
+                "cannot bind to CPU {cpu}: this process is kept off it; choose from {usable}, or start hostmark by taskset -c {list}"
+            ),
+            false => say!("cannot bind to CPU {cpu}: it is not online; choose from {usable}"),
+        };
+        return Err(refused.into());
     }
     for cpu in &mut host.cpus {
         cpu.allowed = ids.contains(&cpu.id);
@@ -69,7 +72,11 @@ pub(super) fn placed(
     skip: Option<Reason>,
 ) -> PlannedCase {
     let steps = params.0.iter().zip(&base.0).filter(|(one, other)| one != other).count();
-    let mut case = PlannedCase {
+    let (cpus, skip) = match cpus_of(&entry, &params, host, cpu) {
+        Ok(cpus) => (cpus, skip),
+        Err(reason) => (vec![cpu], skip.or(Some(reason))),
+    };
+    PlannedCase {
         id: CaseId { probe: entry.id(), params },
         entry,
         is_default: steps == 0,
@@ -77,112 +84,88 @@ pub(super) fn placed(
         priority: Priority::Default,
         set_up: Duration::ZERO,
         first_touch: Duration::ZERO,
-        cpus: vec![cpu],
+        cpus,
         skip,
-    };
-    let value_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| case.id.params.get(axis.name));
+    }
+}
+
+/// The CPUs of a case by its axes, where `cpu` is the one of single-party cases; or the reason why it has none.
+fn cpus_of(entry: &Entry, params: &Params, host: &HostFacts, cpu: usize) -> Result<Vec<usize>, Reason> {
+    let not_applicable = |text| Err(ReasonCode::NotApplicable.because(text));
+    let value_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| params.get(axis.name));
     let have = host.usable_cpus().len();
     let threads = value_of(AxisKind::Threads).and_then(|threads| threads.parse::<usize>().ok());
-    let order = case.id.params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
     let copies = value_of(AxisKind::Copies).and_then(|copies| copies.parse::<usize>().ok()).unwrap_or(1);
-    let core = case.id.params.get(CORE.name).filter(|&core| core != CORE.default).map(str::to_owned);
-    let bind = Bind::of_case(&case.id.params).filter(|&bind| bind != Bind::Planned);
-    if let Some(bind) = bind {
-        match bind.cpus(host, cpu) {
-            _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip = case
-                    .skip
-                    .or(Some(ReasonCode::NotApplicable.because(say!("several threads or copies have a CPU each"))));
-            }
-            Ok(cpus) if is_of_other_kind(host, &case.id.params, &cpus) => {
-                case.skip = case
-                    .skip
-                    .or(Some(ReasonCode::NotApplicable.because(say!("it would run on cores of another kind"))));
-            }
-            Ok(cpus) => case.cpus = cpus,
-            Err(reason) => case.skip = case.skip.or(Some(reason)),
+    let has_several = copies > 1 || threads.is_some_and(|threads| threads != 1);
+    if let Some(bind) = Bind::of_case(params).filter(|&bind| bind != Bind::Planned) {
+        if has_several {
+            return not_applicable(say!("several threads or copies have a CPU each"));
         }
-    } else if let Some(core) = core {
+        let cpus = bind.cpus(host, cpu)?;
+        if is_of_other_kind(host, params, &cpus) {
+            return not_applicable(say!("it would run on cores of another kind"));
+        }
+        return Ok(cpus);
+    }
+    if let Some(core) = params.get(CORE.name).filter(|&core| core != CORE.default) {
+        if has_several {
+            return not_applicable(say!("several CPUs are of all kinds of core"));
+        }
         let kinds = host_facts::core_kinds(host);
         let of_kind = kinds.iter().find(|(kind, _)| kind.name() == core).and_then(|(_, cpus)| cpus.first());
-        match of_kind {
-            _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip = case
-                    .skip
-                    .or(Some(ReasonCode::NotApplicable.because(say!("several CPUs are of all kinds of core"))));
-            }
-            Some(&cpu) if kinds.len() > 1 => case.cpus = vec![cpu],
-            _ => case.skip = case.skip.or(Some(no_kind(&kinds))),
-        }
-    } else if copies > 1 {
-        let is_apart = threads.is_some_and(|threads| threads > 1)
-            || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
-        match copies <= have {
-            _ if is_apart => {
-                case.skip = case.skip.or(Some(
-                    ReasonCode::NotApplicable
-                        .because(say!("copies > 1 cannot be combined with threads > 1 or two-CPU placements")),
-                ));
-            }
-            true => {
-                // The first is the CPU of the case without further copies, so that the two compare.
-                let others = host_facts::spread(host, have).into_iter().filter(|&other| other != cpu);
-                case.cpus.extend(others.take(copies - 1));
-            }
-            false => case.skip = case.skip.or(Some(too_few_cpus(copies, have))),
-        }
-    } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
-        let placement = value_of(AxisKind::Placement);
-        let apart = placement.filter(|&placement| ![Placement::SameCpu.name(), TWO_HOSTS].contains(&placement));
-        let of_each = entry.probe.threads_per_cpu();
-        let needed = threads.div_ceil(of_each);
-        match needed {
-            _ if apart.is_some() => {
-                case.skip =
-                    case.skip.or(Some(ReasonCode::NotApplicable.because(say!("several threads have a CPU each"))))
-            }
-            1.. if needed <= have => case.cpus = host_facts::in_order(host, threads, order),
-            _ => case.skip = case.skip.or(Some(too_few_cpus(needed, have))),
-        }
-    } else if let Some(value) = value_of(AxisKind::Placement) {
-        if value == TWO_HOSTS {
-            // The far end has its CPU where it is.
-            let is_here = case.entry.peer(&case.id.params).is_none();
-            case.skip = case
-                .skip
-                .or(is_here.then(|| ReasonCode::NoPeer.because(say!("two hosts need a peer; name one by --peer"))));
-            return case;
-        }
-        if let Some(pair) = cpu_pair(value) {
-            match pair.iter().find(|cpu| !host.usable_cpus().contains(cpu)) {
-                Some(cpu) => case.skip = case.skip.or(Some(surroundings::unusable(*cpu))),
-                None => case.cpus = pair.to_vec(),
-            }
-            return case;
-        }
-        match value.parse::<Placement>().map(|placement| host_facts::pair(host, placement)) {
-            Ok(Ok(pair)) => case.cpus = pair.to_vec(),
-            Ok(Err(text)) => case.skip = case.skip.or(Some(ReasonCode::Topology.because(text))),
-            // `free`: the scheduler decides.
-            Err(_) => case.cpus = host.usable_cpus(),
-        }
-    } else if let Some([cpus, memory]) = value_of(AxisKind::Nodes).and_then(node_pair) {
-        let has_memory = host.nodes.iter().any(|node| node.id == memory && node.memory_bytes > 0);
-        let of_node = host_facts::of_node(host, cpus);
-        let reason = match (host.nodes.len(), of_node.is_empty(), has_memory) {
-            (0, ..) => Some(say!("the kernel tells of no memory nodes")),
-            (_, true, _) => Some(say!("node {cpus} has no CPU that may be used")),
-            (.., false) => Some(say!("node {memory} has no memory")),
-            // What other probes measure of that one is not measured again.
-            (1, ..) => Some(say!("this host has only one memory node")),
-            _ => None,
-        };
-        match reason {
-            Some(text) => case.skip = case.skip.or(Some(ReasonCode::Topology.because(text))),
-            None => case.cpus = of_node,
-        }
+        return of_kind.filter(|_| kinds.len() > 1).map(|&cpu| vec![cpu]).ok_or_else(|| no_kind(&kinds));
     }
-    case
+    let placement = value_of(AxisKind::Placement);
+    if copies > 1 {
+        if threads.is_some_and(|threads| threads > 1)
+            || placement.is_some_and(|placement| placement != Placement::SameCpu.name())
+        {
+            return not_applicable(say!("copies > 1 cannot be combined with threads > 1 or two-CPU placements"));
+        }
+        if copies > have {
+            return Err(too_few_cpus(copies, have));
+        }
+        // The first is the CPU of the case without further copies, so that the two compare.
+        let others = host_facts::spread(host, have).into_iter().filter(|&other| other != cpu);
+        return Ok(std::iter::once(cpu).chain(others.take(copies - 1)).collect());
+    }
+    if let Some(threads) = threads.filter(|&threads| threads != 1) {
+        if placement.is_some_and(|placement| ![Placement::SameCpu.name(), TWO_HOSTS].contains(&placement)) {
+            return not_applicable(say!("several threads have a CPU each"));
+        }
+        let needed = threads.div_ceil(entry.probe.threads_per_cpu());
+        if !(1..=have).contains(&needed) {
+            return Err(too_few_cpus(needed, have));
+        }
+        let order = params.get(ORDER).and_then(|order| order.parse().ok()).unwrap_or(Order::Compact);
+        return Ok(host_facts::in_order(host, threads, order));
+    }
+    if placement == Some(TWO_HOSTS) {
+        // The far end has its CPU where it is.
+        let no_peer = || ReasonCode::NoPeer.because(say!("two hosts need a peer; name one by --peer"));
+        return entry.peer(params).map(|_| vec![cpu]).ok_or_else(no_peer);
+    }
+    if let Some(pair) = placement.and_then(cpu_pair) {
+        let unusable = pair.iter().find(|cpu| !host.usable_cpus().contains(cpu));
+        return unusable.map_or(Ok(pair.to_vec()), |&cpu| Err(surroundings::unusable(cpu)));
+    }
+    if let Some(value) = placement {
+        // `free`: the scheduler decides.
+        let Ok(placement) = value.parse::<Placement>() else { return Ok(host.usable_cpus()) };
+        let pair = host_facts::pair(host, placement);
+        return pair.map(Vec::from).map_err(|text| ReasonCode::Topology.because(text));
+    }
+    let Some([cpus, memory]) = value_of(AxisKind::Nodes).and_then(node_pair) else { return Ok(vec![cpu]) };
+    let has_memory = host.nodes.iter().any(|node| node.id == memory && node.memory_bytes > 0);
+    let of_node = host_facts::of_node(host, cpus);
+    Err(ReasonCode::Topology.because(match (host.nodes.len(), of_node.is_empty(), has_memory) {
+        (0, ..) => say!("the kernel tells of no memory nodes"),
+        (_, true, _) => say!("node {cpus} has no CPU that may be used"),
+        (.., false) => say!("node {memory} has no memory"),
+        // What other probes measure of that one is not measured again.
+        (1, ..) => say!("this host has only one memory node"),
+        _ => return Ok(of_node),
+    }))
 }
 
 /// Tells whether one of the CPUs is of another kind of core than the case's, where its host has several.

@@ -1,11 +1,11 @@
-//! Selection by the person: filters, cells of a table, and `--set [PROBE:]AXIS=V1,V2` (points of an axis in the place of the
-//! probe's own); and the needs of derived probes.
+//! Selection: filters, cells of a table, `--set [PROBE:]AXIS=V1,V2` (points instead of the probe's own), and derived probes' needs.
 
 use std::collections::{HashMap, HashSet};
 
-use hostmark_model::{CaseId, CaseIdError, EACH_POINT, HostFacts, Params};
+use hostmark_model::{CaseId, EACH_POINT, HostFacts, Params};
+use hostmark_say::say;
 
-use super::{Plan, PlanError, Priority, Request, Swept, checked_value, nearest, plan};
+use super::{Plan, PlanError, Priority, Request, Swept, checked_value, nearest, plan, unknown_axis};
 use crate::probe::{Axis, Catalogue, Entry, Measure, Source, TO, entries, find};
 
 /// A filter: which probes, and which of their points.
@@ -23,7 +23,7 @@ impl Filter {
             .filter(|entry| entry.group == name || entry.id() == name || entry.probe.replaces.contains(&name))
             .collect();
         if matching.is_empty() {
-            return Err(PlanError::UnknownProbe { name: name.into(), suggestion: nearest(catalogue, name) });
+            return Err(PlanError::UnknownProbe(name.into(), nearest(catalogue, name)));
         }
         let mut matching = matching;
         if axes.is_some_and(|axes| {
@@ -38,15 +38,21 @@ impl Filter {
         let mut pairs = Vec::new();
         for part in axes.split(',') {
             let Some((axis, value)) = part.split_once('=') else {
-                return Err(CaseIdError::Axis(part.to_owned()).into());
+                let refused = say!(
+                    "'{typed}' is not of the form axis=value, with a value of a-z 0-9 _ . + -; write a filter as group, group.probe or group.probe@axis=value",
+                    typed = part
+                );
+                return Err(refused.into());
             };
             for entry in &matching {
                 let value = checked_value(entry, axis, value)?;
                 match pairs.iter().find(|(known, _): &&(String, String)| known == axis) {
                     Some((_, known)) if *known == value => {}
                     Some((_, known)) => {
-                        let (one, other) = (known.clone(), value);
-                        return Err(PlanError::TwoValues { probe: entry.id(), axis: axis.into(), one, other });
+                        let (probe, one, other) = (entry.id(), known, value);
+                        let refused =
+                            say!("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters");
+                        return Err(refused.into());
                     }
                     None => pairs.push((axis.to_owned(), value)),
                 }
@@ -166,8 +172,7 @@ impl Selection {
         }
     }
 
-    /// The planned cases that are asked for or needed, in its order, and then what was asked for beyond them; none where
-    /// what is computed from the probe can make nothing of it here.
+    /// The planned cases that are asked for or needed, then those asked for beyond; none that a computed probe cannot use here.
     pub fn points(&self, entry: &Entry, planned: &[Params], host: &HostFacts) -> Vec<Params> {
         if self.filters.is_empty() {
             return planned.to_vec();
@@ -223,29 +228,34 @@ enum Scope {
 
 impl Set {
     fn parse(catalogue: Catalogue, typed: &str) -> Result<Set, PlanError> {
-        let malformed = || PlanError::MalformedSet(typed.to_owned());
+        let malformed = || {
+            say!(
+                "'{what}' is not of the form [PROBE:]AXIS=V1,V2; write --set size=4K,1M or --set memory.read:size=4K",
+                what = typed
+            )
+        };
         let (place, values) = typed.split_once('=').ok_or_else(malformed)?;
         let (scope, axis) = match place.split_once(':') {
             Some((name, axis)) => (Scope::of(catalogue, name)?, axis),
             None => (Scope::Everything, place),
         };
         if axis.is_empty() {
-            return Err(malformed());
+            return Err(malformed().into());
         }
         let values = values.split(',').map(str::to_owned).collect();
         Ok(Set { typed: typed.to_owned(), scope, axis: axis.to_owned(), values })
     }
+}
 
-    fn is_for(&self, entry: &Entry) -> bool {
-        match &self.scope {
+impl Scope {
+    fn has(&self, entry: &Entry) -> bool {
+        match self {
             Scope::Everything => true,
             Scope::Group(probes, _) => probes.contains(&entry.id()),
             Scope::Probe(probe) => *probe == entry.id(),
         }
     }
-}
 
-impl Scope {
     fn of(catalogue: Catalogue, name: &str) -> Result<Scope, PlanError> {
         // A filter's names, without its values.
         let name_alone = name.split('@').next().unwrap_or_default();
@@ -260,7 +270,8 @@ impl Sets {
         sets.sort_by(|one, other| (&one.scope, &one.axis).cmp(&(&other.scope, &other.axis)));
         if let Some(pair) = sets.windows(2).find(|pair| pair[0].scope == pair[1].scope && pair[0].axis == pair[1].axis)
         {
-            return Err(PlanError::SetTwice { one: pair[0].typed.clone(), other: pair[1].typed.clone() });
+            let [one, other] = [&pair[0].typed, &pair[1].typed];
+            return Err(say!("--set {one} and --set {other} set the same axis; give all its values in one").into());
         }
         Ok(Sets(sets))
     }
@@ -273,7 +284,7 @@ impl Sets {
         peers: &[String],
     ) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
         let of_axis = |axis: &Axis| {
-            let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
+            let set = self.0.iter().rfind(|set| set.axis == axis.name && set.scope.has(entry))?;
             let (mut values, mut seen) = (Vec::new(), HashSet::new());
             for value in &set.values {
                 if value == MATRIX && axis.takes_pairs() {
@@ -293,33 +304,33 @@ impl Sets {
 
     /// Rejects settings that change nothing.
     pub(super) fn check(&self, selected: &[Entry], host: &HostFacts, peers: &[String]) -> Result<(), PlanError> {
-        for set in &self.0 {
-            let meant: Vec<&Entry> = selected.iter().filter(|entry| set.is_for(entry)).collect();
-            if meant.is_empty() {
-                return Err(PlanError::SetUnselected { set: set.typed.clone() });
-            }
-            let mut known: Vec<String> = Vec::new();
-            for axis in meant.iter().flat_map(|entry| entry.axes_on(host, peers)) {
-                if !known.iter().any(|known| known == axis.name) {
-                    known.push(axis.name.to_owned());
+        for Set { typed, scope, axis, .. } in &self.0 {
+            let mut meant = selected.iter().filter(|entry| scope.has(entry)).peekable();
+            let is_selected = meant.peek().is_some();
+            let mut known: Vec<&str> = Vec::new();
+            for axis in meant.flat_map(|entry| entry.axes_on(host, peers)) {
+                if !known.contains(&axis.name) {
+                    known.push(axis.name);
                 }
             }
-            if known.contains(&set.axis) {
+            if known.contains(&axis.as_str()) {
                 continue;
             }
-            let axis = set.axis.clone();
-            return Err(match (&set.scope, known.is_empty()) {
-                (Scope::Probe(probe), _) => PlanError::UnknownAxis { probe: probe.clone(), axis, known },
-                (_, true) => PlanError::SetUnselected { set: set.typed.clone() },
-                (_, false) => PlanError::SetUnknownAxis { axis, known: known.join(", ") },
-            });
+            let refused = match scope {
+                Scope::Probe(probe) if is_selected => unknown_axis(probe, axis, &known),
+                _ if known.is_empty() => {
+                    let set = typed;
+                    say!("--set {set} is for no selected probe; select one that has this axis, or leave it out")
+                }
+                _ => say!("no selected probe has an axis '{axis}'; use {known}", known = known.join(", ")),
+            };
+            return Err(refused.into());
         }
         Ok(())
     }
 }
 
-/// Turns cells into a plan: each names the axes on which it is not at its probe's default. The sources of derived cells
-/// come along. The cells take the place of the request's filters.
+/// Turns cells, which name the axes off their defaults, into a plan with derived cells' sources. They replace the request's filters.
 pub fn plan_table(
     catalogue: Catalogue,
     host: &HostFacts,
@@ -365,8 +376,7 @@ pub fn plan_table(
     Ok(plan)
 }
 
-/// Returns the cells with a value for every axis that they name. Of computed cells only the name is left: their cases
-/// follow from their sources.
+/// Returns the cells with a value for each named axis. Computed cells keep the name alone: their cases follow from their sources.
 fn cells_of_host(
     catalogue: Catalogue,
     host: &HostFacts,
@@ -377,7 +387,7 @@ fn cells_of_host(
     let mut all = Vec::new();
     for cell in cells {
         let Some(entry) = find(catalogue, &cell.probe) else {
-            return Err(PlanError::UnknownProbe { name: cell.probe.clone(), suggestion: None });
+            return Err(PlanError::UnknownProbe(cell.probe.clone(), None));
         };
         if matches!(entry.probe.measure, Measure::Derive { .. }) {
             all.push(CaseId { probe: cell.probe.clone(), params: Params(Vec::new()) });
@@ -403,12 +413,9 @@ fn values_of(
 ) -> Result<Vec<String>, PlanError> {
     let axes = entry.probe.axes;
     let swept = Swept { axes, set: sets.of(entry, host, &request.inputs.peers)?, host, profile: request.profile };
-    let unknown = || PlanError::UnknownAxis {
-        probe: entry.id(),
-        axis: axis.to_owned(),
-        known: axes.iter().map(|axis| axis.name.to_owned()).collect(),
-    };
-    axes.iter().find(|known| known.name == axis).map(|axis| swept.points(axis)).ok_or_else(unknown)
+    let found = axes.iter().find(|known| known.name == axis);
+    let found = found.ok_or_else(|| unknown_axis(&entry.id(), axis, &entry.probe.axis_names()))?;
+    Ok(swept.points(found))
 }
 
 #[cfg(test)]

@@ -13,14 +13,12 @@ const LONG_SET_UP: Duration = Duration::from_millis(25);
 pub(super) const SHARED_BY: u32 = 5;
 
 impl PlannedCase {
-    /// Tells whether its memory takes long to fill, by forecast: it has no more rounds than it needs, and is measured beside its
-    /// like, with which it shares the filled memory.
+    /// Tells whether its memory takes long to fill, by forecast: it has only the rounds it needs, and shares the memory with its like.
     pub fn has_long_set_up(&self) -> bool {
         self.set_up + self.first_touch / SHARED_BY >= LONG_SET_UP
     }
 
-    /// Tells whether a worker fills what takes long for it and for others, and is kept from replicate to replicate. CPU time of copies'
-    /// processes is known when they have ended alone.
+    /// Tells whether a worker that fills for long is kept between replicates. CPU time of copies is known only when they have ended.
     pub fn keeps_worker(&self) -> bool {
         let copies = self.entry.probe.axis_of(AxisKind::Copies).and_then(|axis| self.id.params.get(axis.name));
         let is_alone = copies.is_none_or(|copies| copies == "1") && self.entry.probe.service().is_none();
@@ -32,8 +30,7 @@ impl PlannedCase {
         (self.id.params.get("page").map(str::to_owned), self.cpus.clone())
     }
 
-    /// Returns the priority of the unit in which a worker measures it in the first replicate: memory that takes long to fill is filled
-    /// once for defaults and cells.
+    /// Returns the priority of its unit in the first replicate: memory that takes long to fill is filled once for defaults and cells.
     pub fn unit_priority(&self) -> Priority {
         if self.keeps_worker() { self.priority.max(Priority::Cell) } else { self.priority }
     }
@@ -146,8 +143,7 @@ const LEAST_SET_UP_SHARE: u32 = 5;
 /// A round that is not done this long after its time for samples has hung; in short runs, a share of the limit.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_SHARE: u32 = 12;
-/// Share of the time left that nobody promises: what first rounds take beside their samples is known when they are over, trials of kernels above
-/// all.
+/// Share of the time left that nobody promises: the cost of first rounds, trials of kernels above all, is known afterwards.
 const UNFORESEEN: f64 = 0.1;
 /// A round with less time for samples than this would measure noise.
 const LEAST_SAMPLES: Duration = Duration::from_millis(10);
@@ -236,8 +232,7 @@ impl TimeBudget {
         plan.profile_limits().limit.mul_f64(HARD_STOP)
     }
 
-    /// Longest time for all rounds of one worker: others' use of its CPUs is judged for all of them at once, and the last was
-    /// decided before the first began.
+    /// Longest time for all rounds of one worker: they are judged at once, and the last is decided before the first begins.
     pub fn of_unit(plan: &Plan) -> Duration {
         whole(plan) / UNIT_SHARE
     }
@@ -248,8 +243,7 @@ impl TimeBudget {
         whole(plan) / WARM_UP_SHARE
     }
 
-    /// Time after a round's samples from which on it has hung: long enough for a loaded machine, short enough that a
-    /// few such rounds do not take the whole run's time.
+    /// Time after a round's samples from which on it has hung: long enough on a loaded machine, short beside the whole run.
     pub fn patience(plan: &Plan) -> Duration {
         match plan.request.inputs.command.is_empty() {
             true => PATIENCE.min(whole(plan) / PATIENCE_SHARE),
@@ -260,8 +254,7 @@ impl TimeBudget {
 
     /// Longest set-up of a round: it reports progress, so that patience alone would not end it.
     pub fn set_up(plan: &Plan, elapsed: Duration) -> Duration {
-        // Where little is left, enough all the same for what every host fills in time: a case that has rounds by then is not
-        // lost for the last of them.
+        // Where little is left, enough for what every host fills in time: no begun case loses its last round.
         let patience = TimeBudget::patience(plan);
         (MOST_SET_UP * patience).min(TimeBudget::time_for_more(plan, elapsed)).max(patience / LEAST_SET_UP_SHARE)
     }

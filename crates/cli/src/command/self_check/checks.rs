@@ -294,7 +294,7 @@ fn judged_copies(cases: &[CaseComparison], expected: f64) -> Attempt {
 fn measure(bench: &mut Bench, change: f64) -> Result<[Vec<Run>; 2], Unseen> {
     let (filters, set, inputs) = (Vec::new(), Vec::new(), Default::default());
     let request = Request { filters, profile: Profile::Quick, seed: 1, set, inputs };
-    let plan = plan(COPIES, &bench.host, request).map_err(|error| error.message())?;
+    let plan = plan(COPIES, &bench.host, request).map_err(Message::from)?;
     let change_ns = (UNCHANGED_NS as f64 * change).round() as u64;
     STRETCH.store(bench.stretch, Ordering::Relaxed);
     let mut copies: [Vec<Run>; 2] = Default::default();
