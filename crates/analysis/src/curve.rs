@@ -19,8 +19,7 @@ impl CurvePoint<'_> {
     }
 }
 
-/// The measured points of `probe` along `axis`, ascending; `but` sets some of the other axes to another value than their
-/// default.
+/// The measured points of `probe` along `axis`, ascending, with the other axes at their defaults or as `but` sets them.
 pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) -> Vec<CurvePoint<'a>> {
     let info = run.probes.iter().find(|info| info.id == probe);
     let first = run.cases.iter().find(|case| case.probe == probe).map(|case| &case.params);

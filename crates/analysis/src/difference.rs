@@ -17,16 +17,14 @@ const OF_A_MEDIAN: f64 = 1.2533;
 /// An interval of 95 % reaches so many standard errors to both sides.
 const OF_AN_INTERVAL: f64 = 2.0;
 
-/// The difference of two sides' runs, by the logarithms of their values: as far off as the variance of one run has it, of so many
-/// degrees of freedom. `None` where a side has no run.
+/// The difference of two sides' runs on logarithms, with the error of one run's variance and its freedom. `None` without a run.
 pub(crate) fn between(base: &[f64], new: &[f64], variance: f64, freedom: f64) -> Option<Difference> {
     let logarithm = descriptive::mean(new)? - descriptive::mean(base)?;
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
     Some(Difference { logarithm, error: (variance * sides).sqrt(), freedom })
 }
 
-/// Standard deviation between runs, estimated from groups of runs, each about its own mean, and drawn towards `prior`; none where there are
-/// too few.
+/// Standard deviation between runs from groups, each about its own mean, drawn towards `prior`; none where there are too few.
 pub(crate) fn estimated_deviation<Group: AsRef<[f64]>>(groups: &[Group], prior: Deviation) -> Option<Deviation> {
     let freedom: usize = groups.iter().map(|group| group.as_ref().len().saturating_sub(1)).sum();
     Deviation::drawn(groups, prior).filter(|_| freedom >= LEAST_FREEDOM)

@@ -1,5 +1,4 @@
-//! Makes strings from a file safe to show: what would steer a terminal, reorder a line, or be taken for markup is written
-//! out instead.
+//! Makes strings from a file safe to show: writes out what would steer a terminal, reorder a line or pass for markup.
 
 /// `text` with every control character, and every character that changes direction or joins others, written as
 /// `\u{…}`; a line break is written `\n`. The result stands on one line and its width is what it looks like.
@@ -57,8 +56,7 @@ pub fn csv(text: &str) -> String {
     if is_formula || text.starts_with(['\t', '\r', '\n']) { format!("'{shown}") } else { shown }
 }
 
-/// A JSON text in which nothing steers a terminal: the same values, with the characters in question written as `\uXXXX`.
-/// They stand in strings alone, since JSON has no other place for them.
+/// A JSON text in which nothing steers a terminal: such characters, which stand in strings alone, become `\uXXXX`.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

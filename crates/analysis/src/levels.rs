@@ -118,8 +118,7 @@ pub fn bracket_text(bracket: &Bracket) -> Option<Message> {
     })
 }
 
-/// The size of the last cache before memory, bytes; see [`Level::size`]. Where memory was found, a cache that was not holds
-/// nothing of what lies there; a plateau without a name may be a cache.
+/// The size of the last cache before memory, bytes; see [`Level::size`]. Caches that were not found hold nothing of memory.
 pub fn last_cache_size(run: &Run) -> Option<f64> {
     let is_memory_found = LEVELS.iter().any(|level| level.cache.is_none() && level.is_found(run));
     let caches = LEVELS.iter().filter(|level| level.cache.is_some() && (!is_memory_found || level.is_found(run)));
@@ -147,8 +146,7 @@ impl Location {
     }
 }
 
-/// Level that holds a buffer of `bytes`: by the levels that were found, or if none was searched by the host's report; none where that has
-/// no cache either.
+/// Level that holds a buffer of `bytes`, by the levels found, else by the host's report; none where that has no cache.
 pub fn place_of_size(run: &Run, bytes: f64) -> Option<Location> {
     let is_searched = LEVELS.iter().any(|level| level.is_found(run));
     let reported: Vec<(&Level, f64)> =
@@ -208,8 +206,7 @@ pub fn level_of_lines(run: &Run, bytes: u64, stride: u64) -> Option<&'static Lev
     if known.is_empty() { None } else { LEVELS.last().filter(|_| !may_lie_before) }
 }
 
-/// Tells whether a cache holds every line of the walk; none if its associativity is unknown, or if the stride is no whole number of lines
-/// and has no period to count by.
+/// Tells whether a cache holds every line of the walk; none if its associativity is unknown, or the stride has no period.
 fn holds(cache: &CacheFact, bytes: u64, stride: u64) -> Option<bool> {
     let line = cache.line_bytes.filter(|line| *line > 0)?;
     let ways = cache.ways.map(u64::from).filter(|ways| *ways > 0)?;

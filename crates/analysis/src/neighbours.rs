@@ -4,8 +4,7 @@ use hostmark_model::{CaseRecord, RoundRecord, Run};
 
 /// The share of looks at a core in which another thread ran on it too.
 pub(crate) const SHARED: f64 = 0.05;
-/// Largest slowdown by a neighbour on its core: beside three builds 68 of 179 undisturbed values of a null system call were 3 to 22 % above
-/// the others.
+/// Largest slowdown by a neighbour on its core: beside three builds 68 of 179 null system calls were 3 to 22 % slower.
 pub(crate) const COST: f64 = 0.22;
 /// The last cache changed where the slowest look took so many times the fastest; of how many looks at least.
 const CHANGED: f64 = 1.3;
@@ -35,8 +34,7 @@ fn apart(looks_ns: &[f64], memory_ns: f64) -> Option<(f64, f64)> {
     (looks.len() >= LOOKS && times.is_finite() && times >= CHANGED).then_some((fastest, slowest))
 }
 
-/// The share of their CPUs' time that others used in these rounds, on average, as far as no error of the counters explains
-/// it; none where no round tells.
+/// Average share of the CPUs' time that others certainly used in these rounds; none where no round tells.
 pub(crate) fn of_rounds<'a>(rounds: impl IntoIterator<Item = &'a RoundRecord>) -> Option<f64> {
     let shares = rounds.into_iter().filter_map(|round| round.others);
     let shares: Vec<f64> = shares.map(|others| (others.share - others.error).max(0.0)).collect();

@@ -240,8 +240,7 @@ pub struct Matrix<'a> {
     pub rows: Vec<Vec<Option<&'a Estimate>>>,
 }
 
-/// Rates from the host of a row to that of a column, and round trips asked by the host of a row. None where there are fewer
-/// than three hosts.
+/// Rates from a row's host to a column's, and round trips asked by the row's host. None for fewer than three hosts.
 pub fn matrices(run: &Run) -> Option<[Matrix<'_>; 2]> {
     let here = Some(run.host.hostname.as_str()).filter(|name| !name.is_empty()).unwrap_or(HERE);
     let hosts: Vec<&str> = std::iter::once(here).chain(peers(run).map(|peer| peer.name.as_str())).collect();

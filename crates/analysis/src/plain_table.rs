@@ -64,8 +64,7 @@ impl Table {
         }
     }
 
-    /// The cell of something of `whom` in a row that has no value: what became of it, as `skipped`; the rest of the reason
-    /// is said below the table.
+    /// The cell of `whom` in a row without a value: what became of it, as `skipped`; the reason stands below the table.
     pub(crate) fn lacking(&mut self, why: Message, whom: &str, row: &Message) -> Message {
         let [cell, _] = why.parts() else { return self.without(why) };
         let cell = cell.clone();

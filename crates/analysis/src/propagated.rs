@@ -40,8 +40,7 @@ pub(crate) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64])
     Some(Propagated { value, interval: has_interval.map(|()| (value - f64::sqrt(down), value + f64::sqrt(up))) })
 }
 
-/// The same of a quotient of numbers above zero: steps are factors, so that neither end falls below zero, however wide the
-/// intervals are.
+/// Propagates a quotient of positive numbers: steps are factors, so that neither end of a wide interval falls below zero.
 pub(crate) fn propagated_ratio(
     values: &[(f64, Option<(f64, f64)>)],
     make: impl Fn(&[f64]) -> Option<f64>,

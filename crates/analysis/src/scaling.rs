@@ -105,8 +105,7 @@ fn typical(point: &CurvePoint) -> f64 {
     point.estimate.by(Leading::Typical).map_or(f64::NAN, |stated| stated.value)
 }
 
-/// The share by which the points did less from the first round to the last, by the median of all; none where the order of rounds may be
-/// chance, or the share is not notable.
+/// The median share by which the points did less from the first round to the last; none if that may be chance or is not notable.
 fn slows(run: &Run, probe: &str, points: &[CurvePoint]) -> Option<f64> {
     let is_rate = run.probes.iter().any(|info| info.id == probe && info.better == Better::Higher);
     let speeds = |point: &CurvePoint| -> Option<Vec<f64>> {

@@ -1,5 +1,4 @@
-//! STREAM's arrays of which caches hold a part, named wherever their rates are shown: under four times the last-level caches, or slower than
-//! half of each.
+//! STREAM's arrays that caches hold in part, named beside their rates: under four last-level caches, or slower than half of each.
 
 use hostmark_model::{Measured, Message};
 use hostmark_say::say;

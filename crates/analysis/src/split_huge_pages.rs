@@ -15,8 +15,7 @@ const SURE: f64 = 0.75;
 /// Probes of memory whose buffers are larger than the caches at each of their points.
 const IN_MEMORY: [&str; 4] = ["memory.loaded_latency", "memory.numa_latency", "memory.numa_bandwidth", "memory.stream"];
 
-/// The case that tells that huge pages are cut up below this machine, and into which, bytes. Hardware cuts none up: without a
-/// hypervisor nothing is concluded.
+/// The case that shows huge pages cut up below this machine, and into how many bytes. Only a hypervisor cuts them.
 pub(crate) fn cut_into(run: &Run) -> Option<(&CaseRecord, f64)> {
     run.host.virtualization.hypervisor.as_ref()?;
     let huge = run.host.memory.pmd_page_bytes? as f64;

@@ -1,5 +1,4 @@
-//! STREAM's figures of a kernel: the rate of its best pass, and the times of all, from the rates of memory.stream or from STREAM's own
-//! output.
+//! STREAM's figures of a kernel, the rate of its best pass and all times, from memory.stream or STREAM's own output.
 
 use hostmark_model::imported::stream as imported;
 use hostmark_model::{CaseRecord, Measured};
@@ -60,8 +59,7 @@ pub fn passes(measured: &Measured) -> Option<usize> {
     (!is_imported).then(|| rates(measured).count())
 }
 
-/// The best rate, units of 10^6 bytes a second, and the mean time of a pass, s, of a case of one kernel: of its first `passes` where these
-/// are known.
+/// The best rate, in 10^6 bytes a second, and the mean time of a pass, s, of a kernel's case: of its first `passes` where known.
 pub(crate) fn best_rate_and_mean_time(case: &CaseRecord, passes: Option<usize>) -> Option<(f64, f64)> {
     let (_, _, bytes) = KERNELS.iter().find(|(kernel, ..)| case.params.get(KERNEL) == Some(*kernel))?;
     let times = Times::of_first(case.measured()?, *bytes, passes.unwrap_or(usize::MAX))?;

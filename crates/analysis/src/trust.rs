@@ -48,8 +48,7 @@ pub fn trust(run: &Run) -> Option<Trust> {
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
-    // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
-    // values alike, and scatters none.
+    // Runs that tell how far runs lie apart had no such disturbance: lasting competition moves all values alike and scatters none.
     let disturbed = match doubts.is_empty() {
         _ if others >= MOST_DISTURBED => Grade::F,
         _ if others >= WITHIN_C || tracer(&run.host).is_some() => Grade::D,
@@ -73,8 +72,7 @@ fn of_within(within: Option<f64>) -> Grade {
     }
 }
 
-/// The same, knowing what `hostmark self-check` found on the host: where a known value came back wrong, others are orders of magnitude at
-/// best.
+/// Trust, given what `hostmark self-check` found on the host: after a wrong known value, others are orders of magnitude at best.
 pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
     if let Some(found) = found.as_ref().filter(|found| found.failed > 0) {
         let (failed, day) = (found.failed, found.day());
@@ -86,8 +84,7 @@ pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
     Trust { self_check: found, ..trust }
 }
 
-/// The standard deviations of the logarithm of another run's value over this one's, to less and to more, by the interval that is to hold
-/// it; each with whether the value is limited by the core alone.
+/// Standard deviations, on logarithms, to less and to more, that hold another run's value; each with whether the core alone limits it.
 fn differences(estimate: &Estimate) -> Option<[(bool, f64); 2]> {
     let (Repetition { low, high, .. }, value) = (estimate.repetition?, estimate.value());
     let sides = [value / low, high / value].map(|side| (is_of_core(estimate), side.ln() / HALF_IN_DEVIATIONS));

@@ -206,8 +206,7 @@ impl Case {
         Ok(())
     }
 
-    /// Waits for the other workers before a verb measures. Tells whether this worker is only a replica, and has to
-    /// go on until it is killed.
+    /// Waits for the other workers before measuring. Tells whether this is a replica, which goes on until it is killed.
     fn start_barrier(&mut self) -> Result<bool> {
         self.copies.start_barrier()?;
         self.look_before();

@@ -165,8 +165,7 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     }
 }
 
-/// Returns the conversion of a value into cycles, given the core's clock (hertz), for quantities made of it: a time in cycles, a
-/// rate over the clock.
+/// Returns the conversion of a value into cycles of the core's clock (hertz): a time in cycles, a rate over the clock.
 fn in_cycles(quantity: &Quantity) -> Option<fn(f64, f64) -> f64> {
     match quantity.source {
         ValueSource::CoreCycles => Some(|value, core_hz| value * core_hz / 1e9),

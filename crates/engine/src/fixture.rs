@@ -263,8 +263,7 @@ pub fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
 }
 
-/// Returns a journal that nobody holds any more, resumed. A process that another test's thread is starting has a copy of
-/// its lock until it executes its program.
+/// Returns a free journal, resumed. A process that another test's thread starts copies its lock until it executes its program.
 pub fn resumed<R: serde::de::DeserializeOwned>(
     path: &Path,
 ) -> std::result::Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {

@@ -20,8 +20,7 @@ use crate::sys::process;
 use crate::sys::scratch::{Private, remove_left, remove_unanswered};
 use crate::sys::setting::{Setting, SettingChange};
 
-/// Message of a run to its janitor: a line of JSON each, as all streams between the processes of a run are. Names given by
-/// a person or a file are in it as data, never as a line.
+/// Message of a run to its janitor, a line of JSON: names given by a person or a file are data in it, never a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CleanupEntry {
@@ -45,8 +44,7 @@ pub enum CleanupEntry {
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
     Change(SettingChange),
-    /// File in which the run writes its changes and directories down: it is locked from now on, and removed when all settings have
-    /// their old values.
+    /// File that records the run's changes and directories: locked from now on, removed when all settings are as before.
     Record(PathBytes),
     /// Setting that has its old value again, or another program's: the run is no longer responsible for it.
     PutBack(Setting),
@@ -106,8 +104,7 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
     let put_back = |all, change: &SettingChange| process::retry_until(|| change.put_back(root).is_ok()) && all;
     let are_all_back = changes.iter().rev().fold(true, put_back);
-    // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
-    // in, which may make a file.
+    // Kills them, waits for all and removes what they made. A killed process still ends its system call, which may make a file.
     groups.values().flatten().for_each(ProcessGroup::end);
     for directory in &directories {
         directory.remove_objects(None);

@@ -125,8 +125,7 @@ impl Round {
         Round { round, cpus, others, failed, skipped, sampled, notes, far, events }
     }
 
-    /// A round of a run file, which lies between these samples and this histogram of its case. None where what there is of it
-    /// contradicts itself, or is not all that estimates are made of.
+    /// A round of a run file, with these samples and the histogram of its case. None where it is contradictory or incomplete.
     pub(crate) fn filed(record: &RoundRecord, samples: &[f64], histogram: Option<&Histogram>) -> Option<Round> {
         let is_usable = !samples.is_empty() && samples.len() == record.disturbance_flags.len();
         let raw = record.raw.clone()?;

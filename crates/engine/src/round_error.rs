@@ -36,8 +36,7 @@ impl RoundError {
         }
     }
 
-    /// Returns a Skipped error, since `what` cannot do this; where the error tells of something else that the host lacks,
-    /// that and not `what` is the reason, with advice.
+    /// Returns a Skipped error, since `what` cannot do this; if the error names something else that the host lacks, that is the reason.
     pub fn unable(code: ReasonCode, what: impl Into<Message>, error: io::Error) -> RoundError {
         if remedy(&error).is_some() {
             return RoundError::from(error);
@@ -180,8 +179,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
         .because(say!("panicked: {text}", text = text.map_or_else(|| say!("without a word"), Message::from)))
 }
 
-/// Open files that Linux lets a process have unless somebody says otherwise. No measurement needs more of them without
-/// asking first: whoever meets this limit loses descriptors.
+/// Open files that Linux usually allows. No measurement needs more without asking: whoever meets this limit loses descriptors.
 const USUAL_OPEN_FILES: u64 = 1024;
 
 /// Calls that make processes and threads.
@@ -193,8 +191,7 @@ const LOCKS: [&str; 3] = ["mlock", "mlock2", "mlockall"];
 /// Calls that make an object of which the system has only so many.
 const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
 
-/// Returns advice where the error can only mean that the host has, or lets this user have, no more of something. `None`
-/// where it may as well be a fault of the measured code, or of the program.
+/// Returns advice where the error can only mean that the host, or this user's limit, has no more of something; else `None`.
 fn remedy(error: &io::Error) -> Option<Message> {
     let raw = call::errno(error)?;
     let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));

@@ -118,8 +118,7 @@ fn main() {
     }
 }
 
-/// The servers that are what they say: no provider's of that name are faster than the design can be, and their caches are those of most of
-/// the others.
+/// The servers that are what they claim: not faster than their design can be, with the caches of most others.
 fn genuine(design: &str, mut servers: Vec<Server>) -> Vec<Server> {
     let highest = HIGHEST_GHZ.iter().find(|(name, _)| *name == design).map_or(f64::INFINITY, |(_, ghz)| *ghz);
     let is_too_fast = |server: &Server| server.levels[0].is_some_and(|ns| ns < LEAST_CYCLES / highest);

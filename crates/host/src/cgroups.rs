@@ -1,5 +1,4 @@
-//! Limits of the process: its control groups (version 1, version 2, or both side by side), the tightest of their limits, how often
-//! quotas stopped them, and its user.
+//! Limits of the process: its control groups (version 1, 2 or both), their tightest limits and throttling, and its user.
 
 use std::collections::BTreeMap;
 
@@ -226,8 +225,7 @@ fn own_path<'a>(own: &'a str, controllers: &[String]) -> Option<&'a str> {
     lines(own).find(|(names, _)| is_it(names)).map(|(_, path)| path)
 }
 
-/// The part of `path` below the directory that is mounted; none of a path outside it (`/..` seen from a namespace), which
-/// cannot be reached through this mount.
+/// The part of `path` below the mounted directory; none outside it (`/..` from a namespace), which this mount cannot reach.
 fn below(mounted: &str, path: &str) -> Option<String> {
     let rest = match mounted {
         "/" => path,
@@ -257,8 +255,7 @@ pub(crate) fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Version 1 has no word for "no limit": it writes the largest page-aligned number, which depends on the page size.
-/// No machine has 2^62 bytes.
+/// Version 1 has no word for "no limit": it writes the largest page-aligned number. No machine has 2^62 bytes.
 const NO_LIMIT_BYTES: u64 = 1 << 62;
 
 pub(crate) fn read_limits(root: &Root) -> LimitFacts {
@@ -385,8 +382,7 @@ pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<M
     if limit_bytes >= NO_LIMIT_BYTES {
         return None;
     }
-    // Page cache that nobody has touched lately gives way at once, unless it has to be written to a device before: it is
-    // charged, but not in the way.
+    // Untouched page cache gives way at once, unless it has to be written first: it is charged, but not in the way.
     let busy: u64 = busy.into_iter().filter_map(field).sum();
     let reclaimable = field(cache).unwrap_or(0).saturating_sub(busy);
     let used_bytes = bytes(used_name).map(|used| used.saturating_sub(reclaimable));

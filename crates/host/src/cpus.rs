@@ -357,8 +357,7 @@ fn apic_ids(cpuinfo: &CpuInfo, online: &[usize]) -> Vec<(usize, usize)> {
     cpuinfo.processors().iter().filter_map(from_files).filter(|(id, _)| holds(online, *id)).collect()
 }
 
-/// CPUs share a cache when their APIC ids agree above the bits that number its at most `most` sharers (the processor
-/// manuals' rule for leaf 4 and 0x8000001D).
+/// CPUs share a cache when their APIC ids agree above the bits that number its sharers (the manuals' rule for leaf 4, 0x8000001D).
 #[cfg(any(target_arch = "x86_64", test))]
 fn sharers(apic_ids: &[(usize, usize)], most: usize) -> Vec<Vec<usize>> {
     let shift = most.max(1).next_power_of_two().trailing_zeros();

@@ -51,8 +51,7 @@ fn vulnerabilities(root: &Root) -> BTreeMap<String, String> {
     root.names(VULNERABILITY_DIR).into_iter().filter_map(vulnerability).map(|(status, name)| (name, status)).collect()
 }
 
-/// Three numbers: time on CPU, run delay, time slices. A kernel that does not account writes `0 0 0`, and whoever reads
-/// this has had a time slice.
+/// Three numbers: time on CPU, run delay, time slices. A kernel that does not account writes zeros; a reader has had a slice.
 fn has_run_delay(root: &Root) -> bool {
     let text = root.text("/proc/self/schedstat").unwrap_or_default();
     let numbers: Option<Vec<u64>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
@@ -62,8 +61,7 @@ fn has_run_delay(root: &Root) -> bool {
 /// AUDIT_GET and AUDIT_LIST_RULES of linux/audit.h.
 const GET: u16 = 1000;
 const LIST_RULES: u16 = 1013;
-/// The words of an audit_status and of an audit_rule_data: what is valid, whether it is on; which list, what to do, how many
-/// conditions.
+/// The words of an audit_status and an audit_rule_data: what is valid, whether it is on; list, action, number of conditions.
 const ENABLED: usize = 1;
 const LIST: usize = 0;
 const ACTION: usize = 1;

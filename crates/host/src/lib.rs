@@ -72,8 +72,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     host
 }
 
-/// The directories of the control groups in which one may be made that limits `controller`, by its name in version 1, for this process's
-/// children.
+/// Cgroup directories where this process may create a child group that limits `controller` (its version 1 name).
 pub fn nurseries(root: &Root, controller: &str) -> Vec<String> {
     cgroups::Groups::read(root).nurseries(controller)
 }

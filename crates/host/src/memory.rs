@@ -120,9 +120,8 @@ impl SpareMemory {
         SpareMemory { root, groups }
     }
 
-    /// Returns what can be spared now without swapping and without taking it from others: by the machine and by every
-    /// control group, and by `node` where memory is bound to one. `None` where the kernel does not tell what the
-    /// machine or the node has.
+    /// Returns what can be spared now without swapping and without taking it from others: by the machine, every control group, and `node`
+    /// where memory is bound to one. `None` where the kernel does not tell.
     pub fn now(&self, node: Option<usize>) -> Option<Spare> {
         let meminfo = self.root.raw("/proc/meminfo").unwrap_or_default();
         let bytes = available_bytes(&self.root, &meminfo)?;

@@ -74,8 +74,7 @@ impl NoiseSnapshot {
         self.is_complete
     }
 
-    /// Tells whether the machine's first process is among those that were seen: the kernel may hide others' (hidepid, a PID namespace), or
-    /// there is no /proc.
+    /// Tells whether the machine's first process was seen: hidepid, a PID namespace or a lack of /proc may hide others.
     pub fn sees_others(&self) -> bool {
         !self.is_inner && (!self.is_complete || self.processes.iter().any(|process| process.pid == 1))
     }
@@ -103,8 +102,7 @@ impl NoiseSnapshot {
         cpus.iter().map(steal).sum()
     }
 
-    /// Tells whether no CPU's time is counted, or none ran anything until `after`, which at least this process did: sandboxes and
-    /// emulators may not count.
+    /// Tells whether no CPU's time is counted, or none ran until `after`, as in sandboxes and emulators: this process did.
     pub fn has_standing_counters(&self, after: &NoiseSnapshot) -> bool {
         let is_long = self.elapsed_ns(after).is_some_and(|elapsed| elapsed >= SHORTEST_BLOCK_NS);
         self.busy_ns == after.busy_ns && (after.busy_ns.is_empty() || is_long)
@@ -144,9 +142,8 @@ impl NoiseSnapshot {
         cpus.iter().map(|cpu| Some(after.busy_ns.get(cpu)?.saturating_sub(*self.busy_ns.get(cpu)?))).sum()
     }
 
-    /// The share of the time of `cpus` that others used from this snapshot to `after`: neither this process, nor children
-    /// that it waited for, nor idle. All of these are taken to have run on `cpus`, so that the share is rather too small.
-    /// None under 1 s, when a CPU is not counted in both, or where a counter is broken.
+    /// The share of the time of `cpus` that others used until `after`: neither this process, nor its ended children, nor idle. All of these
+    /// count as on `cpus`, so it is rather too small. None under 1 s, for a CPU not in both, or a broken counter.
     pub fn others_share(&self, after: &NoiseSnapshot, cpus: &[usize]) -> Option<f64> {
         let elapsed_ns = self.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_BLOCK_NS)?;
         let busy_ns = self.busy_until(after, cpus).filter(|_| !cpus.is_empty() && !self.has_broken_use(after, cpus))?;
@@ -173,9 +170,8 @@ fn used_since<'a>(before: &NoiseSnapshot, after: &'a NoiseSnapshot) -> Vec<(u64,
     after.processes.iter().filter(is_near).map(|process| (used(process), process)).collect()
 }
 
-/// The process that took most CPU time between two snapshots on the CPUs that this process may use, its own descendants
-/// apart. None when nobody took any, when the snapshots hold no processes, or when less than 100 ms lie between.
-/// A process that ended before `after` leaves no trace.
+/// The process, no descendant of this one, that took most CPU time between two snapshots on the CPUs this process may use. None when nobody
+/// did, without processes, or within 100 ms. A process that ended before `after` leaves no trace.
 pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<BusyProcess> {
     let elapsed_ns = before.elapsed_ns(after).filter(|elapsed| *elapsed >= SHORTEST_NS)?;
     let own = own_family(&after.processes);
@@ -191,8 +187,7 @@ pub fn busiest_other(before: &NoiseSnapshot, after: &NoiseSnapshot) -> Option<Bu
     })
 }
 
-/// Returns `perf trace` with its number where it follows this process, one of its ancestors or all processes: no file of this process
-/// tells who has events opened on it.
+/// Returns `perf trace` with its number where it follows this process, an ancestor or all: no file tells who opened events.
 pub fn event_tracer(root: &Root) -> Option<String> {
     let (processes, _) = read(root);
     let parent = |pid: &u32| Some(processes.iter().find(|process| process.pid == *pid)?.parent);
@@ -298,8 +293,7 @@ pub(crate) struct Process {
     is_self: bool,
 }
 
-/// The processes, and whether these are all. The newest come first: a kernel's own threads, hundreds on a large machine,
-/// have the low numbers.
+/// The processes, newest first, and whether these are all: the kernel's threads, hundreds on a large machine, have low numbers.
 pub(crate) fn read(root: &Root) -> (Vec<Process>, bool) {
     let mut pids: Vec<u32> = root.names("/proc").iter().filter_map(|name| name.parse().ok()).collect();
     pids.sort_unstable_by(|a, b| b.cmp(a));

@@ -342,8 +342,7 @@ impl FromStr for Order {
     }
 }
 
-/// The CPUs for `n` threads: one per core first, the near cores first, then the cores' other threads. Shorter when
-/// fewer CPUs are usable.
+/// The CPUs for `n` threads: one per core, near cores first, then the cores' other threads. Shorter when fewer are usable.
 pub fn spread(host: &HostFacts, n: usize) -> Vec<usize> {
     in_order(host, n, Order::Compact)
 }
@@ -473,8 +472,7 @@ pub fn node_pairs(host: &HostFacts, profile: Profile) -> Vec<[usize; 2]> {
     pairs
 }
 
-/// The node itself, and of the others one of each distance from near to far; `turn` says which, so that no node stands for
-/// all.
+/// The node itself, and one other of each distance, near to far; `turn` says which, so that no node stands for all.
 fn one_of_each_distance<'a>(from: &NodeFact, targets: &[(usize, &'a NodeFact)], turn: usize) -> Vec<&'a NodeFact> {
     let own = targets.iter().map(|(_, to)| *to).filter(|to| to.id == from.id);
     let mut by_distance: BTreeMap<u32, Vec<&NodeFact>> = BTreeMap::new();

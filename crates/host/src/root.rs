@@ -1,5 +1,4 @@
-//! The tree under which /proc, /sys and the marker files are read: the machine's own, or a captured one; lists of ids as the
-//! kernel writes them (`0-3,8,10-11`).
+//! The tree of /proc, /sys and marker files, the machine's own or a captured one; lists of ids as the kernel writes them (`0-3,8`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -168,8 +167,7 @@ pub(crate) fn finite_number(text: &str) -> Option<f64> {
 /// The kernel counts CPU time for user space in ticks of 1/100 s (USER_HZ) on both architectures.
 pub(crate) const TICK_NS: u64 = 10_000_000;
 
-/// CPU time in the first `fields` of the fields 14 to 17 of a process' stat, ns: its own in user and kernel mode, and that of the children
-/// it waited for.
+/// CPU time in the first `fields` of fields 14 to 17 of a process' stat, ns: its own, and that of children it waited for.
 pub(crate) fn cpu_ns(stat: &str, fields: usize) -> Option<u64> {
     // The name before them may have spaces and brackets of its own.
     let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

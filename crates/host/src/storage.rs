@@ -279,8 +279,7 @@ pub struct DeviceWork {
     pub writes: u64,
 }
 
-/// Returns the work of the lowest devices of a storage stack. None where it does not end in a device, and where it names but the
-/// first of those that a filesystem lies on.
+/// Returns the work of the lowest devices of a stack. None where it ends in no device, or names only the first of several.
 pub fn device_work(root: &Root, stack: &[String]) -> Option<DeviceWork> {
     let (lowest, above) = stack.split_last()?;
     if above.iter().any(|layer| layer == "btrfs" || layer == "bcachefs" || layer.contains('+')) {

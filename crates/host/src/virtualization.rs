@@ -125,9 +125,8 @@ fn from_signatures(first: [u8; 12], second: impl FnOnce() -> [u8; 12]) -> Option
     if first == *MICROSOFT { named(second()).or(Some("microsoft")) } else { named(first) }
 }
 
-/// Returns the hypervisor by the firmware's tables: start of vendor, start of product, name. Clouds that put one name on their virtual and
-/// their bare machines stand behind, with a question mark. `may_be_virtual` is false where the processor would say "virtual" and does not: a
-/// cloud's name alone proves nothing then.
+/// Returns the hypervisor by the firmware's tables: start of vendor, start of product, name. Clouds with one name for virtual and bare
+/// machines have a question mark: they prove nothing where the processor denies (`may_be_virtual` is false).
 fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     let text = |name: &str| root.text(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (text("sys_vendor"), text("product_name"));
@@ -142,8 +141,7 @@ fn from_dmi(root: &Root, may_be_virtual: bool) -> Option<&'static str> {
     }
 }
 
-/// Derives the hypervisor on Arm: the hypervisor node of Xen, KVM and VMware, else QEMU's configuration device, else a
-/// machine that its device tree calls virtual.
+/// Derives the hypervisor on Arm from the device tree (Xen, KVM, VMware, QEMU's configuration device, a virtual machine).
 fn from_device_tree(root: &Root) -> Option<&'static str> {
     const TREE: &str = "/sys/firmware/devicetree/base";
     if let Some(kind) = root.text(&format!("{TREE}/hypervisor/compatible")) {
@@ -204,8 +202,7 @@ fn from_init(root: &Root) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Derives the container from the names that managers give their groups. `docker.service` and `lxc.monitor` are
-/// the managers themselves, outside any container.
+/// Derives the container from managers' names of groups. `docker.service` and `lxc.monitor` are managers outside any container.
 fn from_control_groups(root: &Root) -> Option<&'static str> {
     let manager = |part: &str| match part {
         "docker" => Some("docker"),
@@ -248,8 +245,7 @@ const STATISTICS: &str = "/sys/kernel/debug/kvm";
 const COUNTED: [&str; 6] =
     ["halt_wakeup", "halt_successful_poll", "hypercalls", "insn_emulation", "pf_taken", "tlb_flush"];
 
-/// Returns how often the guests of a process have left guest mode, by reason, and what else KVM counts of them; nothing where
-/// that may not be read.
+/// Returns a process' exits from guest mode by reason, and KVM's other counts; nothing where that may not be read.
 pub fn exits(root: &Root, process: u32) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let prefix = format!("{process}-");

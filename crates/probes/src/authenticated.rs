@@ -101,8 +101,7 @@ impl AuthenticatedListener {
         }
     }
 
-    /// Waits for somebody to come, to say something or to have said nothing for too long: whether there is a connection, and who
-    /// of the strangers is to be heard.
+    /// Waits until somebody connects, speaks or has been silent for too long; tells which stranger is to be heard.
     fn wait(&self, strangers: &[Stranger]) -> io::Result<(bool, Vec<bool>)> {
         let mut watched = vec![PollFd::new(&self.listener, PollFlags::IN)];
         watched.extend(strangers.iter().map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN)));

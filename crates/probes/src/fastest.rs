@@ -77,9 +77,8 @@ impl<K: SelectableKernel> Candidates<K> {
         Ok(Candidates(found))
     }
 
-    /// All of these that this CPU can run, the usual one first; none of single words, and none of narrow vectors where there are wider
-    /// ones of its kind, whose trials take time. Narrow non-temporal stores stay: these loops have no prefetch, and are 8 to 13 % faster
-    /// than the wide ones in STREAM's triad on Zen.
+    /// The kernels that this CPU can run, the usual one first, without those of single words and of narrow vectors that have a wider one.
+    /// Narrow non-temporal stores stay: without a prefetch they beat the wide ones in STREAM's triad on Zen by 8 to 13 %.
     pub(crate) fn among(all: impl Iterator<Item = &'static K>, usual: &'static K) -> Self {
         let available: Vec<&K> = all.filter(|kernel| kernel.is_available()).collect();
         let wider = |name: &str| available.iter().any(|kernel| kernel.name() == name.replace("sse2", "avx2"));
@@ -113,8 +112,7 @@ impl<K: SelectableKernel> Candidates<K> {
         Ok(self.at(way))
     }
 
-    /// The same for threads that work at once, one a CPU, each on `bytes` of memory of its own. Skipped where the first kernel
-    /// refuses them.
+    /// The kernel for threads that work at once, each on `bytes` of its own. Skipped where the first kernel refuses them.
     pub(crate) fn chosen_in_lockstep(
         &self,
         case: &mut Case,
@@ -156,14 +154,12 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// The parts of each of some arrays of so many bytes, which take `all_bytes` together, on a host with such a last cache (0
-    /// when unknown).
+    /// The parts of each of some arrays, `all_bytes` together, on a host with this last cache (0 when unknown).
     pub(crate) fn of(bytes: u64, all_bytes: u64, llc_bytes: u64) -> Stretches {
         let arrays = (all_bytes / bytes.max(1)).max(1);
         // A kernel takes what begins and ends at lines alone: one that refused would take no time, and look the fastest.
         let cache = (if llc_bytes > 0 { llc_bytes } else { USUAL_CACHE_BYTES }).next_multiple_of(PART_BYTES);
-        // As long in each array as a whole cache: the C library's functions go past the caches in calls of three quarters of one or more,
-        // and would be tried by what they do in shorter ones.
+        // A whole cache in each array: the C library's functions go past the caches only in calls of three quarters of one or more.
         let each = if bytes <= MOST_CACHES * cache / arrays { bytes } else { cache.min(bytes) };
         Stretches { bytes, each, at: 0 }
     }

@@ -6,8 +6,7 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::storage::files::{self, OwnedFd};
 
-/// Place of the files: in memory, which shows the kernel's own path; on the standard profile also on the filesystem of
-/// the scratch directory, which `--scratch` names.
+/// Place of the files: memory shows the kernel's own path; the standard profile adds the filesystem of `--scratch`.
 pub const PLACE: Axis = Axis::choice("place", "tmpfs", Points::quick(&["tmpfs"]).standard(&["scratch"]));
 
 /// The note of what lies below the filesystem.

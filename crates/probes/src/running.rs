@@ -20,8 +20,7 @@ pub(crate) fn powers_of_two(host: &HostFacts, profile: Profile) -> Vec<u64> {
 pub(crate) struct Others<'a>(&'a [Lonely]);
 
 impl Others<'_> {
-    /// Waits until each has been seen at work: one that does not run at the moment would not be interrupted, and what interrupts
-    /// it would seem cheap.
+    /// Waits until each has been seen at work: to interrupt one that does not run would seem cheap.
     pub fn all_run(&self) {
         for turns in self.0 {
             let seen = turns.0.load(Ordering::Acquire);

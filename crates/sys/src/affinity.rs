@@ -1,5 +1,4 @@
-//! The CPUs a thread may run on, for any number of CPUs (libc's and rustix' sets end at 1024), and sets of numbers as the kernel
-//! takes them.
+//! The CPUs of a thread, for any number of CPUs (the sets of libc and rustix end at 1024), and sets of numbers for the kernel.
 
 use std::io;
 

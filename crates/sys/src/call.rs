@@ -57,8 +57,7 @@ pub fn failed(error: &io::Error) -> Option<&'static str> {
 /// The calls that say that no memory is left to start a program.
 pub const SPAWNED_IN_MEMORY: &str = "mmap, clone or execve";
 
-/// An error of the library's way to start a program, named by those of its calls that answer so: it does not say which it
-/// was. One that has a name keeps it.
+/// An error of the library's way to start a program, named by its calls that fail so. One that has a name keeps it.
 #[cold]
 pub fn spawned(error: io::Error) -> io::Error {
     let calls = match error.raw_os_error() {
@@ -85,8 +84,7 @@ impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
     }
 }
 
-/// Returns the result of a call that waits for a socket with a time limit. Such calls end early where a process that was stopped
-/// goes on (signal(7)), and are made again.
+/// Repeats a call that waits for a socket within a limit: one that is interrupted by SIGCONT ends early (signal(7)).
 #[inline]
 pub fn received(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {

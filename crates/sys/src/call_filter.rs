@@ -18,9 +18,8 @@ const PERSONALITIES: [u64; 5] = [0x0, 0x8, 0x2_0000, 0x2_0008, 0xffff_ffff];
 /// The socket family that reaches the hypervisor past every network namespace.
 const VSOCK: u64 = 40;
 
-/// Restricts this process, which must have one thread, and all that it starts to the calls that a container runtime
-/// allows by default to a container without further capabilities; any other fails with EPERM. Nobody gets privileges any
-/// more by executing a program. There is no way back.
+/// Restricts this process, which must have one thread, and all that it starts to the calls that a container runtime allows by default; any
+/// other fails with EPERM. Programs executed later gain no privileges. There is no way back.
 pub fn enter() -> io::Result<()> {
     only_one_thread()?;
     programs().map_err(io::Error::other)?.iter().try_for_each(apply)

@@ -15,9 +15,8 @@ use super::call::{Call, fault, named};
 /// A look at a child that leaves it as it is.
 pub(super) const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
-/// A child of this process that nobody has waited for: until then its number is given to no other process. Made of a
-/// positive return of fork, clone, clone3 or posix_spawn, or of the kernel's word that a number is a child's, and of nothing
-/// else; given up by waiting.
+/// A child of this process that nobody has waited for, so that its number is free for no other process. Made of a positive return of fork,
+/// clone, clone3 or posix_spawn, or of the kernel's word; given up by waiting.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a child that nobody waits for stays until this process ends"]
 pub struct ChildId(Pid);
@@ -176,8 +175,7 @@ pub struct Address<'a> {
 }
 
 impl Address<'static> {
-    /// The parent, if it is still `parent`. This process dies with it ([`super::process::die_with_parent`]), so that it
-    /// never sends to who has the number next.
+    /// The parent, if it is still `parent`. This process dies with it, so that it never sends to a later owner of the number.
     pub fn parent(parent: u32) -> io::Result<Address<'static>> {
         let found = rustix::process::getppid().filter(|found| found.as_raw_pid() > 1);
         match found {

@@ -1,5 +1,4 @@
-//! A control group of one run alone, which limits those who are put in it: made under a name that nobody can
-//! foresee, and removed when nobody is in it any more.
+//! A control group of one run, which limits its members: made under an unforeseeable name, removed when it is empty.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Write};
@@ -68,8 +67,7 @@ impl GroupLimit {
     }
 }
 
-/// Files that keep what is over the limit from going to swap instead, and what they are to hold. A kernel without swap
-/// accounting has none of them.
+/// Files that keep what is over the limit from swap, and their content. A kernel without swap accounting has none of them.
 const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
 /// Files that hold a group's memory use, with version 2 and version 1.
 const MEMORY_HELD: [&CStr; 2] = [c"memory.current", c"memory.usage_in_bytes"];

@@ -1,5 +1,4 @@
-//! Descendants of this process: ended to the last one, also those that have left their parents, their group and their
-//! session.
+//! Descendants of this process, ended to the last one, also those that have left their parents, group and session.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -16,15 +15,13 @@ use super::{clock, process};
 /// Pause before killed processes are looked at again.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Adopts orphans from now on: a descendant whose parent has ended is a child of this process, whatever group or session
-/// it is in. That is not handed on to children.
+/// Adopts orphans from now on: a descendant whose parent has ended becomes a child of this process. Children do not inherit that.
 pub fn adopt() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).call("prctl")
 }
 
-/// Does [`adopt`] where all children of this process, but those `known`, will be its own descendants: not where it has taken
-/// the place of a program that had started others (a shell's `exec`), nor where orphans of others come to it already, as to
-/// the first process of a namespace. Tells whether it did.
+/// Does [`adopt`] where all children but those `known` will be its own descendants: not in the place of a program that had started others
+/// (a shell's `exec`), nor where others' orphans arrive, as at the first process of a namespace. Tells whether it did.
 pub fn adopt_if_all_are_own(known: &[u32]) -> io::Result<bool> {
     let is_adopting = rustix::process::child_subreaper().call("prctl")?.is_some();
     if std::process::id() == 1 || is_adopting || numbers()?.iter().any(|child| !known.contains(child)) {
@@ -270,8 +267,7 @@ enum Sent {
 }
 
 impl ProcessGroup {
-    /// Kills all its processes and waits until they are gone. Called when the run is dead: nobody who started later than
-    /// that is of the run, whatever number it has.
+    /// Kills all its processes and waits for them. The run is dead by then: a later process is none of its own, whatever its number.
     pub fn end(&self) {
         let until = ticks_now();
         process::retry_until(|| match kill_by_descriptor(self.descriptor.as_ref()) {
@@ -281,8 +277,7 @@ impl ProcessGroup {
         });
     }
 
-    /// Kills each member that started between the leader and the end of the run, in the run's session. False when there is
-    /// none that lives.
+    /// Kills each member of the run's session that started between the leader and the end of the run. False when none lives.
     fn kill_members(&self, since: u64, until: u64) -> bool {
         // A number is given to nobody while a group has it. A leader that is another one than it was has it anew.
         let is_another = GroupProcess::of(self.leader).is_some_and(|leader| leader.started != since);
@@ -472,8 +467,7 @@ mod tests {
         }
     }
 
-    /// A process that leads a group, has a number that another one had before, and gives back what it reads. None where numbers
-    /// cannot be chosen.
+    /// A process that leads a group under a reused number and echoes what it reads. None where numbers cannot be chosen.
     fn with_number(number: u32) -> Option<Child> {
         for _ in 0..50 {
             fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;

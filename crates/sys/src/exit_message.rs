@@ -37,8 +37,7 @@ static ANSWERS: AtomicBool = AtomicBool::new(false);
 /// True once this process has something of its own to say.
 static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
 
-/// Has this process end by itself when a child has failed and nothing came of it within a second: it writes the event of
-/// that to standard output.
+/// Has this process end when a child has failed and nothing followed within a second: it writes that event to standard output.
 pub fn answer_with_last_words() {
     ANSWERS.store(true, Ordering::Release);
 }
@@ -56,8 +55,7 @@ pub fn answer_for_children() {
     IS_ANSWERING.store(false, Ordering::Release);
 }
 
-/// Makes room for them, and watches for the end of children; to be called before the first fork. Without memory nothing is
-/// said.
+/// Makes room for them and watches for the end of children; to be called before the first fork. Silent without memory.
 pub fn prepare() -> io::Result<()> {
     if WORDS.get().is_some() {
         return Ok(());

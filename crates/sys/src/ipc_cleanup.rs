@@ -24,14 +24,12 @@ const RECORD: &str = "object";
 /// The run's directory in which this process writes down what it makes.
 static RECORDS: OnceLock<OwnedFd> = OnceLock::new();
 
-/// Records what this process makes from now on in this directory, which only the run's processes know and only its user
-/// enters. The first one counts.
+/// Records what this process makes from now on in this directory, which only the run's user enters. The first call counts.
 pub fn write_down_in(directory: OwnedFd) {
     let _ = RECORDS.set(directory);
 }
 
-/// An object, as it is told from any other: by a key or a name that nobody can foresee, and no older than its record, which is
-/// written before it is made.
+/// An object, told apart by an unforeseeable key or name, and no older than its record, which is written before it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
     /// A set of semaphores.
@@ -161,8 +159,7 @@ pub fn queue_name(number: u64) -> io::Result<CString> {
     Ok(CString::new(format!("hostmark-{number:016x}"))?)
 }
 
-/// Returns the name of the record of the control group of this number, made by a process of this group; its content is the
-/// directory of the one above.
+/// Returns the name of the record of this control group, made by a process of this group; its content is the directory above.
 fn group_record(number: u64, group: u32) -> String {
     format!("{RECORD}-{group}-cgroup-{number}")
 }
@@ -240,9 +237,8 @@ impl Drop for Record {
     }
 }
 
-/// Removes what is written down in the run's directory and still there: of one process group, or of all. Called when they
-/// are dead: System V objects whose guard was killed along with their user, control groups, and POSIX queues whose maker was killed before it
-/// could take their names away.
+/// Removes what the run's directory records and is still there, of one process group or of all, when they are dead: System V objects whose
+/// guard was killed too, control groups, and POSIX queues whose maker could not take their names away.
 pub fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     // Nobody is left who could be told of an error.
     for name in names::entries(directory).unwrap_or_default() {

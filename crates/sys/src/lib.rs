@@ -1,5 +1,4 @@
-//! System calls of the kernel as typed, safe functions, where no library has them as we need them: shared by the engine and
-//! the probes.
+//! System calls as typed, safe functions that no library has as we need them: shared by the engine and the probes.
 #![warn(missing_docs)]
 
 pub mod affinity;

@@ -78,8 +78,7 @@ pub fn shares(nodes: &BTreeMap<usize, usize>) -> String {
     }
 }
 
-/// Bytes of memory that this machine has, and those of them that are free, caches not among them: sysinfo(2). None where it may not be
-/// asked.
+/// Bytes of memory that this machine has, and free ones without caches: sysinfo(2). None where it may not be asked.
 pub fn of_machine() -> Option<(u64, u64)> {
     sysinfo(|info| (info.totalram, info.freeram))
 }
@@ -126,8 +125,7 @@ pub struct Buffer {
     filled: usize,
 }
 
-/// Returns the most that the kernel may take for a buffer of so many bytes: whole pages of the requested kind, and a
-/// base page on either side.
+/// Returns the most that the kernel may take for a buffer of so many bytes: whole pages, and a base page on either side.
 pub fn footprint_bytes(bytes: u64, pages: Pages) -> u64 {
     rounded(bytes, pages.bytes() as u64).saturating_add(2 * rustix::param::page_size() as u64)
 }
@@ -162,8 +160,7 @@ impl Buffer {
         }
     }
 
-    /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: it is zero until the caller, who is the
-    /// first to touch it, fills all of it.
+    /// Maps at least `bytes`, asks for `pages` and `node`, and touches nothing: zero until the caller touches and fills all of it.
     pub fn reserve(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         Buffer::reserve_within(bytes, bytes, pages, node)
     }

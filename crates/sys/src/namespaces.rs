@@ -80,8 +80,7 @@ fn leave_as(namespaces: UnshareFlags, user: u32, group: u32) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1")).call("write /proc/self/gid_map")
 }
 
-/// Sets up the first process of the new process namespace: mounts /proc anew, which else shows the processes outside, and
-/// brings up the loopback interface.
+/// Sets up the first process of the new process namespace: mounts its own /proc and brings up the loopback interface.
 pub fn settle() -> io::Result<()> {
     mount("proc", "/proc", "proc", HARMLESS, None).call("mount /proc")?;
     // Without it nothing listens at 127.0.0.1: a new network namespace has its loopback interface down.

@@ -187,8 +187,7 @@ const ANSWER_WORDS: usize = 512;
 /// The word of a link's settings whose last byte says how long the masks are.
 const MASKS_WORD: usize = 3;
 
-/// Asks the driver of an interface; its answer is in words of 4 bytes of which the first is the question's number. Words behind
-/// the answer are 0.
+/// Asks an interface's driver; the answer is in 4-byte words, of which the first is the question's number. Words behind it are 0.
 pub fn ask_driver(interface: &CStr, question: Question) -> io::Result<Vec<u32>> {
     let mut words = vec![0_u32; ANSWER_WORDS];
     words[0] = question.command();

@@ -1,5 +1,4 @@
-//! Files named by a person: found and written by their name in a directory that is held open, so that nobody who changes the
-//! names on the way leads it astray.
+//! Files named by a person, found and written in a directory that is held open, so that renames on the way mislead nobody.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -113,9 +112,8 @@ fn parts(path: &Path) -> Vec<OsString> {
     parts.map(|part| part.as_os_str().to_owned()).rev().collect()
 }
 
-/// Goes along a path by descriptors. A link is read by the descriptor of the very link whose owner was looked at. One that another
-/// user made leads where that user likes, and is refused wherever it stands: the kernel's fs.protected_symlinks guards the last
-/// part of a path alone. Root's are trusted, as /dev/stdout.
+/// Goes along a path by descriptors; a link is read by the descriptor whose owner was looked at. Another user's link is refused wherever it
+/// stands: fs.protected_symlinks guards the last part of a path alone. Root's are trusted, as /dev/stdout.
 fn walk(path: &Path, end: End) -> io::Result<Place> {
     let (mut ahead, mut links) = (parts(path), 0);
     let root = || rustix::fs::open("/", HELD, Mode::empty()).call("open");

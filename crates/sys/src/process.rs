@@ -1,5 +1,4 @@
-//! Processes: dying with the parent, forking with one thread, what stays of children that have ended, and a child that does the
-//! other half of an exchange.
+//! Processes: dying with the parent, forking with one thread, what ended children leave, and a child for half of an exchange.
 
 #[cfg(any(test, feature = "tests"))]
 use std::io::{Read, Write};
@@ -16,8 +15,7 @@ use super::call::{Call, returned};
 use super::child::{Address, Child, ChildId};
 use super::{affinity, exit_message};
 
-/// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
-/// False means that it is not, and that the process should end.
+/// Asks the kernel to kill this process with its parent, then checks that it is still `parent`. False: this process should end.
 pub fn die_with_parent(parent: u32) -> bool {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && has_parent(parent)
 }
@@ -32,8 +30,7 @@ pub fn counter_forbidden() -> bool {
     rustix::process::time_stamp_counter_readability() == Ok(TimeStampCounterReadability::RaiseSIGSEGV)
 }
 
-/// Keeps huge pages from this process and from all that it starts from now on, or no longer does: whoever asks for them by
-/// madvise(2) gets base pages.
+/// Keeps huge pages from this process and from all that it starts, or no longer does: madvise(2) then gets base pages.
 pub fn forbid_huge_pages(are_forbidden: bool) -> io::Result<()> {
     rustix::thread::disable_transparent_huge_pages(are_forbidden).call("prctl")
 }
@@ -152,9 +149,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a child bound to `cpus` that does `work` and ends; only an error of its own makes it end before it is dropped.
-    /// It has copies of all descriptors of this process: what it must not hold open it has to close. Refuses when this
-    /// process has several threads: a lock held by one of them would stay locked in the child.
+    /// Starts a child bound to `cpus` that does `work` and ends; only its own error ends it before it is dropped. It has copies of all
+    /// descriptors, and must close what it must not hold. Refuses in a process of several threads, whose locks would stay locked.
     pub fn spawn(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> io::Result<Peer> {
         only_one_thread()?;
         exit_message::prepare()?;

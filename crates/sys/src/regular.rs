@@ -22,8 +22,7 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     if kind.is_file() { Ok(file) } else { Err(is_no_file(kind)) }
 }
 
-/// Opens a regular file to be read, or a pipe without a name: that of `/dev/stdin` or of a shell's `<(…)`, whose writer is
-/// there already or has ended.
+/// Opens a regular file, or an unnamed pipe as `/dev/stdin` or `<(…)`, whose writer is there or has ended, for reading.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let kind = file.metadata().call("statx")?.file_type();

@@ -156,8 +156,7 @@ impl Folder {
         // SAFETY: gives this thread a working directory and a umask of its own; no memory is concerned.
         if unsafe { libc::unshare(libc::CLONE_FS) } != 0 {
             let error = io::Error::last_os_error();
-            // Container runtimes refuse the call whatever it is asked for. A process of one thread shares its working
-            // directory with nobody anyway.
+            // Container runtimes refuse the call in any case. A process of one thread shares its working directory with nobody anyway.
             super::process::only_one_thread().map_err(|_| super::call::named("unshare", error))?;
         }
         rustix::process::fchdir(&directory).call("fchdir")?;
@@ -231,8 +230,7 @@ pub fn remove_left(made: &Scratch) -> Option<&Path> {
     Some(path)
 }
 
-/// Removes the directory that the janitor was asked for under this name, and may have made before it was killed without an
-/// answer.
+/// Removes the directory of this name that the janitor was asked for, which it may have made before it was killed.
 pub fn remove_unanswered(base: &Path, name: &str) {
     let above = rustix::fs::open(base, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     if let (Ok(above), Ok(name)) = (above, CString::new(name)) {

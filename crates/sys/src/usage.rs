@@ -1,5 +1,4 @@
-//! Use of the processor: what the kernel counts of a thread, the CPU time of processes, and what this one has used when its input
-//! ends.
+//! Use of the processor: the kernel's counts of a thread, CPU time of processes, and this one's use when its input ends.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -121,8 +120,7 @@ pub fn cpu_ns_of_all_own() -> io::Result<u64> {
     Ok(usage_ns(libc::RUSAGE_SELF)? + usage_ns(libc::RUSAGE_CHILDREN)?)
 }
 
-/// CPU time of this process alone, ns. The kernel splits what getrusage(2) tells by ticks where it does not count each switch;
-/// this clock never does.
+/// CPU time of this process alone, ns, by a clock: getrusage(2) splits it by ticks where switches are not counted.
 #[inline]
 pub fn cpu_ns_of_process() -> io::Result<u64> {
     cpu_ns_of_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
@@ -153,8 +151,7 @@ fn cpu_ns_of_clock(clock: libc::clockid_t) -> io::Result<u64> {
     }
 }
 
-/// CPU time of this process in user code, ns: to microseconds, and where the kernel does not count each entry into it, shared out
-/// by its ticks.
+/// CPU time of this process in user code, ns: in microseconds, or shared out by ticks where entries are not counted.
 pub fn user_ns_of_process() -> io::Result<u64> {
     Ok(ns(usage_of(libc::RUSAGE_SELF)?.ru_utime))
 }
@@ -217,9 +214,8 @@ pub type Account = [Vec<u8>; NUMBERS + 1];
 /// Template of the final report, and the usage from which on it counts.
 static ACCOUNT: OnceLock<(Account, Usage)> = OnceLock::new();
 
-/// Makes this process end with status 0 as soon as its standard input does, at whatever it is: it first writes what it has
-/// used since this call to standard output. Data that it reads there meanwhile is lost. Nothing that it has made is
-/// removed: that is left to the processes that outlive it.
+/// Makes this process end with status 0 as soon as its standard input does: it first writes its use since this call to standard output.
+/// Data read there is lost, and nothing it made is removed: the processes that outlive it do that.
 pub fn end_with_input(account: Account) -> io::Result<()> {
     ACCOUNT.get_or_init(|| (account, Usage::so_far().unwrap_or_default()));
     handle(end_of_input as *const () as usize)?;

@@ -140,8 +140,7 @@ pub fn wake_marked<W: Word>(mark: &W) -> io::Result<()> {
     Ok(())
 }
 
-/// Wakes at most one of those who wait on `word`, by futex(2); how many were woken. `is_private`: only threads of this process
-/// wait on it.
+/// Wakes at most one waiter on `word` by futex(2); returns how many. `is_private`: only threads of this process wait.
 #[inline(always)]
 pub fn futex_wake(word: &AtomicU32, is_private: bool) -> io::Result<usize> {
     futex_checked(arch::futex(word, libc::FUTEX_WAKE | privacy_flag(is_private), 1))
@@ -262,8 +261,7 @@ mod tests {
         });
     }
 
-    /// Two parties that count on in turn, each sleeping until the other has; `sleep(mark, other's count, until)` and
-    /// `wake(mark, own count)` are how.
+    /// Two parties that count on in turn, each sleeping until the other has; `sleep(mark, other's count, until)` and `wake(mark, own)`.
     fn in_turns(
         sleep: fn(&ModelWord, &ModelWord, u32),
         wake: fn(&ModelWord, &ModelWord),
@@ -297,8 +295,7 @@ mod tests {
         every_interleaving(3, in_turns(sleep, |mark, _| wake_marked(mark).unwrap()));
     }
 
-    /// The model is worth something: it finds the fault of sleeping on the count. A mark that is cleared late is then that of the
-    /// next sleep, which goes on without it.
+    /// Proof of the model: it finds the fault of sleeping on the count, where a late clear wakes the next sleep.
     #[test]
     #[should_panic(expected = "deadlock")]
     fn a_sleep_on_the_count_is_lost_in_some_interleaving() {

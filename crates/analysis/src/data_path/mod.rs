@@ -1,5 +1,4 @@
-//! The data path of TCP, taken apart: what each process of a pipeline takes of a byte's time, which one holds it up, and
-//! what single stages alone would make one expect.
+//! The data path of TCP, taken apart: each process's share of a byte's time, which one limits it, and what the stages predict.
 
 mod answer;
 mod model;

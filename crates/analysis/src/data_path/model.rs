@@ -138,8 +138,7 @@ fn single_stages_of(setting: &Setting, places: &[&str], index: usize, place: &st
     }
 }
 
-/// Slower path of two processes that take turns block by block, with nothing or some blocks between them; one that was not measured where
-/// there is one.
+/// Slower path of two processes that take turns, with or without blocks between them; one that was not measured, if there is one.
 fn slower_way(setting: &Setting) -> &'static str {
     let rate = |way| believed(setting, way).map(|stage| stage.rate.value);
     match (rate(SOCKET_CLOSE), rate(SOCKET_BEHIND)) {

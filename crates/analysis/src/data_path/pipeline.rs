@@ -129,8 +129,7 @@ impl<'a> Pipeline<'a> {
         self.busy_cpus.map(|busy| cpus - busy.value - self.outside(cpus))
     }
 
-    /// CPUs of the setting that programs outside had, as far as that is proven: by the counters, and on one CPU by what a process waited for
-    /// it beyond the work of the other processes.
+    /// CPUs of the setting that programs outside provably had: by the counters, and on one CPU by a process's wait beyond the others' work.
     pub(super) fn outside(&self, cpus: f64) -> f64 {
         let beyond = |process: &PipelineProcess| {
             let (waited, own) = (process.run_delay?.value, process.busy()?.value);
@@ -210,8 +209,7 @@ fn disturbed(measured: &Measured) -> Option<Message> {
     Some(reasons::because(what, flag.sentence()))
 }
 
-/// The processes of a note: from, to and method of each; none where it is not such a note, or one does not begin where the
-/// one before it ends.
+/// The processes of a note: from, to and method of each; none of another note, or where one does not begin at the end of the last.
 fn stages(note: &str) -> Option<Vec<(String, String, String)>> {
     let stage = |text: &str| {
         let (way, method) = text.trim().split_once(' ')?;

@@ -272,8 +272,7 @@ pub(super) fn forecast_text(forecast: &Forecast) -> Message {
 
 /// An error of the model from which on the view says what stands beside it.
 pub(super) const LARGE_ERROR: f64 = 0.15;
-/// CPUs that are not busy count from this share of one on; switches and CPU time beyond those of the single stages from
-/// these shares on.
+/// Least share of an idle CPU that counts, and of switches and CPU time beyond those of the single stages.
 const IDLE: f64 = 0.05;
 const MORE_SWITCHES: f64 = 0.1;
 const MORE_TIME: f64 = 0.05;
@@ -391,8 +390,7 @@ pub(super) fn process_name(pipeline: &Pipeline, index: usize) -> String {
 const COPIED: &str = " => ";
 const NOT_COPIED: &str = " -> ";
 
-/// Two lines: the processes in brackets with what stands between them, the slowest with a star; and the CPUs that each
-/// keeps busy below it.
+/// Two lines: the processes and what stands between them, the slowest with a star; below, the CPUs that each keeps busy.
 pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Message; 2] {
     let draw = |lang| {
         let (mut line, mut below) = (String::new(), String::new());

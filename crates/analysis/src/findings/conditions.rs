@@ -1,5 +1,4 @@
-//! Rules on what explains a run's values before anything else can: a tracer, timer slack, speculation, limits, swap, and a machine that is
-//! slower than others of its design.
+//! Rules on what explains a run's values before all else: a tracer, timer slack, speculation, limits, swap, a slow machine.
 
 use hostmark_model::{Better, CaseRecord, Lang, Message, Run, Text, Unit};
 use hostmark_say::say;

@@ -191,8 +191,7 @@ fn scaling_falls(run: &Run) -> Vec<Conclusion> {
     }]
 }
 
-/// Law of a source's growth with its copies, where enough numbers of them were measured: the part that waits for one copy at a time, the
-/// number with the highest throughput, and the first with less.
+/// Law of a source's growth with its copies: the part that waits for one at a time, the best number, and the first with less.
 fn law(run: &Run, source: &str) -> Option<Text<String>> {
     let (points, cores) = (curve_of_source(run, source), usable_cores(&run.host).map(|cores| cores as f64));
     let Some(Growth::Smooth { law: Some(law), knee, falls_from, .. }) = growth(&points, cores, run.settings.seed)
@@ -213,8 +212,7 @@ fn law(run: &Run, source: &str) -> Option<Text<String>> {
     Some(words(Message::joined(text, "")))
 }
 
-/// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without
-/// a figure of pure computation on as many CPUs, nothing is known of the cores.
+/// The proven share that each copy loses beyond pure computation with as many; none without a figure of pure computation.
 fn hindered(together: &Together, pure: Option<&Together>) -> Option<f64> {
     let pure = pure.filter(|pure| pure.copies >= together.copies)?;
     // Of fewer copies than the sieve's each has no less of a core.

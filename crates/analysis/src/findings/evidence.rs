@@ -1,5 +1,4 @@
-//! Evidence of rules: proven values, flags that spoil a case, and rival causes of the same values. The rule is silent then; the rival has a
-//! finding or a word elsewhere.
+//! Evidence of rules: proven values, flags that spoil a case, and rival causes, which silence a rule and are told elsewhere.
 
 use std::borrow::Cow;
 
@@ -11,8 +10,7 @@ use super::host::{io_limit, limited_hz, obstacles, yields};
 use super::{Conclusion, Rule};
 use crate::typography::typeset;
 
-/// The first case of `probe`, with both ends on one machine, that has these values of its axes; on the others it stands as a
-/// run file orders them, at the default.
+/// The first case of `probe`, both ends on one machine, with these values of its axes; on the others it is at the default.
 pub(super) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let is_there = |case: &&CaseRecord| at.iter().all(|(axis, value)| case.params.get(axis) == Some(value));
     run.cases.iter().filter(|case| case.probe == probe && case.peer().is_none()).find(is_there)
@@ -131,8 +129,7 @@ pub struct Doubt {
 /// Rounds fewer than these do not tell how often a machine is in which state: they may have met one of two by chance.
 const TELLING_ROUNDS: u32 = 10;
 
-/// Widens the interval of a median of few rounds to all of them: what is concluded from it holds in each state that they met. The
-/// undisturbed value is of one state.
+/// Widens a median's interval to all of its few rounds: a conclusion then holds in each state. The undisturbed value has one state.
 fn widen(estimate: &mut Estimate) {
     let Some([least, most]) = estimate.range.filter(|_| estimate.rounds < TELLING_ROUNDS) else { return };
     if estimate.estimator() == Leading::Typical {

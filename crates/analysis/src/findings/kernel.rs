@@ -14,8 +14,7 @@ use crate::typography::COMMA;
 use crate::words;
 
 const NULL: &str = "syscall.null";
-/// Longest null call without mitigations: 100 to 200 core cycles on x86 cores since 2015, for both mode switches and the kernel's own path
-/// between them. More than that is not the hardware's.
+/// Longest null call without mitigations, both mode switches and the kernel's own path: 100 to 200 cycles on x86 since 2015.
 const HARDWARE_CYCLES: f64 = 200.0;
 /// More would be a list that nobody reads.
 const MOST_NAMED: usize = 4;
@@ -153,8 +152,7 @@ const PRECISE_SLEEP: &[(&str, &str)] = &[("way", "timerfd"), ("delay_us", "100")
 const ASKED_NS: f64 = 100e3;
 /// Deep idle states and a hypervisor's wake-up take up to 100 µs; twice that is another matter. ns
 const LATE_NS: f64 = 200e3;
-/// The tick of a kernel without high-resolution timers is 1, 4 or 10 ms; half of the shortest is how late they are at
-/// least in the middle. ns
+/// The tick of a kernel without high-resolution timers is 1, 4 or 10 ms; half of the shortest is their least delay. ns
 const TICK_NS: f64 = 450e3;
 /// Usual latency on an idle server, ns.
 const USUAL_LATE_NS: f64 = 10e3;
@@ -187,8 +185,7 @@ fn coarse_timers(run: &Run) -> Option<Conclusion> {
 const ROUND_TRIP: &str = "ipc.round_trip";
 const SAME_CPU: &str = "same_cpu";
 const PLACEMENT: &str = "cpus";
-/// A CPU that sleeps is woken by an interrupt: two to four times what a switch takes is what hardware makes of it. Beyond that something
-/// else is in the way.
+/// Waking a sleeping CPU by an interrupt takes two to four times a switch. Beyond that something else is in the way.
 const FAR_SLOWER: f64 = 5.0;
 
 pub(super) static ACROSS_CPUS: Rule = Rule {

@@ -422,8 +422,7 @@ fn write_allocate(run: &Run) -> Vec<Conclusion> {
 const NON_TEMPORAL: Text = term!("Non-temporal stores, which skip that read,");
 const STRING: Text = term!("String stores (rep stosb)");
 
-/// Adds the rates of another kind of stores in memory beside plain ones of the same size, and their crossing; returns the share that plain
-/// stores lose there, where that is proven.
+/// Adds the rates of other stores in memory beside plain ones, and their crossing; returns the proven share that plain ones lose.
 fn add_other_stores(
     text: &mut Vec<Message>,
     cases: &mut Vec<String>,

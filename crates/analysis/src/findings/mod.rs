@@ -35,8 +35,7 @@ pub struct Conclusion {
     pub text: Text<String>,
     /// The cases it stands on; none where it stands on the host's facts alone.
     pub cases: Vec<String>,
-    /// Cost: the share of its time that a program loses which does what the cases do; 0 where nothing is lost and only a shape is
-    /// explained.
+    /// Cost: the share of its time that a program doing these cases loses; 0 where only a shape is explained.
     pub cost: f64,
 }
 
@@ -150,8 +149,7 @@ pub static RULES: &[&Rule] = &[
     &kernel::INTERPRETED_GUEST,
 ];
 
-/// Rules that say what the defaults of Linux and the way its calls work cost on every machine: worth knowing, and no property of this
-/// one.
+/// Rules on what Linux's defaults and calls cost on every machine: worth knowing, and no property of this one.
 static EVERYWHERE: &[&Rule] = &[
     &kernel::MITIGATIONS,
     &kernel::SLOW_RETURN,
@@ -213,8 +211,7 @@ pub fn leading(run: &Run) -> Vec<Finding> {
     all
 }
 
-/// Sorts findings: conditions that explain others first, then unusual ones, then by cost, equal ones in their order; those that hold
-/// everywhere last.
+/// Sorts findings: conditions that explain others, then unusual ones, then by cost; those that hold everywhere last.
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
     let group = |finding: &Finding| (is_everywhere(finding), !is_condition(finding), !is_unusual(finding));
     findings.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| other.cost.total_cmp(&one.cost)));

@@ -73,8 +73,7 @@ pub(super) struct FleetCase {
     pub(super) better: Better,
 }
 
-/// A value of a run: the case by number, the logarithm of its value as it stands in the file, how far its rounds let that be off, and the
-/// other estimator's.
+/// A value of a run: its case by number, its logarithm as filed, how far rounds let it be off, and the other estimator's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunValue {
     pub(super) case: u32,

@@ -35,8 +35,7 @@ pub struct HostClass {
     pub cpu: String,
     pub cpus: usize,
     pub packages: usize,
-    /// Memory as a class, since firmware and kernel keep some of it for themselves: the nearest of 512 MiB, 768 MiB, 1, 1.5, 2, 3 GiB and
-    /// so on. 0 where unknown.
+    /// Memory as a class, since firmware and kernel keep some: the nearest of 512 MiB, 768 MiB, 1, 1.5, 2, 3 GiB and so on. 0: unknown.
     pub memory_bytes: u64,
     /// The hypervisor; none of native hosts.
     pub hypervisor: Option<String>,

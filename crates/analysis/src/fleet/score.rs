@@ -10,11 +10,9 @@ use crate::difference::FALSE_DISCOVERIES;
 
 /// Fewer hosts of a kind than this tell nothing of what is usual.
 pub const LEAST_HOSTS: usize = 5;
-/// No scatter between hosts is taken for less, on logarithms: what is within half a percent is the same to whoever runs a fleet, and
-/// values that never vary would make any difference an endless one.
+/// Least scatter between hosts, on logarithms: half a percent matters to nobody, and without it any difference would be endless.
 pub(super) const LEAST_SCATTER: f64 = 0.005;
-/// A value counts in the mean of its probe as no farther from the host's others than so many deviations, and a probe in that of its
-/// group: a host that is off in all of them is so without a bound.
+/// Most deviations of a value in its probe's mean from the host's others, and of a probe in its group's: but a host may be off in all.
 const FARTHEST: f64 = 4.0;
 /// Number of times that tails are estimated anew without the outliers found: outliers hide each other by looking like tails.
 const PASSES: usize = 3;
@@ -22,8 +20,7 @@ const PASSES: usize = 3;
 const MOST_PRIOR: f64 = 4.0;
 /// Tails are taken for heavy until the hosts show otherwise: degrees of freedom of few hosts, and hosts for each further one.
 const TAILS: (f64, f64) = (4.0, 8.0);
-/// Quantiles between which tails are estimated, of few hosts and of more: the farther out the better, but for a few outliers, which are no
-/// large part of many.
+/// Quantiles between which tails are estimated, of few hosts and of more: as far out as a few outliers allow.
 const FEW: (f64, f64) = (0.5, 0.9);
 const SOME: (f64, f64) = (0.8, 0.975);
 const MANY: (f64, f64) = (0.9, 0.99);
@@ -111,8 +108,7 @@ fn p_of_host(host: usize, groups: &[Unit], probes: &[Unit]) -> Option<f64> {
     combined(&all)
 }
 
-/// The mean of each host's members of each unit, each member weighing as much as it scatters little. None where the host lacks over
-/// half of the members.
+/// The mean of each host's members of each unit, weighted by little scatter. None where the host lacks over half of them.
 fn means(hosts: usize, members: &[Unit], of: &[Vec<usize>]) -> Vec<Vec<Option<f64>>> {
     let of_host = |own: &Vec<usize>, host: usize| {
         let known: Vec<Apart> = own.iter().filter_map(|index| members[*index].apart[host]).collect();

@@ -173,8 +173,7 @@ pub(super) fn with_digits(value: f64, digits: usize) -> String {
     plain.replacen('-', if value < 0.0 { "−" } else { "-" }, 1)
 }
 
-/// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
-/// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
+/// Half an interval's width, as a fraction of the value, that a profile aims at; tables leave out what is within it, and say so.
 pub const fn interval_target(profile: Profile) -> f64 {
     match profile {
         Profile::Glance | Profile::Quick => 0.02,
@@ -201,8 +200,7 @@ pub fn percent_number(fraction: f64) -> String {
     }
 }
 
-/// The interval as `±2.1 %` of the value; none without an interval, or where the rounds disagree so far that their range tells
-/// more.
+/// The interval as `±2.1 %` of the value; none without one, or where the rounds disagree so far that their range tells more.
 pub fn plus_minus(estimate: &Estimate) -> Option<String> {
     estimate.relative_half_width().filter(|_| estimate.shown_range().is_none()).map(plus_minus_of)
 }

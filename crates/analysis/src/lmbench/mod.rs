@@ -96,8 +96,7 @@ pub fn cells() -> impl Iterator<Item = CasePoint> {
     })
 }
 
-/// The probes behind the columns whose head is `name` in either language, whatever its case and its spaces; none where there
-/// is no such column, or it has no probe.
+/// The probes of the columns whose head is `name` in either language, whatever its case and spaces; none without such a probe.
 pub fn probes_of_column(name: &str) -> Vec<&'static str> {
     let columns = TABLES.iter().flat_map(|table| table.columns).filter(|column| column.head.is_called(name));
     distinct(columns.flat_map(|column| column.ours.probes()))
@@ -394,8 +393,7 @@ pub fn far_case<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'
     run.cases.iter().filter(|case| case.probe == probe && case.peer() == Some(peer)).find(is_meant)
 }
 
-/// The case of a probe that has these values, and on every other axis stands at its probe's default, with both ends on one
-/// machine.
+/// The case of a probe with these values and its defaults on every other axis, with both ends on one machine.
 pub fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let cases = || run.cases.iter().filter(|case| case.probe == probe);
     let info = run.probes.iter().find(|info| info.id == probe)?;
@@ -424,8 +422,7 @@ fn machine(run: &Run) -> SummaryCell {
     }
 }
 
-/// The levels of the hierarchy with their sizes as they were measured; of lmbench's own values only whether neighbours
-/// look alike.
+/// The levels of the hierarchy with their measured sizes; of lmbench's own values only whether neighbours look alike.
 fn caches(run: &Run) -> SummaryCell {
     if run.imported.is_some() {
         return alike(run);

@@ -119,8 +119,7 @@ fn changed(line: &Line, first: usize, turn: usize, end: usize) -> Option<Changed
     })
 }
 
-/// The places from which on a line stays at another level, and whether that is slower: where two usual levels explain most more than
-/// one does.
+/// The places from which a line stays at another level, and whether it is slower: where two usual levels explain more than one.
 fn places(line: &Line, first: usize, end: usize, turns: usize) -> Vec<(usize, bool)> {
     let least = (turns / LEAST_PART).max(LEAST_SIDE);
     let cost = |first: usize, end: usize| -> f64 {

@@ -34,8 +34,7 @@ pub(super) struct MadeUpWeek {
 }
 
 impl MadeUpWeek {
-    /// Turns of the week. Values scatter with Student's tails, follow the day by one percent, drift together a little, and one in a hundred
-    /// is an outlier; some have two levels.
+    /// Turns of the week: values with Student's tails, a day's course of one percent, common drift, outliers, and two levels of some.
     pub(super) fn turns(&self) -> Vec<Turn> {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let start = Timestamp::parse("2026-11-02T00:00:00Z").unwrap();

@@ -49,8 +49,7 @@ pub enum Steadiness {
 /// Episodes and bursts that outliers make by chance, expected in a whole series of quiet turns; of more it is none.
 const MOST_BY_CHANCE: f64 = 0.01;
 
-/// Tells whether simultaneous stretches of several lines, each with its probability by chance, are real: those that chance makes anyway
-/// prove nothing.
+/// Tells whether simultaneous stretches of several lines, each with its probability by chance, are more than chance.
 fn is_real(turns: usize, each: impl Iterator<Item = f64>) -> bool {
     turns as f64 * each.map(|one| one.min(1.0)).product::<f64>() <= MOST_BY_CHANCE
 }

@@ -1,5 +1,4 @@
-//! Overhead of an environment over another, and of one case over another: percent over a named base. Runs of one name are runs of one
-//! environment; the first environment is the base of the others.
+//! Overhead of an environment or a case over another, in percent of a named base. Runs of one name are one environment, the first the base.
 
 mod conclusions;
 mod environment;
@@ -91,8 +90,7 @@ impl Environment<'_> {
     }
 }
 
-/// The environments of `runs`, in the order in which they first appear; but the bare machine comes first, and what has all
-/// of its machine last.
+/// The environments of `runs` by first appearance, but the bare machine first, and what has all of its machine last.
 pub fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
     let named = grouped(runs.iter().map(|run| (run.name.as_str(), run)));
     let mut all: Vec<Environment> = named.into_iter().map(|(name, runs)| Environment::new(name, runs)).collect();
@@ -108,9 +106,8 @@ pub fn is_wanted(runs: &[Run]) -> bool {
     environments.len() > 1 && (environments.len() < runs.len() || is_named())
 }
 
-/// The view of `runs`. `base` names a case of the first environment that the others are held against; without it each family
-/// of the decomposition stands over its plain case inside the kernel, and every other case over itself in the first
-/// environment. `all` adds intervals. An error is one sentence.
+/// The view of `runs`. `base`: the case of the first environment under all others; else each family stands over its plain case in the
+/// kernel, every other case over itself in the first environment. `all` adds intervals. An error is one sentence.
 pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead, String> {
     let environments = environments(runs);
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };

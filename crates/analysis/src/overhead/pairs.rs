@@ -36,8 +36,7 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
     ids.filter(|id| seen.insert(id)).collect()
 }
 
-/// Every case that the first and another environment measured, by group, the one that pays most first; none where there is one
-/// environment.
+/// Every case that the first and another environment measured, by group, the costliest first; none for one environment.
 pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
     let is_elsewhere = |id: &&str| others.iter().any(|other| ComparableValue::of(other, id).is_ok());

@@ -11,8 +11,7 @@ use crate::groups::{distinct, grouped};
 use crate::typography::SEMICOLON;
 use crate::{format, guest, spoken, words};
 
-/// Remarks on the machines: whether they are real, disturbed, as large as the first, and whether the first was measured often enough to be
-/// compared with itself.
+/// Remarks on the machines: emulated, disturbed, of another size, and whether the first has the runs for an A/A control.
 pub(super) fn of_machines(environments: &[Environment]) -> Vec<Message> {
     let each = |of: fn(&Environment) -> Vec<Message>| environments.iter().flat_map(of);
     let control = uncontrolled(environments);

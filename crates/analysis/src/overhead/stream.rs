@@ -189,8 +189,7 @@ impl Best {
     }
 }
 
-/// Standard deviations between rounds of the best rates and the mean times, on logarithms, robust against one disturbed round: where a side
-/// has one run alone, runs are assumed to differ by no less.
+/// Standard deviations between rounds of best rates and mean times, on logarithms: where a side has one run, runs differ by as much.
 fn of_rounds(cases: &[&CaseRecord]) -> (f64, f64) {
     let apart = |logarithms: Vec<f64>| descriptive::robust_stddev(&logarithms).unwrap_or(0.0);
     let of_run = |case: &&CaseRecord| {
@@ -289,8 +288,7 @@ impl StreamKernel {
     }
 }
 
-/// Remarks on arrays under the rule's size, and on the loops where the environments did not choose the same: a share of the first is then
-/// one best over another, not a cost of one loop.
+/// Remarks on arrays under the rule's size, and on loops that environments chose differently: then a share is no cost of one loop.
 fn remarks(environments: &[Environment], best: &[Result<Best, Message>]) -> Vec<Message> {
     let found = || best.iter().filter_map(|one| one.as_ref().ok());
     let each = environments.iter().zip(best);
@@ -311,8 +309,7 @@ fn unlike(base: &Best, value: &Best) -> Option<Message> {
     Some(not_comparable(say!("{one} and {other} {name}")))
 }
 
-/// The cases of an environment's runs that were measured at a point; where it has the kernel at another number of threads or elements
-/// only, those. Or why there are none.
+/// The cases of an environment at a point, or at the other numbers of threads or elements that it has; or why there are none.
 fn picked<'a>(
     environment: &Environment<'a>,
     probe: &str,

@@ -238,8 +238,7 @@ fn short(sheet: &Sheet, (environment, side): Column) -> Message {
     Message::joined([Message::plain(name), side.into()], " ")
 }
 
-/// The sides that were measured: of the first environment from the outside inwards, of the others from the inside outwards,
-/// so that one kernel stands beside the other.
+/// The measured sides: of the first environment inwards, of the others outwards, so that one kernel stands beside the other.
 fn columns(sheet: &Sheet) -> Vec<Column> {
     let sides = |environment: usize| {
         let mut sides = SPACES;

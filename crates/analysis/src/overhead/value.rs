@@ -153,8 +153,7 @@ impl ComparableValue {
         difference::between(&logarithms(&base.runs)?, &logarithms(&self.runs)?, variance, freedom)
     }
 
-    /// The p value of "it is that of `base`". Of values that have no logarithm nothing is known; where nothing tells how far values of
-    /// the same run may be off, they stand as they are.
+    /// The p value of "it is that of `base`"; 1 of values without a logarithm, 0 where no scatter of the same run is known.
     pub(super) fn p_equal(&self, base: &ComparableValue) -> f64 {
         let is_positive = self.value > 0.0 && base.value > 0.0 && self.value != base.value;
         let unknown = if is_positive && self.environment == base.environment { 0.0 } else { 1.0 };
@@ -283,8 +282,7 @@ pub(super) fn no_difference(shown: &Message) -> Message {
     say!("{shown} (no difference)")
 }
 
-/// Tells whether a ratio is no farther from one than halves of the first environment's runs are, on logarithms: a fifth is −80 % and five
-/// times +400 %, which is equally far.
+/// Tells whether a ratio is, on logarithms, no farther from one than halves of the first environment's runs are.
 pub(super) fn is_within(ratio: f64, distance: Option<f64>) -> bool {
     distance.is_some_and(|distance| ratio.ln().abs() <= distance)
 }

@@ -118,8 +118,7 @@ macro_rules! without {
     )*};
 }
 
-/// Structs by all their fields; those behind `but` stay as they are. What names somebody is marked by what it names: `name as interface`
-/// is shown as the field `interface`.
+/// Structs by all their fields; those behind `but` stay. `name as interface` shows a name as the field `interface`.
 macro_rules! fields {
     ($($type:ty { $($field:ident $(as $mark:ident)?),* $(; but $($kept:ident),*)? })*) => {$(
         impl Leaves for $type {

@@ -1,5 +1,4 @@
-//! References: what other machines delivered, as data with a source for every value, the manuals' cycles, and this machine's values held
-//! against them.
+//! References: values of other machines, each with its source, the manuals' cycles, and this machine's values beside them.
 
 mod verdict;
 

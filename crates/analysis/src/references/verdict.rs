@@ -1,5 +1,4 @@
-//! The nearest reference of a machine, and the verdict on a value beside it, in words and numbers: the one judgement of what is usual, on
-//! every screen and page.
+//! The nearest reference of a machine, and the verdict on a value beside it: the one judgement of what is usual everywhere.
 
 use hostmark_model::{
     Better, HostFacts, Lang, Measured, Message, Run, Text, Unit, is_of_disturbed, is_of_small_buffer,
@@ -80,8 +79,7 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     })
 }
 
-/// Tells whether it applies to this host: of the same architecture and, where both are known, vendor; what is usual for a design applies to
-/// that design alone.
+/// Tells whether it applies to this host: same architecture and, if known, vendor; what is usual for a design, to that alone.
 fn may_judge(host: &HostFacts, reference: &Reference) -> bool {
     let cpu = &host.cpu;
     let is_vendor = cpu.vendor.as_ref().zip(reference.vendor.as_ref()).is_none_or(|(one, other)| one == other);

@@ -1,5 +1,4 @@
-//! Memory of a round: at most half of what can be spared at that moment, asked right before and while it is filled, and kept by a
-//! worker from one case to the next.
+//! Memory of a round: at most half of what can be spared, asked before and during filling, and kept from case to case.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -163,8 +162,7 @@ impl Allotment {
         }
     }
 
-    /// Returns one of the buffers, untouched: it is zero until the caller, which is the first to touch it, fills all of it
-    /// and reports its [`Filling`].
+    /// Returns one of the buffers, untouched: zero until the caller touches it first, fills all of it and reports its [`Filling`].
     pub fn reserve(&self) -> Result<(Buffer, Filling)> {
         let buffer = Buffer::fresh(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let left_bytes = footprint_bytes(self.bytes as u64, self.pages);
@@ -292,8 +290,7 @@ impl Filling {
     }
 }
 
-/// Largest size to which the kept memory can grow, bytes, so that a curve's next point needs no mapping of its own. No more
-/// than is filled is ever taken.
+/// Largest size to which the kept memory can grow, so that a curve's next point needs no new mapping. Only what is filled is taken.
 const CAPACITY_BYTES: usize = 4 << 30;
 
 /// Kept memory; `None` where nothing is to be kept.
@@ -338,8 +335,7 @@ pub struct Buffer {
     place: Option<PagePlacement>,
 }
 
-/// Keeps the memory of this process's cases from now on, and the memory it kept before. A buffer in longer memory begins at the start, or
-/// with a seed anywhere.
+/// Keeps the memory of this process's cases from now on. A buffer in longer memory begins at the start, or with a seed anywhere.
 pub(crate) fn keep(seed: Option<u64>) {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let place = seed.map_or(0.0, |seed| Pcg64Mcg::seed_from_u64(seed).random());

@@ -1,5 +1,4 @@
-//! Operations that the engine does: called one by one, short ones that do themselves over and over, one a round, and the fastest of
-//! several ways, found once for all of a case's rounds.
+//! Operations that the engine does: single calls, short ones that repeat themselves, one a round, and the fastest of several ways.
 
 use std::hint::black_box;
 
@@ -57,9 +56,8 @@ impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
         CallsEach { calls: self, times }
     }
 
-    /// Tails matter as well: after each sample as many operations again are timed one by one, and go into a histogram from which the
-    /// engine fills in the percentiles that the probe declares. No clock is read inside the samples, so that the value is that of
-    /// [`Calls::time`].
+    /// Records tails as well: after each sample as many operations are timed one by one into a histogram, of which the engine makes the
+    /// declared percentiles. No clock is read inside samples, so the value is that of [`Calls::time`].
     pub fn singly(self) -> CallsSingly<'case, F> {
         CallsSingly(self)
     }
@@ -279,9 +277,8 @@ pub struct Once<'case, F> {
 }
 
 impl Case {
-    /// Measures an operation done once in a round, such as a whole program or the first touch of memory: however long it takes,
-    /// nothing is thrown away. `next` returns its time, the time of several operations with their number, or a value in the
-    /// probe's unit that is no time which was measured here.
+    /// Measures an operation done once in a round, such as a whole program or a first touch: nothing is thrown away. `next` returns its
+    /// time, the time of several with their number, or a value in the probe's unit that is no measured time.
     pub fn once<T, F: FnOnce(&Clock) -> Result<T>>(&mut self, next: F) -> Once<'_, F> {
         Once { case: self, next }
     }
@@ -377,8 +374,7 @@ impl Case {
         Ok(way)
     }
 
-    /// The way that needs no trials: the only one, that of an earlier round, or the first where copies, which have no word
-    /// with each other, do the same at once.
+    /// The way that needs no trials: the only one, an earlier round's, or the first where copies work at once and cannot confer.
     pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
             return Err(RoundError::internal(say!("there is no way to choose from")));
@@ -416,8 +412,7 @@ impl Case {
         }
     }
 
-    /// Tells whether so many bytes are memory: four times the last cache, or a size found not to be cached. Never where the host tells of
-    /// no cache.
+    /// Tells whether so many bytes are memory: four last caches, or a size found uncached. Never where the host tells of no cache.
     pub fn is_outside_caches(&self, bytes: u64) -> bool {
         let (llc, told) = (self.job.llc_bytes, self.job.caches_bytes.iter().copied().max().unwrap_or(0));
         llc > 0 && bytes >= if llc < told { llc } else { OUTSIDE * llc }
@@ -445,8 +440,7 @@ impl Case {
         if self.is_outside_caches(bytes) { Steady::outside_caches(self.clock.clone()) } else { self.steady() }
     }
 
-    /// Does so what is measured itself: a pass is an iteration. Where it lasts as long as a sample, no length is sought, and none of its
-    /// passes is thrown away.
+    /// Does passes as iterations. Where one lasts as long as a sample, no length is sought and no pass is thrown away.
     pub fn steadied<R>(&mut self, bytes: u64, pass: impl FnMut() -> R) {
         self.pass_ns = Some(self.steady_over(bytes).after(pass));
     }

@@ -1,5 +1,4 @@
-//! Work of several at once: threads of this worker, and copies: further workers that do what this one measures, each on a CPU of its
-//! own, until the measuring is over.
+//! Work of several at once: threads of this worker, and copies, further workers that measure on CPUs of their own.
 
 use std::io::Write;
 use std::path::Path;
@@ -108,8 +107,7 @@ impl Copies {
         }
     }
 
-    /// Waits when the measured operation is set up: the leader waits until all others measure as well; these tell in
-    /// [`for_ever`].
+    /// Waits when the measured operation is set up: the leader for all others, which report in [`for_ever`].
     pub(crate) fn start_barrier(&mut self) -> Result<()> {
         match self {
             Copies::Leader(replicas) => replicas.iter_mut().try_for_each(Replica::start_barrier),
@@ -238,8 +236,7 @@ pub struct Lockstep<'case, M> {
 }
 
 impl Case {
-    /// Measures with one worker a CPU: `make` runs on each CPU's own thread and touches its memory there; all start at one
-    /// barrier, and the count is what all did in the window they have in common.
+    /// Measures with one worker a CPU: `make` runs on its thread and touches its memory; the count is what all did in the common window.
     pub fn workers<'case, R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],
@@ -248,9 +245,8 @@ impl Case {
         Workers { case: self, cpus, are_long: false, make }
     }
 
-    /// Measures work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's
-    /// memory there. A sample is one pass of all, from barrier to barrier. Where there are several ways, all passes take the
-    /// one chosen as by [`Case::choose_in_lockstep`].
+    /// Measures work that one thread a CPU shares: `make` gets the thread's number, on that thread, and touches its memory there. A sample
+    /// is a pass of all between barriers. Of several ways all passes take the one of [`Case::choose_in_lockstep`].
     pub fn lockstep<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],

@@ -1,5 +1,4 @@
-//! Environment that a probe may use: its axes, CPUs and where its thread is bound, memory, directories, time, and the caches
-//! that the host reports.
+//! Environment that a probe may use: axes, CPUs, binding, memory, directories, time, and the caches that the host reports.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -31,8 +30,7 @@ impl Case {
         cpus.try_into().map_err(|_| RoundError::skipped(ReasonCode::TooFewCpus, say!("needs {N} CPUs")))
     }
 
-    /// The CPUs of this case's threads: as many as these. One thread that is bound nowhere may use all of the case's, and has
-    /// the first here.
+    /// The CPUs of this case's threads, as many as these. One unbound thread may use all of the case's, and has the first here.
     pub fn thread_cpus(&self) -> Vec<Cpu> {
         let is_unbound = Bind::of_case(&self.id.params) == Some(Bind::Free);
         let threads = if is_unbound { 1 } else { self.job.cpus.len() };
@@ -49,8 +47,7 @@ impl Case {
         self.own.far.first().ok_or_else(|| RoundError::internal(say!("no far end was started")))
     }
 
-    /// A CPU for a thread of the kernel that works for this case: the nearest one that the case does not use itself. None
-    /// where the run has no other.
+    /// A CPU for a kernel thread that works for this case: the nearest one that the case does not use, if the run has one.
     pub fn other_cpu(&self) -> Option<Cpu> {
         self.job.other_cpu.map(Cpu)
     }
@@ -65,8 +62,7 @@ impl Case {
         threads::bind(cpu)
     }
 
-    /// Checks that so much memory may be filled now; Skipped where it is more than half of what the machine, its
-    /// control groups and this run can spare.
+    /// Checks that so much memory may be filled now; Skipped where it is over half of what machine, groups and run can spare.
     pub fn may_fill(&self, bytes: u64) -> Result<()> {
         self.memory.ask(bytes, None)
     }
@@ -77,8 +73,7 @@ impl Case {
         Ok(self.memory.filling(bytes))
     }
 
-    /// The same for `count` buffers of `bytes` each, which the case's threads map: with whole pages of the kind asked for,
-    /// and the free memory of the node where they are bound to one.
+    /// Checks room for `count` mapped buffers of `bytes` each: whole pages of their kind, and the node's free memory where bound.
     pub fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
         // The only node needs no binding, and what was filled without is there already.
         let node = node.filter(|_| self.job.nodes != 1);

@@ -52,14 +52,12 @@ pub struct TimedSingly<'case, F> {
 pub struct TimedBatches<'case, F>(Timed<'case, F>);
 
 impl Case {
-    /// Samples that the probe takes itself: `next` reads the clock as it must and returns the time of one operation, or that of
-    /// several with their number.
+    /// Samples that the probe takes itself: `next` returns the time of one operation, or that of several with their number.
     pub fn timed<T: Elapsed, F: FnMut(&Clock) -> Result<T>>(&mut self, next: F) -> Timed<'_, F> {
         Timed { case: self, next }
     }
 
-    /// The same of batches: `next` is told of how many operations, and after how many ns a batch ends all the same; it returns
-    /// the time, and how many were done.
+    /// Batches: `next` is given their operations and a limit in ns, and returns the time and the operations done.
     pub fn timed_batches<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>>(
         &mut self,
         next: F,
@@ -79,8 +77,7 @@ impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
         self.measure(amount)
     }
 
-    /// A rate of everything that the round timed, as one sample: where pieces of it are no rates, since what comes late in one is in
-    /// the next.
+    /// A rate of everything that the round timed, as one sample: pieces are no rates, since what comes late in one is in the next.
     pub fn rate_of_the_whole(self, amount: u64) -> Result<()> {
         let Timed { case, next } = self;
         Timed { case: &mut *case, next }.measure(amount)?;
@@ -113,9 +110,8 @@ impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
 }
 
 impl<'case, F: FnMut(&Clock) -> Result<Ticks>> Timed<'case, F> {
-    /// Tails matter: every operation goes into a histogram, from which the engine fills in the percentiles that the probe declares
-    /// ([`Quantity::P99`]); a sample is the median of a batch of consecutive operations, and the thread's surroundings are read
-    /// around batches alone.
+    /// Records tails: every operation goes into a histogram, of which the engine makes the declared percentiles ([`Quantity::P99`]); a
+    /// sample is the median of a batch, and the thread's surroundings are read around batches alone.
     pub fn singly(self) -> TimedSingly<'case, F> {
         TimedSingly { timed: self, least: 0 }
     }
@@ -194,8 +190,7 @@ impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;
-/// A search without any result ends after this multiple of its time, and not before so many ns: a busy machine gives a
-/// thread a turn every some tens of milliseconds.
+/// A search without a result ends after this multiple of its time, and so many ns at least: busy machines give turns of 10 ms.
 const MOST_SEARCHED: f64 = 4.0;
 const LEAST_SEARCHED_NS: f64 = 250e6;
 

@@ -25,8 +25,7 @@ const SLICES_A_POINT: usize = 4;
 /// Successive minima that agree within this fraction are steady.
 const STEADY: f64 = 0.005;
 
-/// Times slices of the chain, and so the core's frequency; and slices of independent adds, and so how much of the core's width
-/// this thread has.
+/// Times slices of the chain, so the core's frequency, and of independent adds, so the thread's share of the core's width.
 #[derive(Debug, Clone)]
 pub struct CoreClock {
     turns: u64,

@@ -40,11 +40,9 @@ const DESIGNS: &[(&str, f64, f64)] = &[
     ("Neoverse V1", 4.0, 64.0),
     ("Neoverse V2", 6.0, 48.0),
 ];
-/// A thread that has less than this part of the core's width shares it: two threads that fill it have half each, and one beside
-/// whatever another does seldom over three quarters.
+/// A thread with less than this part of the core's width shares it: two that fill it have half each, others seldom over 0.75.
 const SHARED: f64 = 0.8;
-/// Number of successive looks of a round that tell a width: an interruption of the chain makes its look wider than the core is, an
-/// interruption of the adds narrower.
+/// Number of successive looks that tell a width: an interrupted chain makes its look too wide, interrupted adds too narrow.
 const IN_A_ROW: usize = 3;
 /// Share within which they agree on a core alone; those of chains that were held up, each by something else, do not.
 const ALIKE: f64 = 0.02;

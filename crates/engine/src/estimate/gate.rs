@@ -14,8 +14,7 @@ mod relations;
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
 pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts, peers: &[Peer]) {
-    // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast; and a
-    // core may hold its highest clock in a single round.
+    // A case's own clock may be timed while others have the core, and a core may hold its highest clock in a single round.
     let fastest_hz = records.iter().flat_map(core_hz).max_by(f64::total_cmp);
     for (entry, record) in entries.iter().zip(&mut *records) {
         hold(entry, record, fastest_hz, host, peers);
@@ -134,14 +133,12 @@ fn remark(record: &mut CaseRecord, kind: FlagKind, detail: Message) {
     }
 }
 
-/// The core's frequency and the value are each known to about a percent. One alone and several at once are timed under
-/// clocks that differ by as much.
+/// The core's frequency and the value are each known to about a percent; one alone and several at once differ by as much.
 const TOLERANCE: f64 = 1.03;
 /// Peak rates of arithmetic come with a clock that wide vectors lower, and that is timed beside them and not with them.
 const PEAK_TOLERANCE: f64 = 1.25;
 
-/// The clock of a core whose frequency no case of the run knows, hertz: above the highest boost that is sold (6.2 GHz), so
-/// that neither a time nor a rate is blamed for it.
+/// The clock of a core of unknown frequency, hertz: above the highest boost sold (6.2 GHz), so that no value is blamed for it.
 const FASTEST_HZ: f64 = 7e9;
 
 /// Least latency of a load that hits the first cache, core cycles. No x86 core since Core 2 and K8 has less than 3, most
@@ -162,8 +159,7 @@ const MOST_LOADED_BYTES_A_CYCLE: f64 = 128.0;
 /// Most bytes that it loads and stores together: a 64-byte store beside these.
 const MOST_BYTES_A_CYCLE: f64 = 192.0;
 
-/// Most bytes a second of one socket's memory: above HBM3 beside CPU cores (5.3 TB/s by data sheet, AMD MI300A), and over
-/// five times the widest DIMM platforms (16 channels of 12.8 GT/s, 1.6 TB/s).
+/// Most bytes a second of one socket's memory: above HBM3 beside CPU cores (5.3 TB/s, AMD MI300A) and the widest DIMMs (1.6 TB/s).
 const MOST_DRAM_BYTES_A_SECOND: f64 = 8e12;
 
 /// Returns the physical bounds of a probe's values. `core_hz`: the fastest clock of a core in the run.
@@ -203,8 +199,7 @@ fn bounds_of(
     })
 }
 
-/// Returns a sentence where a value of this case is physically impossible: the leading one, the other, or a sample. `core_hz`: the
-/// fastest clock of a core in the run.
+/// Returns a sentence where the leading value, the other or a sample is impossible. `core_hz`: the run's fastest core clock.
 fn broken(
     probe: &Probe,
     measured: &Measured,
@@ -214,8 +209,7 @@ fn broken(
 ) -> Option<Message> {
     let estimate = &measured.estimate;
     let both = Leading::EACH.into_iter().filter_map(|by| Some((estimate.by(by)?.value, core_hz)));
-    // A sample is short: the core may have had a clock that no round had all along. What rounds vote on is theirs all together, and
-    // differences scatter to both sides of nothing.
+    // In a short sample the core may have had another clock. Rounds vote together, and differences scatter to both sides of zero.
     let are_times = estimate.agreement.is_none() && estimate.min > 0.0;
     let samples = [estimate.min, estimate.max].map(|sample| (sample, None)).into_iter().filter(|_| are_times);
     let threads = threads_of(probe, params, measured);

@@ -1,5 +1,4 @@
-//! Outcomes of a run's record: estimates, checks against physics, and computed values. A run that has just been measured and
-//! one that was recorded long ago come the same way.
+//! Outcomes of a run's record, new or recorded long ago: estimates, checks against physics, and computed values.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -102,8 +102,7 @@ fn clocks(rounds: &[(&Round, &Sampled)]) -> Option<(f64, f64)> {
     Some((median, near.fold(median, f64::max)))
 }
 
-/// Chooses the headline value of a case measured on `cpu`: the undisturbed one for operations of the core alone, where there is one.
-/// Resources shared with others lead with what a program got.
+/// Chooses the headline value of a case on `cpu`: the undisturbed one of core-bound work, else what a program got.
 pub(crate) fn leading(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> Leading {
     if has_quiet_value(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
 }
@@ -113,8 +112,7 @@ fn has_quiet_value(entry: &Entry) -> bool {
     !matches!(entry.probe.core_bound, CoreBound::No)
 }
 
-/// Tells whether disturbances of the core of this round are detected. The core's frequency is taken beside samples of one thread that the
-/// engine times, and those are all of one length.
+/// Tells whether disturbances of the core show: its frequency is taken beside equal samples of one thread that the engine times.
 fn is_watched(entry: &Entry, place: CasePoint, (round, sampled): &(&Round, &Sampled)) -> bool {
     let is_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| place.params.get(axis.name));
     let is_seen = match is_of(AxisKind::Copies) {
@@ -171,8 +169,7 @@ fn with_clock(sampled: &Sampled, clocks: Option<(f64, f64)>, is_quiet: bool) -> 
     kept.map(|((at, hz), _)| timed((at, clock(hz)))).collect()
 }
 
-/// The tenth on the good side of these samples; told at the clock `at_hz` by the cycles that it takes at the tenth fastest clock beside
-/// them.
+/// The tenth on the good side of these samples, at the clock `at_hz` by its cycles at the tenth fastest clock beside them.
 fn best(samples: &[Timed], better: Better, at_hz: Option<f64>) -> Option<f64> {
     let is_rate = better == Better::Higher;
     let of = |part: fn(&Timed) -> f64, p: f64| descriptive::quantile(&samples.iter().map(part).collect::<Vec<_>>(), p);

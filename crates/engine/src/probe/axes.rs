@@ -1,5 +1,4 @@
-//! Axes that probes share: where the parties of a case run, where its thread is bound, what a round fills, and the far ends of a run
-//! with peers.
+//! Axes that probes share: places of the parties, binding of the thread, memory that a round fills, and far ends.
 
 use std::collections::BTreeSet;
 
@@ -61,8 +60,7 @@ impl Axis {
         self.kind == AxisKind::Placement && matches!(self.points, Points::NamesOfHost(_))
     }
 
-    /// An axis of placements of two parties: on one CPU and on the nearest two from the quick profile on, on all others from
-    /// the standard one. One CPU is the default.
+    /// An axis of placements of two parties: one CPU (the default) and the nearest two from quick on, the others from standard on.
     pub const fn near(name: &'static str) -> Axis {
         let points = Points::NamesOfHost(near);
         Axis::new(name, AxisKind::Placement, Placement::SameCpu.name(), points)
@@ -87,14 +85,12 @@ impl Axis {
 }
 
 impl Axis {
-    /// Axis that binds a case's thread: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to the
-    /// last usable CPU; by hand to any. All from the quick profile on.
+    /// Axis that binds a case's thread: nowhere (the default), to CPU 0, which often serves interrupts, or the last; by hand to any.
     pub const fn bind() -> Axis {
         Axis::choice(BIND, NONE, Points::quick(&[NONE, "0", LAST]))
     }
 
-    /// The same of a probe whose cases are else bound to the CPU of the plan: that is the default, and the others are measured
-    /// from the standard profile on.
+    /// An axis of placements for a probe that is bound to the plan's CPU by default; the others come from the standard profile on.
     pub const fn bind_elsewhere() -> Axis {
         Axis::choice(BIND, CPU, Points::quick(&[CPU]).standard(&[NONE, "0", LAST]))
     }

@@ -247,8 +247,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Runs `work`; returns its result, and the time that others used of its CPU meanwhile; `None` where the kernel does not tell, or
-/// it did not last long enough to tell.
+/// Runs `work`; returns its result and others' time on its CPU; `None` where the kernel does not tell or it was too short.
 pub fn others_during<T>(
     meters: &dyn Meters,
     wall: &dyn Wall,

@@ -186,9 +186,8 @@ struct ReadHeader<R> {
 }
 
 impl Journal {
-    /// Creates the journal exclusively and writes its header: the run so far, its seed and its cases, and the program that may resume
-    /// it. It is locked while it is open, which tells a run under way from one that was cut short. The journal of a run that ended
-    /// inside its header is taken over: nobody can resume it.
+    /// Creates the journal exclusively and writes its header: the run so far, seed, cases, and the program that may resume it. Its lock,
+    /// held while it is open, tells a run under way from one cut short. A journal without a whole header is taken over.
     pub fn create(path: &Path, run: &impl Serialize, planned: &PlanLine, origin: &Origin) -> io::Result<Journal> {
         let entry = Place::entry(path)?;
         let file = match entry.create_new(MODE) {
@@ -271,8 +270,7 @@ impl RoundSink for Journal {
     }
 }
 
-/// The file at `path`, emptied and locked, if it is a journal whose header was cut off before its first byte or inside it, and
-/// no run has it open.
+/// The file at `path`, emptied and locked, if it is a journal cut off before the end of its header that no run has open.
 fn headerless(entry: &Place) -> io::Result<Option<File>> {
     // Not through a link, and no pipe that would be waited for: a journal is a regular file that a run made here.
     let Ok(mut file) = entry.open(OFlags::RDWR) else { return Ok(None) };

@@ -130,9 +130,8 @@ impl Runner<'_> {
                 if replicate < planned { rounds.min((planned as usize).saturating_sub(had(of))) } else { rounds };
             all_rounds += sharing;
             all_overhead += overhead * sharing as u32;
-            // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
-            // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
-            // Of the tables' cells all have their least before one has more.
+            // What tells more comes first, then the plan's order, so that the last give way and not all lose the round that one lacks. What
+            // has not begun lets much cheaper cases go first. Of the tables' cells all have their least before one has more.
             let has_priority = cases[of].priority < cases[index].priority;
             let has_same_priority = cases[of].priority == cases[index].priority;
             let is_ahead = match (had(of) > 0, had(index) > 0) {
@@ -229,8 +228,7 @@ impl Runner<'_> {
         plan.is_short() && plan.cases[index].has_long_set_up()
     }
 
-    /// Rounds that are promised to a case: what fills memory for long on this machine has a range from fewer, rather than the
-    /// time of many others. A glance has as many of everything, or none.
+    /// Rounds promised to a case: one that fills memory for long has a range from fewer. A glance has as many of everything, or none.
     fn promised_rounds(&self, index: usize) -> usize {
         let is_glance = self.setting.plan.request.profile == Profile::Glance;
         if self.is_slow_to_fill(index) && !is_glance { LEAST_EXPENSIVE_ROUNDS } else { LEAST_ROUNDS }

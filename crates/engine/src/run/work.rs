@@ -71,8 +71,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Hears out as many rounds as a worker does, and ends it, unless others need what it has filled, and the far ends. True when the run
-    /// is over.
+    /// Hears out as many rounds as a worker does and ends it, unless others need its memory, and the far ends. True: the run is over.
     fn collect_rounds(
         &mut self,
         unit: &[usize],

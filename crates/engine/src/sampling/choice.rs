@@ -1,5 +1,4 @@
-//! Choice of the fastest of several ways to do one thing on this host: trials in turn, in which the first way stays
-//! unless another is clearly ahead of it.
+//! Choice of the fastest of several ways on this host: trials in turn, in which the first stays unless another is clearly ahead.
 
 use hostmark_stats::descriptive as stats;
 use rand::SeedableRng;
@@ -10,9 +9,8 @@ use crate::round_error::Result;
 use crate::sampling::memory_look::{LONG_NS, MOST_PASSES, until_steady};
 use crate::sampling::sample::{Interference, is_disturbed};
 
-/// A pass of a trial lasts so long at least, ns, and follows another by the same way: what a way did to the caches and the core's predictors
-/// goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second
-/// cache for 190 GB/s by a way that reaches 256.
+/// Least time of a pass, ns, which follows another by the same way: what a way does to caches and predictors lasts for a good part of a
+/// millisecond. On Zen 5, trials of 40 µs took stores to the second cache for 190 GB/s by a way that reaches 256.
 const LEAST_NS: f64 = 0.5e6;
 /// Repeats of a pass at most, for ways that take no time.
 const MOST_REPEATS: u64 = 1 << 30;
@@ -26,25 +24,20 @@ const ENOUGH: usize = 2;
 const FAR_TOO_MUCH: f64 = 40.0;
 /// Turns without which nothing is clear, and before which it is looked at whether a choice takes too long.
 const LOOKS: usize = 2;
-/// Number of trials of all after which the first stays where none is ahead of it even by [`SLIGHTLY`]: a way that is
-/// [`CLEARLY`] ahead looks at least so.
+/// Trials of all after which the first stays where none is even [`SLIGHTLY`] ahead: one that is [`CLEARLY`] ahead looks so.
 const GLANCES: usize = 3;
 const SLIGHTLY: f64 = 1.01;
-/// Ratios to the fastest time from which on a way is out, by the best of its one, two, or more trials: an interruption may double one
-/// trial, and hardly ever meets all trials of a way.
+/// Ratios to the fastest time at which a way is out, after one, two, or more trials: an interruption hardly meets all of them.
 const BEHIND: [f64; 3] = [2.0, 1.15, 1.05];
 /// The same of one trial where these have taken [`MOST_NS`]: what takes long is interrupted for a smaller part of it.
 const FAR_BEHIND: f64 = 1.3;
-/// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
-/// else change from run to run, and with them what is compared.
+/// Another way replaces the first where the first takes this many times as long; else near-equal ways would change between runs.
 const CLEARLY: f64 = 1.03;
 
-/// A pass in which the thread was kept waiting, or moved, is done again, so many times in all: a preemption of some
-/// milliseconds is longer than the pass.
+/// Repeats of a pass in which the thread waited or moved: a preemption of some milliseconds is longer than the pass.
 const ATTEMPTS: usize = 4;
 
-/// The time of a trial of some way, ns: of a pass that takes as long as the one before it, by the same way, so that it meets what a way
-/// meets that has gone on for long.
+/// The time of a trial of a way, ns: of a pass as long as the one before it by that way, so that it meets a lasting state.
 pub(crate) fn trial_ns(interference: &Interference, mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
     until_steady(MOST_PASSES, || undisturbed(interference, &mut pass_ns))
 }
@@ -77,8 +70,7 @@ fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64,
     }
 }
 
-/// The fastest of so many ways, by what a trial of each takes, of so many repeats.
-/// `spent_ns`: for how long the trials have gone on.
+/// The fastest of so many ways, by trials of so many repeats each. `spent_ns`: duration of the trials so far.
 pub(crate) fn fastest(
     ways: usize,
     seed: u64,
@@ -96,8 +88,7 @@ pub(crate) fn fastest(
     among(ways, seed, spent_ns, |way| trial_ns(way, repeats))
 }
 
-/// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
-/// meanwhile disturbs all alike.
+/// The fastest by trials that are long enough, in an order by the seed, so that disturbances meet all ways alike.
 fn among(
     ways: usize,
     seed: u64,

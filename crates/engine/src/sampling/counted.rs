@@ -1,5 +1,4 @@
-//! Performance counters beside a value: after a round's samples its loop runs again under them, so that none is on while
-//! another value is timed.
+//! Performance counters beside a value: after a round's samples its loop runs again under them, untimed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -169,8 +168,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Returns the growth of each counter in an iteration: the difference of two lengths, as of times, so that what switches the
-/// counters is in neither. A difference below none is chance, and none.
+/// Returns each counter's growth in an iteration, by two lengths, so that switching the counters is in neither; none below zero.
 fn of_an_iteration(
     events: &[PerfEvent],
     iterations: u64,
@@ -198,8 +196,7 @@ fn shares(slots: &[f64]) -> Vec<(&'static str, f64)> {
 /// A package's counter of energy has moved so often at least: both ends of what is counted lie at such a move.
 const LEAST_MOVES: u32 = 20;
 
-/// The energy of an iteration: from one move of the counter to another, since it moves once a millisecond and tells nothing between.
-/// None where there was too little time.
+/// The energy of an iteration, between two moves of the counter, which moves once a millisecond. None in too little time.
 pub(crate) fn energy(
     meter: &EnergyMeter,
     iterations: u64,

@@ -24,8 +24,7 @@ pub trait ThreadWork {
     /// Does the part once.
     fn pass(&mut self);
 
-    /// Does a stretch of the part by one of several ways, so many times: where there are several, each is tried before the
-    /// first pass.
+    /// Does a stretch of the part by one of several ways, so many times: each is tried before the first pass.
     fn trial(&mut self, _way: usize, repeats: u64) {
         (0..repeats).for_each(|_| self.pass());
     }
@@ -364,8 +363,7 @@ fn lead(
     Ok(samples)
 }
 
-/// The samples with what the followers met: one that was kept waiting for over 1 % of the time marks them all, as nobody
-/// knows in which pass it was.
+/// The samples with the followers' marks: one that waited for over 1 % of the time marks all, as nobody knows in which pass.
 fn with_followers(mut samples: Samples, followers: impl Iterator<Item = Seen>) -> Samples {
     let total_ns: f64 = samples.ns.iter().sum();
     for seen in followers {

@@ -67,9 +67,8 @@ fn look_here(caches_bytes: &[u64], room: u64, clock: &Clock) -> Result<Option<Me
     Ok(Some(MemoryLook { first_touch_bytes_per_s: memory.rate(), last_cache_bytes }))
 }
 
-/// The smallest power of two from [`TRUSTED_BYTES`] to `reported` that the last-level cache does not hold; none where it may hold all of
-/// them. `load_ns`: what a dependent load from so many bytes takes, none where that is not known. Where small sizes miss already, no large
-/// ones are touched.
+/// The smallest power of two from [`TRUSTED_BYTES`] to `reported` that the last-level cache does not hold; none where it may hold all.
+/// `load_ns`: time of a dependent load from so many bytes, if known. Where small sizes miss, no large ones are touched.
 fn not_held(reported: u64, held: u64, mut load_ns: impl FnMut(u64) -> Option<f64>) -> Option<u64> {
     let held_ns = load_ns(held)?;
     let sizes = std::iter::successors(Some(FIRST_BYTES.max(2 * held)), |bytes| Some(2 * bytes));
@@ -235,8 +234,7 @@ const AS_LONG: f64 = 0.03;
 /// Passes at most, and how long they may take, ns: noise on a busy machine must not keep them going.
 pub(crate) const MOST_PASSES: usize = 16;
 const MOST_NS: f64 = 30e6;
-/// Passes that turn back so often, slower after faster or faster after slower, tell of noise: a cache that fills, or is emptied, goes one
-/// way.
+/// Passes that turn back so often, slower after faster or faster after slower, are noise: a cache fills or empties one way.
 const TURNS_OF_NOISE: usize = 2;
 /// A pass that takes so long, ns, meets what it has left itself: what was there before is gone in its first part.
 pub(crate) const LONG_NS: f64 = 20e6;

@@ -296,8 +296,7 @@ impl Samples {
     }
 }
 
-/// Two looks whose frequencies lie further apart than this had a change between them: nobody knows at which of the two the
-/// samples between them ran.
+/// Two looks whose frequencies differ by more had a change between them: at which one the samples between ran, nobody knows.
 const STEADY: f64 = 0.005;
 
 /// Looks at the core between samples, and tells those since the last look what was seen.

@@ -261,9 +261,8 @@ impl Differences {
 }
 
 impl Sampler<'_> {
-    /// Takes samples until the budget is spent: in each both bodies are timed, one after the other, for as long each, so that
-    /// what changes with time changes both. Nothing is clamped: a part that took longer than the whole is a time below zero, and is marked
-    /// as such ([`Samples::mark_below_zero`]).
+    /// Takes samples until the budget is spent: in each both bodies are timed in turn for as long, so that drift changes both. Nothing is
+    /// clamped: a part that took longer than the whole is a time below zero, and marked ([`Samples::mark_below_zero`]).
     pub(crate) fn take_difference(
         &mut self,
         hint: Option<u64>,
@@ -371,8 +370,7 @@ pub(crate) fn go_on() {
     SPEAKS.store(has_voice, Ordering::Relaxed);
 }
 
-/// Tells what is filled, unless it has just told, or is measuring. Nobody to listen is no error here: the end of the round
-/// finds that out.
+/// Tells what is filled, unless it has just told or is measuring. A missing listener shows at the end of the round.
 pub(crate) fn report_progress(bytes: u64, of_bytes: u64) {
     if !SPEAKS.load(Ordering::Relaxed) {
         return;
@@ -401,8 +399,7 @@ impl Deadline {
         Deadline { began_ns: monotonic_ns(), limit_ns }
     }
 
-    /// Checks the time to fill `of_bytes`, of which the first `done_bytes` took from `begun_ns` until now; Skipped where
-    /// that would end after the deadline.
+    /// Checks the time to fill `of_bytes`, of which `done_bytes` took since `begun_ns`; Skipped if that would miss the deadline.
     pub(crate) fn forecast(self, begun_ns: u64, done_bytes: u64, of_bytes: u64) -> Result<()> {
         self.forecast_at(monotonic_ns(), begun_ns, done_bytes, of_bytes)
     }

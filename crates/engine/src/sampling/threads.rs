@@ -97,8 +97,7 @@ const MOST_WAITED: f64 = 0.01;
 /// Chunks that a worker logs at most.
 const MOST_CHUNKS: usize = 1 << 16;
 
-/// A clock whose readings on two CPUs may be compared: the counter where it is known to be the same on all, else the
-/// kernel's monotonic clock.
+/// A clock that compares across CPUs: the counter where it is known to be the same on all, else the kernel's monotonic clock.
 pub(crate) fn common_clock(run: &CalibratedClock, own: &Clock) -> CommonClock {
     match (run, own) {
         (CalibratedClock::Counter { synchronized: true, .. }, clock) => CommonClock::Own(clock.clone()),
@@ -142,8 +141,7 @@ struct Log {
     faults: u64,
 }
 
-/// Measures the summed rate of one worker a CPU; the samples' iterations are amounts. `are_long`: an iteration is longer than a chunk, and
-/// `make` has done one.
+/// Measures the summed rate of one worker a CPU, with amounts as iterations. `are_long`: an iteration exceeds a chunk.
 pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
     clock: &CommonClock,
     budget_ns: f64,

@@ -124,8 +124,7 @@ pub struct FarEnds {
     folders: Vec<String>,
 }
 
-/// The CPUs of each of the far ends that a case needs on these: by its axes one for each copy, or for each of several
-/// threads, and otherwise one, on the last CPU or wherever the scheduler puts it.
+/// The CPUs of each far end of a case on these: one for each copy or thread, else one, on the last CPU or where the scheduler puts it.
 pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
     let parties = parties_of(entry, id);
     match placement_of(entry, id) {
@@ -269,9 +268,8 @@ impl FarEnds {
         }
     }
 
-    /// Ends them, and adds their reports to the events of a round that is complete. One that has failed, or has ended before
-    /// it was asked to, makes it a failed one: a measurement without it is something else. One that lacked something makes it
-    /// skipped, as a worker would.
+    /// Ends them, and adds their reports to the events of a complete round. A far end that has failed, or ended before it was asked to,
+    /// makes the round a failed one; one that lacked something makes it skipped, as a worker would.
     pub fn finish(self, events: &mut Vec<Event>) {
         self.account().join(events);
     }

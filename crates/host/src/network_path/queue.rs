@@ -50,8 +50,7 @@ pub(super) fn of(queues: &[NetlinkAnswer], interface: u32) -> Option<QueueingDis
     Some(queue)
 }
 
-/// Returns what classifies the packets of the interface with this number outside of its queue: `clsact` or `ingress`, and the kinds
-/// of filter there.
+/// Returns the classifiers outside the interface's queue: `clsact` or `ingress`, and the kinds of filter there.
 pub(super) fn classifiers(queues: &[NetlinkAnswer], interface: u32) -> Vec<String> {
     let is_there = |answer: &&NetlinkAnswer| {
         let at = |place| u32_at(&answer.body, place);

@@ -111,8 +111,7 @@ pub static FLOPS: Probe = Probe {
     ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::FLOPS)
 };
 
-/// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's server cores, AMD Zen 5,
-/// A64FX; four of 128 bits of Neoverse V2 are half of it).
+/// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's servers, AMD Zen 5, A64FX).
 const MOST_F64_A_CYCLE: u32 = 2 * 2 * 8;
 
 fn measure_flops(case: &mut Case) -> Result<()> {

@@ -49,8 +49,7 @@ fn measure_frequency(case: &mut Case) -> Result<()> {
     }
 }
 
-/// Additions that are timed at once: 50 µs, long against the clock's cost, and short against the two thirds of a
-/// millisecond for which cores keep the clock of wide vectors after the last of them.
+/// Additions timed at once: 50 µs, long against the clock's cost, short against the 0.67 ms for which cores keep the wide vectors' clock.
 const ADDITIONS: u64 = 150_000;
 /// Turns of multiply-adds before: 0.1 to 0.5 ms, by the width and the number of pipes.
 const TURNS: u64 = 4_000;
@@ -145,8 +144,7 @@ fn measure_ramp(case: &mut Case) -> Result<()> {
     case.also(START.name, starts)
 }
 
-/// Returns, from the times of equal slices of work, the first slice that is as fast as the last ones, and the speed of the first few
-/// as a share of theirs. `None` where there are too few.
+/// Returns the first of equal slices that is as fast as the last ones, and the first ones' share of their speed. `None` of too few.
 fn ramp(lengths: &[f64]) -> Option<(usize, f64)> {
     let steady = median(&lengths[lengths.len() - lengths.len() / 4..])?;
     let start = median(lengths.get(..FIRST)?)?;

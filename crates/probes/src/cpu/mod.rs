@@ -60,8 +60,7 @@ fn cycles_by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Opti
     Some(by_round(&sources.iter().collect::<Vec<_>>(), value))
 }
 
-/// The same from the sources' quiet values, where these lead, with all that lies between the ends of their intervals and of their rounds:
-/// times and rates (`is_rate`) of one clock, that of the first.
+/// Combines the sources' leading quiet values and all between the ends of intervals and rounds, at the first one's clock.
 fn quiet_of(sources: [(&Measured, bool); 2], value: impl Fn(&[f64]) -> f64) -> Option<Quiet> {
     let all: Vec<Quiet> = sources.iter().map(|(source, _)| source.estimate.leading_quiet()).collect::<Option<_>>()?;
     let at_hz = all[0].at_hz.filter(|_| all.iter().all(|quiet| quiet.at_hz.is_some()));

@@ -50,8 +50,7 @@ fn measure_front_end(case: &mut Case) -> Result<()> {
 /// Loads of each chain in a walk, and walks whose fastest counts.
 const LOADS: u64 = 128;
 const WALKS: usize = 3;
-/// Fillers between two points of the first curve, and of the second around the step that the first shows; the queues of loads and
-/// stores are shorter.
+/// Fillers between points of the first curve, and of the second around the step; the queues of loads and stores are shorter.
 const WINDOW_STEPS: Steps = Steps { coarse: 32, fine: 4 };
 const QUEUE_STEPS: Steps = Steps { coarse: 8, fine: 1 };
 /// Loads one after the other take twice as long as together: the step is halfway.

@@ -53,8 +53,7 @@ enum IoMethod {
 }
 
 impl IoPath {
-    /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
-    /// `writes` says whether anything is to be written.
+    /// The ring, or plain calls where the kernel refuses one and one request is out at a time. `writes`: something is to be written.
     pub fn open(case: &mut Case, file: OwnedFd, writes: bool, depth: u32, block: usize) -> Result<IoPath> {
         let spare = files::copy(&file)?;
         let way = match IoRing::new(file, depth, block) {
@@ -136,9 +135,8 @@ pub const ALL: u32 = 100;
 const FILE_BYTES: u64 = 64 << 20;
 /// A sample lasts so long, ns, and at least a request.
 const SLICE_NS: f64 = 10e6;
-/// Steady: so many slices in a row lie within this share of their mean (SNIA's Performance Test Specification has rounds of a
-/// minute in the place of slices). It is waited for during so many slices at most, and no longer than [`WAIT`] times the round's samples and
-/// twice as many slices as it takes.
+/// Steady: so many slices in a row lie within this share of their mean (as SNIA's rounds of a minute). The wait lasts so many slices at
+/// most, and [`WAIT`] times the round's samples or twice as many slices as it takes.
 const STEADY_SLICES: usize = 5;
 const STEADY_SHARE: f64 = 0.1;
 const MOST_UNSTEADY: usize = 20;

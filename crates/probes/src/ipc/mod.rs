@@ -226,8 +226,7 @@ pub static BANDWIDTH: Probe = Probe {
     ..crate::rate(Unit::BytesPerSecond, crate::texts::ipc::BANDWIDTH)
 };
 
-/// Bytes that one iteration reads: several times what a pipe, a socket or a ring holds, and whole times of powers of two, so
-/// that a sample takes what was written meanwhile and not what was there.
+/// Bytes that an iteration reads: several times what a pipe, socket or ring holds, so that a sample takes what is written meanwhile.
 const STEP_BYTES: u64 = 1 << 20;
 
 fn measure_bandwidth(case: &mut Case) -> Result<()> {

@@ -68,8 +68,7 @@ pub struct Arrays<T> {
     output: Vec<T>,
 }
 
-/// Arrays of a type: its bytes, what the names of x86-64's instructions for it end with, and those of AArch64's registers begin
-/// with.
+/// Arrays of a type: its bytes, the suffix of x86-64's instructions and the prefix of AArch64's registers.
 macro_rules! arrays {
     ($type:ty, $bytes:literal, $suffix:literal, $letter:literal) => {
         impl Arrays<$type> {

@@ -9,8 +9,7 @@ use hostmark_engine::prelude::sys::call::named;
 
 use super::random_access::Random;
 
-/// Number of branches between the load of a direction and its branch: a wrong guess is then found out at once, and its
-/// cost is the core's alone, without the latency of a load.
+/// Branches between the load of a direction and its branch: a wrong guess is found at once and costs no latency of a load.
 const AHEAD: usize = 3;
 
 /// Directions of a branch, one a byte, gone through over and over.
@@ -46,14 +45,12 @@ impl BranchPattern {
     }
 }
 
-/// Goes through the branch `n` times, `n` not zero, first as `first` says and then on from index `at`, inside of the
-/// directions; gives how often it was not taken.
+/// Takes the branch `n > 0` times, first as `first` says and then from index `at` of the directions; counts those not taken.
 fn branch(directions: &[u8], first: [u8; AHEAD], at: usize, n: u64) -> u64 {
     let bytes = directions.as_ptr_range();
     let mut count: u64 = 0;
-    // SAFETY: reads stay inside the slice, as `at` does and the pointer wraps at its end; the loop ends when its counter
-    // is zero. The encodings are chosen so that no jump of x86-64 crosses 32 bytes of code: some cores decode such a one
-    // slowly.
+    // SAFETY: reads stay inside the slice, as `at` does and the pointer wraps at its end; the loop ends when its counter is zero. The
+    // encodings keep jumps of x86-64 from crossing 32 bytes of code, which some cores decode slowly.
     unsafe {
         asm_by_arch!(
             ".p2align 6",
@@ -148,8 +145,7 @@ impl Targets {
     }
 }
 
-/// Jumps `n` times, `n` not zero, first as `first` says and then on from index `at`, inside of the targets; gives the sum of
-/// their numbers.
+/// Jumps `n > 0` times, first as `first` says and then from index `at` of the targets; gives the sum of their numbers.
 fn jump(targets: &[u8], first: [u64; AHEAD], at: usize, n: u64) -> u64 {
     let bytes = targets.as_ptr_range();
     let mut sum: u64 = 0;
@@ -258,8 +254,7 @@ pub struct StraightCode {
 }
 
 impl StraightCode {
-    /// A loop of up to `size` bytes, no more than [`MOST_BYTES`], whose instructions have `length` bytes each but those of its end; none
-    /// where this architecture has no such instruction.
+    /// A loop of up to `size` bytes (at most [`MOST_BYTES`]) of instructions of `length` bytes; none where the architecture has none.
     pub fn new(size: usize, length: usize) -> Option<io::Result<StraightCode>> {
         let filler = filler(length)?;
         let size = size.clamp(LEAST_BYTES, MOST_BYTES);

@@ -34,8 +34,7 @@ named! {
 /// Turns of 64, rest, the address of the stores, the value in the chain; gives the last value.
 type Loop = unsafe fn(u64, u64, *mut u8, u64) -> u64;
 
-/// A loop over one pair of instructions. The caller gives an address at which eight bytes may be written and read; what
-/// loads from the value's own address needs a value that is such an address.
+/// A loop over a pair of instructions, at an address of eight writable bytes; a load from the value's own address needs such a value.
 macro_rules! pairs {
     ($name:ident, $x86:literal, $arm:literal) => {
         unsafe fn $name(turns: u64, rest: u64, at: *mut u8, value: u64) -> u64 {
@@ -71,8 +70,7 @@ pub struct Forwarding<'a> {
 }
 
 impl<'a> Forwarding<'a> {
-    /// `memory`: two pages of `page_bytes`, aligned to them. `value` is what is stored first, but where the load reads other
-    /// bytes.
+    /// `memory`: two aligned pages of `page_bytes`. `value` is stored first, but where the load reads other bytes.
     pub fn new(
         overlap: Overlap,
         memory: &'a mut [u8],
@@ -131,8 +129,7 @@ named! {
     }
 }
 
-/// Accesses to four places in turn, 64 in a turn of the loop, and the rest to the first alone. The caller gives addresses at
-/// which eight bytes may be read, and written where the instructions write.
+/// Accesses to four places in turn, 64 a turn of the loop, and the rest to the first. Eight bytes there must be valid.
 macro_rules! accesses {
     ($name:ident, $x86:literal, $arm:literal) => {
         unsafe fn $name(turns: u64, rest: u64, places: [*mut u8; PLACES], value: u64) {

@@ -111,8 +111,7 @@ fn lines(head: &[u8]) -> Result<impl Iterator<Item = &str>, Malformed> {
     Ok(text.strip_suffix("\r\n\r\n").ok_or(Malformed::Long)?.split("\r\n"))
 }
 
-/// Reads into `bytes`, which holds `have` already, until there is a whole head: where it ends, and how many bytes there
-/// are now. An end of the stream before anything came is no error and gives none.
+/// Reads into `bytes`, which holds `have`, until there is a whole head: its end and the bytes now. None at an empty end of stream.
 #[inline]
 pub fn read_head(stream: &mut impl Read, bytes: &mut [u8], mut have: usize) -> io::Result<Option<(usize, usize)>> {
     loop {

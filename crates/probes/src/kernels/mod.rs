@@ -15,8 +15,7 @@ macro_rules! by_arch {
     (x86_64 { $($elsewhere:tt)* } aarch64 { $($here:tt)* }) => { $($here)* };
 }
 
-/// `asm!` with lines that both architectures share, then the operands that each has in registers of its own, then shared
-/// operands and options.
+/// `asm!` with lines that both architectures share, then each one's operands, then shared operands and options.
 macro_rules! asm_by_arch {
     ($($line:expr),+; x86_64 { $($x86:tt)* } aarch64 { $($arm:tt)* } $($shared:tt)*) => {
         by_arch! {
@@ -92,8 +91,7 @@ macro_rules! next_chunk {
     };
 }
 
-/// The names of 24 vector registers of AArch64: repeated macros of the assembler leave no room for a suffix behind their own
-/// names.
+/// The names of 24 vector registers of AArch64: the assembler's macros leave no room for a suffix behind their own names.
 #[cfg(target_arch = "aarch64")]
 macro_rules! registers_24 {
     ($pre:literal, $post:literal) => {
@@ -132,14 +130,9 @@ pub enum Refused {
         multiple_bytes: usize,
     },
     /// The memory's start is not aligned enough.
-    Alignment {
-        needed_bytes: usize,
-    },
+    Alignment { needed_bytes: usize },
     /// Source and destination differ in length.
-    Unequal {
-        destination_bytes: usize,
-        source_bytes: usize,
-    },
+    Unequal { destination_bytes: usize, source_bytes: usize },
     /// A line, page, window or stride that no chain can be built with.
     Step { bytes: usize },
     /// Number of nodes that an index of 32 bits cannot number.

@@ -2,8 +2,7 @@
 
 use super::UNROLL;
 
-/// Operations that one turn of independent ones holds: a multiple of the ten or twelve registers that they go round, and
-/// so many that the loop's own instructions are under half a percent of them.
+/// Independent operations a turn: a multiple of their ten or twelve registers, and so many that the loop adds under half a percent.
 pub const INDEPENDENT: u64 = 240;
 
 named! {
@@ -21,8 +20,7 @@ named! {
 }
 
 named! {
-    /// Computed operation. Divisions and remainders come with long operands, and with short ones, for which some
-    /// dividers need less time.
+    /// Computed operation. Divisions and remainders also come with short operands, for which some dividers need less time.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Op {
         /// Exclusive or; of floating-point values too, as compilers flip a sign.
@@ -75,8 +73,7 @@ impl Operation {
         (self.kernel.chain)(n / UNROLL, n % UNROLL, self.registers)
     }
 
-    /// Executes the operation `turns` × [`INDEPENDENT`] times, none waiting for the one before. Gives the sum of the
-    /// registers' bits, for integer divisions and remainders the last result.
+    /// Executes `turns` × [`INDEPENDENT`] independent operations. Gives the registers' sum, for integer divisions the last result.
     #[inline(never)]
     pub fn independent(&self, turns: u64) -> u64 {
         if turns == 0 { 0 } else { (self.kernel.independent)(turns, self.registers) }
@@ -189,8 +186,7 @@ chain!(chain_mul_f64, vector, "mulsd xmm0, xmm1", "fmul d0, d0, d1");
 chain!(chain_div_f32, vector, "divss xmm0, xmm1", "fdiv s0, s0, s1");
 chain!(chain_div_f64, vector, "divsd xmm0, xmm1", "fdiv d0, d0, d1");
 
-/// 240 operations a turn, none of which waits for another: what goes before, the operations, what goes after; and where each
-/// architecture has its operands besides the number of turns.
+/// 240 independent operations a turn: the lines before, the operations, those after; and each architecture's operands.
 macro_rules! independent {
     ($name:ident, $registers:ident, $before:expr, $operations:expr, $after:expr, $result:ident;
      x86_64 { $($x86:tt)* } aarch64 { $($arm:tt)* }) => {

@@ -8,9 +8,8 @@ use super::random_access::{Random, one_cycle};
 /// Links that one turn follows on each chain: the loop's own cost hides under them.
 pub const LINKS_A_TURN: u64 = 8;
 
-/// Numbers of chains that there are loops for. On x86-64 the chains from the twelfth on are held in vector registers, which
-/// costs them two or three cycles a link, and the last six of 32 in memory, which costs about five; on aarch64 the last eight of
-/// 32 are held in vector registers.
+/// Numbers of chains with a loop. On x86-64 chains from the twelfth on are in vector registers (two or three cycles a link), the last six
+/// of 32 in memory (about five); on aarch64 the last eight of 32 are in vector registers.
 pub const COUNTS: [usize; 8] = [1, 2, 4, 8, 12, 16, 24, 32];
 
 /// Lines of memory that hold two links each: in the first word one cycle over all lines, in the second a cycle over the
@@ -27,8 +26,7 @@ pub struct Chains<'a> {
 }
 
 impl<'a> Chains<'a> {
-    /// Builds `chains` random cycles over equal parts of the lines of `memory`, and one over all of these; what is left
-    /// over after equal parts is not used.
+    /// Builds `chains` random cycles over equal parts of the lines of `memory`, and one over all of these; a remainder is unused.
     pub fn new(memory: &'a mut [u8], line_bytes: usize, chains: usize, seed: u64) -> Result<Self, Refused> {
         let walk = walk(chains).ok_or(Refused::Chains { chains, built: &COUNTS })?;
         if line_bytes < 2 * size_of::<usize>() || !line_bytes.is_power_of_two() {
@@ -85,8 +83,7 @@ impl<'a> Chains<'a> {
         unsafe { (self.walk)(&mut self.each, turns) };
     }
 
-    /// Follows `turns` links on each of the first two chains, by turns, with so many fillers behind each. Where there is but one chain,
-    /// it does nothing itself.
+    /// Follows `turns` links on each of the first two chains in turn, each with fillers behind it. Does nothing with one chain.
     pub fn walk_two_apart(&mut self, turns: u64, filler: Filler, fillers: usize) {
         if let Some(two) = self.each.first_chunk_mut() {
             // SAFETY: as in `walk_each`.

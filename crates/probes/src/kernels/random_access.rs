@@ -1,5 +1,4 @@
-//! Loads and stores that do not wait for each other, at random places or in a given order, and the seeded random numbers that order
-//! them (SplitMix64, chosen because a chain needs one number a node).
+//! Loads and stores that do not wait for each other, at random places or in an order, and the numbers that order them (SplitMix64).
 
 use std::arch::global_asm;
 use std::marker::PhantomData;
@@ -77,8 +76,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-// The loops themselves, which the kernel module assembles as well: 16 turns of four accesses in a block, one for each
-// generator.
+// The loops, which the kernel module assembles too: 16 turns of four accesses in a block, one for each generator.
 global_asm!(
     #[cfg(target_arch = "x86_64")]
     include_str!("loops/random_x86_64.inc"),

@@ -118,9 +118,8 @@ mod machine {
         pub fn add(&self, counters: &CpuCounters, n: u64) -> u64 {
             let (mut sequence, mut restarts) = (Sequence::default(), 0_u64);
             if n > 0 {
-                // SAFETY: the area is registered for this thread, which `self` does not leave. The kernel reads the sequence while the area
-                // names it, which ends before it goes. There is a counter, 128 bytes long, for every CPU that the kernel can name. The loop
-                // ends when its counter, not zero at first, is.
+                // SAFETY: the area is registered for this thread, which `self` does not leave, and the kernel reads the sequence while the
+                // area names it. Every CPU has a counter of 128 bytes. The loop ends when its counter, not zero at first, is.
                 unsafe {
                     std::arch::asm!(
                         "lea {at}, [rip + 3f]",
@@ -243,8 +242,7 @@ mod tests {
                 counting.join().unwrap()
             });
             assert_eq!(counters.sum(), due);
-            // Somewhere between store and increment it is most of the time, and for longer than the scheduler leaves it alone. A kernel or
-            // emulator without them counts nothing.
+            // It is mostly between store and increment, for longer than the scheduler leaves it alone. Without them nothing is counted.
             if restarts.into_inner() > 0 || due < 1000 * CHUNK || cpus.len() == 1 {
                 return;
             }

@@ -23,8 +23,7 @@ const PART_BYTES: u64 = 4 << 20;
 /// Bytes that a round tested.
 const TESTED: Quantity = Quantity::given("tested", Unit::Bytes, Better::Higher, term!("tested in a round"));
 
-/// Returns the most that a round tests by default: the memory that it may fill, as a power of two, so that a case keeps its
-/// id from run to run.
+/// Returns the most that a round tests by default: what it may fill, as a power of two, so that case ids stay equal.
 fn share(host: &HostFacts) -> u64 {
     1 << may_fill_bytes(host).max(PART_BYTES).ilog2()
 }
@@ -232,8 +231,7 @@ fn fill_and_compare(memory: &mut impl WordMemory, faults: &mut Faults, value: im
     }
 }
 
-/// March C−: write a everywhere; up: read a, write b; up: read b, write a; down: read a, write b; down: read b, write a;
-/// read a everywhere.
+/// March C−: write a; up: read a, write b; up: read b, write a; down: read a, write b; down: read b, write a; read a.
 fn march(memory: &mut impl WordMemory, faults: &mut Faults, a: u64) {
     let (words, b) = (memory.words(), !a);
     for index in 0..words {

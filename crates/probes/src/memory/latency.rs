@@ -10,8 +10,7 @@ use crate::kernels::bandwidth::{self, ReadKernel, WriteKernel};
 use crate::kernels::chase::{Chain, WINDOW_PAGES};
 use crate::kernels::parallel::{Chains, LINKS_A_TURN};
 
-/// Lines that the adjacent-line prefetcher brings in together: of each pair one is visited, or every second load would find its
-/// line under way, or not, as the machine's load decides.
+/// Lines that the adjacent-line prefetcher brings in: one of each pair is visited, or load would decide which are under way.
 const PAIR_BYTES: usize = 128;
 
 /// Probe memory.latency: one load that needs the one before, by size, pattern and page.
@@ -64,8 +63,7 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
 }
 
-/// Returns those of the quick profile's sizes that tell each level: three of each cache, near three times the one before, where it answers
-/// however much of it others use; and the two largest.
+/// Returns the quick profile's sizes that tell each level: three of each cache, near three times the one before, and the two largest.
 fn few_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let all = sizes(host, profile);
     let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));

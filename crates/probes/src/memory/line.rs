@@ -78,8 +78,7 @@ fn line(curve: &[(usize, f64)], reported: usize) -> Option<usize> {
     first_apart(curve).filter(|&bytes| bytes <= reported)
 }
 
-/// The first distance of a curve of costs that is on its high side, when there is a low and a high side and all from there
-/// on are high; none otherwise.
+/// The first distance on the high side of a curve of costs that has both sides and stays high from there on; none otherwise.
 fn first_apart(curve: &[(usize, f64)]) -> Option<usize> {
     let (low, high) = (curve.first()?.1, curve.last()?.1);
     let is_apart = |cost: f64| cost > low + PART * (high - low);

@@ -103,8 +103,7 @@ fn reach(case: &Case, bytes: u64) -> Reach {
 /// Numbers a line from which a chain is built: its place in the order, and the number of the next.
 const NUMBERS_OF_LINE: u64 = 2;
 
-/// Returns the buffer, where there is also room for the order in which its lines are linked. The caller links them and
-/// writes all of every line.
+/// Returns the buffer, if the order of its lines has room too. The caller links the lines and writes every one whole.
 pub fn chained(case: &mut Case, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
     let order_bytes = bytes / case.line_bytes() * NUMBERS_OF_LINE * size_of::<u32>() as u64;
     drop(case.allot(1, bytes + order_bytes, pages, node)?);
@@ -120,8 +119,7 @@ fn few_lines(case: &Case, bytes: u64) -> Option<u64> {
     Some(needed).filter(|&lines| case.is_outside_caches(bytes) && 2 * lines <= bytes / case.line_bytes())
 }
 
-/// Time of a load that needs the one before, along a random chain through `memory`: through all of its lines, or as many as the round needs. The samples
-/// are taken by `measure`.
+/// Time of a dependent load along a random chain through lines of `memory`, all or as many as the round needs, by `measure`.
 pub fn loads(
     case: &mut Case,
     memory: &mut [u8],

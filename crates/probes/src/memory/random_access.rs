@@ -101,8 +101,7 @@ pub static OWNERSHIP: Probe = Probe {
     ..crate::texts::memory::OWNERSHIP
 };
 
-/// Half of each cache; four times what all but the last hold, which a neighbour leaves of the next for certain; and what is beyond all. Powers
-/// of two, which memory.latency has as well.
+/// Half of each cache, four times what all but the last hold, and what is beyond all: powers of two, as of memory.latency.
 fn sizes_by_level(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let largest = super::largest(host, profile);
     let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));
@@ -223,8 +222,7 @@ fn measure_prefetch(case: &mut Case) -> Result<()> {
     case.also(ORDERED_LATENCY.name, latencies_ns)
 }
 
-/// Walks the chain for so long, once and before anything else is loaded: other loads in between would drive its page tables out of the
-/// caches, and the walk after them would pay for that.
+/// Walks the chain once before anything else is loaded: other loads would drive its page tables out of the caches.
 fn chain_first(clock: &Clock, budget_ns: f64, latencies_ns: &mut Vec<f64>, mut walk: impl FnMut()) {
     let (begin, is_due) = (clock.start(), latencies_ns.is_empty());
     while is_due && (latencies_ns.is_empty() || clock.ns(clock.start().since(begin)) < budget_ns) {

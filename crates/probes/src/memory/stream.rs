@@ -97,9 +97,8 @@ const BYTES_OF_THREE: u64 = 24;
 /// Most that a thread's arrays take besides their elements: their ends, and the gaps between them.
 const SLACK_BYTES: u64 = 32 << 10;
 
-/// Elements of each array on this host: 4 times all its last-level caches. Where memory does not hold that, half as many or
-/// a quarter, which are other cases, as every id has its number; where it does not hold these either, the caches would hold
-/// the arrays, and the case by the rule is skipped. No time limit has a part in it.
+/// Elements of each array: 4 times all last-level caches. Where memory lacks room, half or a quarter, which are other cases by their ids;
+/// where these do not fit either, the case is skipped. No time limit has a part in it.
 pub fn settled(host: &HostFacts) -> u64 {
     let cpus = host.usable_cpus();
     let enough = enough(host);

@@ -11,8 +11,7 @@ const LINES_ON: usize = 1;
 const FIRST_LEVEL_PAGES: usize = 512;
 const SECOND_LEVEL_PAGES: usize = 8192;
 const HUGE_PAGES: usize = 112;
-/// Searches of the first level a sample, of which the one that reaches furthest counts: each is short, and whoever shares the
-/// core only takes entries away.
+/// Searches of the first level a sample, of which the furthest counts: whoever shares the core only takes entries away.
 const FIRST_LEVEL_SEARCHES: usize = 3;
 /// Share of huge pages below which they are not what is measured.
 const MOSTLY_HUGE: f64 = 0.9;
@@ -108,8 +107,7 @@ const AN_OCTAVE: f64 = 4.0;
 /// Walks of a point of the curve, and of a point on the step.
 const TIMES: usize = 4;
 const TIMES_ON_STEP: usize = 6;
-/// Walks again of a point that seems to be over the step's foot: whoever shares the TLB only takes from it, and not all the
-/// time. So many for few pages, and for many.
+/// Repeated walks of a point above the step's foot, for few pages and for many: a sharer of the TLB only takes, and not always.
 const TIMES_AGAIN: (usize, usize) = (24, 6);
 const FEW_PAGES: usize = 512;
 /// Entries of TLBs are a power of two times one of these: 64, 96, 160, 72.
@@ -182,8 +180,7 @@ pub fn reach(curve: &Curve, time: &mut impl FnMut(usize, usize) -> Result<(f64, 
     Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), flat: fits.last_size, miss_ns: high }))
 }
 
-/// The number of entries of a TLB that is built, nearest to the number of pages found; none where that is not near: the step is
-/// blurred, or part of the entries serves others.
+/// The number of entries of a TLB nearest to the pages found; none where that is not near: the step is blurred, or entries serve others.
 pub fn built(pages: f64) -> Option<f64> {
     let sizes = (0..13).flat_map(|power| ODD_PARTS.map(|part| part * f64::from(1 << power)));
     sizes
@@ -207,8 +204,7 @@ fn sweep(most: usize) -> Vec<usize> {
     pages
 }
 
-/// Lines of the points of the curve, and the pages among which each line's page is drawn: with four times as many pages as lines
-/// no entry that covers neighbours in one saves a walk.
+/// Lines of the curve's points, and the pages of which each line's is drawn: four times as many, so that no entry covers neighbours.
 const LINES: [usize; 3] = [1024, 2048, 4096];
 const PAGES_A_LINE: usize = 4;
 /// Most memory of each kind that is filled: kernels of large base pages have huge ones of 512 MiB.
@@ -429,8 +425,7 @@ impl Places {
         page * self.apart + if self.page == self.base { on(self.base) } else { 0 } + on(huge)
     }
 
-    /// The line of a page: each another one, also where all pages are the same memory. Huge pages that are cut into base pages would
-    /// otherwise fall on one set of the TLB.
+    /// The line of a page, another for each: huge pages cut into base pages would otherwise share one set of the TLB.
     fn inside(&self, page: usize) -> usize {
         page * (self.line + if self.page == self.base { 0 } else { self.base }) % self.page
     }

@@ -1,5 +1,4 @@
-//! Group net: two ends of the network's protocols. The far end is a process that is started before the round and reached by
-//! its address alone: of this host over loopback, or of another one.
+//! Group net: both ends of network protocols. The far end is a process that is reached by its address alone, here or elsewhere.
 
 use std::io;
 
@@ -26,8 +25,7 @@ pub(crate) const SECTION: Text = term!("Network");
 /// The service whose far end says whether a peer can be reached: it sends back each byte.
 pub(crate) const REACHED: &str = round_trip::ECHO.name;
 
-/// Further quantities of the round trips: the last two tell of stalls that most operations do not meet, as under a limit that
-/// is kept by slices of time.
+/// Further quantities of the round trips: the last two show stalls that most operations miss, as those of a quota in time slices.
 const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED];
 
 /// CPUs that the sending process kept busy.

@@ -210,8 +210,7 @@ fn note_copied(case: &mut Case, copied: bool) {
     case.note("zero_copy", if copied { "copied" } else { "not copied" });
 }
 
-/// A window of the warm-up is this many round trips, within bounds, ns: a slow start doubles the rate in each, and two ends on one
-/// CPU take turns of some milliseconds.
+/// Round trips of a window of the warm-up, within bounds in ns: slow start doubles the rate in each, and two ends on a CPU take turns.
 const WINDOW_ROUND_TRIPS: f64 = 2.0;
 const WINDOW_NS: (f64, f64) = (10e6, 200e6);
 /// Packets in which a window tells a rate.

@@ -81,8 +81,7 @@ fn refused(error: std::io::Error) -> RoundError {
     RoundError::lacking(say!("the kernel reclaims no pages on request"), &error)
 }
 
-/// Base pages of the file. The kernel's data for each of them, a line of the cache, stays in the core's own caches, so that others
-/// that share the last one disturb little.
+/// Base pages of the file: few enough that the kernel's data for them, a cache line each, stays in the core's own caches.
 const FILE_PAGES: usize = 4096;
 /// Pages by which the group's limit is lowered.
 const TAKEN_PAGES: usize = FILE_PAGES / 2;
@@ -129,8 +128,7 @@ fn below_limit(case: &mut Case) -> Result<()> {
     .time()
 }
 
-/// A process that reads all of the file in each of its turns, on the CPU that reclaims: of the pages that wait for each CPU to be
-/// put on a list none waits elsewhere.
+/// A process that reads the whole file in each turn, on the CPU that reclaims: no page waits on the list of another CPU.
 fn reader<'a>(cpu: Cpu, file: &'a OwnedFd, page: usize) -> std::io::Result<Exchange<impl ExchangeStep + use<'a>>> {
     let mut block = vec![1; BLOCK_PAGES * page];
     exchange::working(&[cpu.0], move || {
@@ -147,8 +145,7 @@ struct Held {
 }
 
 impl Held {
-    /// The pages that left, which may be more than had to. The group has as many fewer, but for some that were set aside for each
-    /// CPU and what the kernel found them by.
+    /// The pages that left, which may be more than had to: the group has as many fewer, but for those set aside for each CPU.
     fn taken(&self, now: &Held) -> Result<u64> {
         let (due, left) = (TAKEN_PAGES as u64, self.of_file.saturating_sub(now.of_file) as u64);
         let fewer = self.of_group.saturating_sub(now.of_group);
@@ -353,8 +350,7 @@ fn stays() -> RoundError {
     RoundError::skipped(ReasonCode::Disturbed, text)
 }
 
-/// Has `retry`, which pauses first, take pages out of memory until none of so many is left, or they are no longer waiting for a
-/// device; returns how many are left.
+/// Has `retry`, which pauses first, reclaim pages until none is left or none waits for a device; returns how many are left.
 fn settle(pages: usize, mut retry: impl FnMut(Duration) -> Result<usize>) -> Result<usize> {
     let mut left = retry(Duration::ZERO)?;
     let mut pause = FIRST_PAUSE;

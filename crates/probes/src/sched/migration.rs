@@ -105,8 +105,7 @@ impl Destination {
         Ok(Destination { cpu, mask: sys::affinity::Mask::of(&[cpu.0]).map_err(|error| refused(cpu, &error))? })
     }
 
-    /// Rests, and goes there. Nothing but the call and the walk is between the readings: on another CPU whatever else there is
-    /// would have to come from the caches of the first.
+    /// Rests, and goes there. Only the call and the walk are between the readings: anything else would come from the first CPU's caches.
     fn go(&self, clock: &Clock, walk: &mut dyn FnMut()) -> Result<Way> {
         let (rest, rested) = (clock.ticks(REST_NS), clock.start());
         while clock.start().since(rested) < rest {

@@ -28,9 +28,8 @@ use crate::{in_kernel, workloads};
 /// Section of a report that shows the group.
 pub(crate) const SECTION: Text = term!("Processes and system calls");
 
-/// Axis depth: components of the path that the kernel walks, the file's name among them. It begins at the working directory,
-/// so that neither where the scratch directory lies nor a mount on the way there is part of the value. The default is as
-/// many as lmbench's own file has.
+/// Axis depth: components of the path that the kernel walks from the working directory, the file's name among them, wherever the scratch
+/// directory lies. The default is that of lmbench's own file.
 const DEPTH: Axis = Axis::count("depth", "4", Points::quick(&["4"]).standard(&["1", "16"]).thorough(&["64"]));
 
 /// Name of each directory on the way: of a usual length, since the kernel hashes every letter.

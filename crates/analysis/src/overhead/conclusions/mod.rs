@@ -1,5 +1,4 @@
-//! Conclusions of a published report on native and guest file I/O, checked against these runs: each claim is a function, and says whether
-//! it holds here as far as the intervals tell.
+//! Conclusions of a published report on native and guest file I/O: each claim is a function that says whether it provably holds here.
 
 mod guests;
 mod layers;
@@ -162,8 +161,7 @@ impl<'a> Claims<'a> {
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
-    /// Fraction by which one figure lies over another, with the interval that the tables show; for files without rounds that of both
-    /// intervals.
+    /// Fraction by which one figure lies over another, with the tables' interval; for files without rounds that of both intervals.
     fn over(&self, index: usize, base: usize) -> Option<Propagated> {
         let [value, under] = [index, base].map(|index| self.sheet.figures[index].value.as_ref().ok());
         let (value, under) = value.zip(under)?;

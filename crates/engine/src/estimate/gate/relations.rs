@@ -8,8 +8,7 @@ use hostmark_stats::descriptive;
 use super::{flag, remark};
 use crate::probe::{Entry, Limit, Probe};
 
-/// A latency that falls by more than this as its buffer grows is marked, and so is one of memory that is below one of the
-/// caches by more.
+/// A latency that falls by more than this as its buffer grows is marked, and one of memory below one of the caches by more.
 const FALL: f64 = 1.10;
 /// The same between two probes, whose memory may be backed by other pages.
 const FALL_ELSEWHERE: f64 = 1.25;
@@ -63,8 +62,7 @@ fn along(records: &[CaseRecord], axis: &str) -> Vec<(Params, u64, usize)> {
     order
 }
 
-/// Says of the value at the largest point of `axis`, all other axes alike, that it is a lower bound, where no smaller point
-/// has about as much. `records`: the cases of one probe.
+/// Marks a probe's value at the largest point of `axis` as a lower bound, where no smaller point has about as much.
 fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
     let order = along(records, axis);
     for series in order.chunk_by(|one, other| one.0 == other.0) {
@@ -93,8 +91,7 @@ fn are_of_one_state(one: Option<f64>, other: Option<f64>) -> bool {
     one.zip(other).is_none_or(|(one, other)| (one - other).abs() <= OF_ONE_STATE)
 }
 
-/// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
-/// `records`: the cases of one probe; `rises`: of which this is known.
+/// Marks values of a probe that fall, beyond both intervals and 10 %, as `axis` alone grows. `rises`: of which this is known.
 fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) -> bool) {
     let order = along(records, axis);
     let all = order.chunk_by(|one, other| one.0 == other.0).filter(|series| rises(&series[0].0));
@@ -116,9 +113,8 @@ fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) 
     }
 }
 
-/// Marks hand-overs between two parties on one CPU that take far less than the cheapest switch between two while the core was in the
-/// same state: alone, or beside another thread. Most of their rounds do, where the median does: that others did not, as an interval may
-/// tell, is no excuse.
+/// Marks hand-overs on one CPU that take far less than the cheapest switch while the core was in the same state, alone or beside another
+/// thread. Where the median does, most rounds do, whatever an interval says of the others.
 fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
     let is_switch = |(entry, record): &(&Entry, &CaseRecord)| {
         entry.probe.limit == Limit::Switch && is_good(record) && shares_a_cpu(entry.probe, record)
@@ -156,8 +152,7 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
     }
 }
 
-/// The medians of the rounds whose core was shared all the while, or alone; none of a single one, which may have
-/// changed its state between two looks.
+/// The medians of the rounds whose core was shared throughout, or alone; none of a single one, which may have changed unseen.
 fn rounds_in(measured: &Measured, is_shared: bool) -> Vec<f64> {
     let medians = measured.medians_where(is_shared);
     if medians.len() < 2 { Vec::new() } else { medians }

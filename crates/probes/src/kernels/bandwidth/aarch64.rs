@@ -4,8 +4,7 @@ use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::{CopyKernel, Reach, ReadKernel, WriteKernel, always, copy_by_libc, write_by_libc};
 
-/// The SVE kernels take eight vectors at once, which fill a chunk of 512 bytes up to vectors of 512 bits: no CPU sold
-/// has wider ones.
+/// The SVE kernels take eight vectors at once, a chunk of 512 bytes with vectors of 512 bits: no CPU has wider ones.
 fn has_sve() -> bool {
     is_aarch64_feature_detected!("sve") && vector_bytes() <= 64
 }

@@ -16,8 +16,7 @@ const SMALLEST_LINE_BYTES: usize = 32;
 /// A link: the address of the next node, at the start of each node.
 const LINK_BYTES: usize = size_of::<usize>();
 
-/// Pages that a windowed chain mixes: within reach of the smallest first-level TLBs, yet more pages than the hardware
-/// prefetchers follow at once (a single page would wake the streamer).
+/// Pages that a windowed chain mixes: within the smallest first-level TLBs, yet more than hardware prefetchers follow at once.
 pub const WINDOW_PAGES: usize = 64;
 
 /// A chain just built. Nobody can walk it before the pass over its memory has been made: what building left in the caches, and
@@ -253,8 +252,7 @@ impl<'a> Chain<'a> {
         self.walked += n;
     }
 
-    /// The same by one instruction in a loop: to prefetchers that go by the address of the instruction, the many of an unrolled one are as
-    /// many streams.
+    /// Walks by one instruction in a loop: prefetchers that go by its address see an unrolled loop as many streams.
     pub fn walk_by_one_load(&mut self, n: u64) {
         // SAFETY: as in `walk`.
         self.node = unsafe { walk(self.node, 0, n) };
@@ -267,8 +265,7 @@ impl<'a> Chain<'a> {
         self.node = unsafe { walk_writing(self.node, n / UNROLL, n % UNROLL) };
     }
 
-    /// The same by atomic operations that store each link to where it was: none starts before the line of the one before is this core's
-    /// own.
+    /// Walks by atomics that store each link where it was: none starts before the line of the one before is this core's own.
     pub fn walk_owning(&mut self, n: u64) {
         // SAFETY: as in `walk`; the memory is writable, and every link stays what it is.
         self.node = unsafe { walk_owning(self.node, n / UNROLL, n % UNROLL) };
@@ -398,8 +395,7 @@ walk!(
     options [nostack]
 );
 
-/// Nanoseconds a load of the fastest of `times` walks of `loads` through the nodes at `offsets`, after one that is not
-/// timed: what disturbs only adds.
+/// Nanoseconds a load, by the fastest of `times` walks through the nodes at `offsets`, after an untimed one: disturbances only add.
 pub fn fastest_ns(
     clock: &Clock,
     memory: &mut [u8],

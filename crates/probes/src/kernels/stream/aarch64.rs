@@ -63,8 +63,7 @@ stream!(nt, "ldnp", "stnp", "dsb ishst");
 
 /// The other kernels of STREAM2.
 mod more {
-    /// Adds eight vectors from an offset on to eight sums. No loop of the assembler around it: the outer of two would use up
-    /// what ends the name of the inner one's variable.
+    /// Adds eight vectors from an offset on to eight sums, not in an assembler's loop: a nested one would lose its variable's name.
     macro_rules! eight_vectors {
         ($offset:literal) => {
             concat!(

@@ -166,8 +166,7 @@ impl Kernel {
         self.name.starts_with("nt-")
     }
 
-    /// Does the operation on all elements, `passes` times; gives the sum, of `Sum` alone. Sources that the operation does
-    /// not read may be empty.
+    /// Operates on all elements `passes` times; gives the sum, of `Sum` alone. Sources that the operation ignores may be empty.
     pub fn run(&self, d: &mut [f64], x: &[f64], y: &[f64], q: f64, passes: u64) -> Result<f64, Refused> {
         if !(self.is_available)() {
             return Err(Refused::Unavailable { kernel: self.name });

@@ -127,8 +127,7 @@ macro_rules! avx {
     };
 }
 
-/// The kernels of STREAM by the vectors of AVX: their bytes, the registers; by what each of d, x and y is fetched ahead; the
-/// store; what goes after all.
+/// The kernels of STREAM by AVX: vector bytes, registers, prefetch distances of d, x and y, the store, and the end.
 macro_rules! stream_by_avx {
     ($module:ident, $bytes:tt, $v:literal, ahead $d:tt $x:tt $y:tt, $store:literal, $after:literal) => {
         mod $module {

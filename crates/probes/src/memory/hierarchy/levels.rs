@@ -1,5 +1,4 @@
-//! The levels of the hierarchy that a latency curve shows, and what its plateaus are called, by what the host tells and by what no
-//! cache and no memory can do.
+//! The levels that a latency curve shows, named by what the host tells and by what no cache and no memory can do.
 
 use hostmark_engine::prelude::*;
 
@@ -196,9 +195,8 @@ fn point(record: &CaseRecord) -> Option<CurveCase<'_>> {
     (on_curve && is_alone).then_some(CurveCase { size, record, measured: record.measured()? })
 }
 
-/// The point that stands for a plateau: in the middle of its values as they are shown, since the last part of a level already pays for
-/// translation and conflicts, and the fastest of many is faster than the core can be; of memory the largest, which the caches help least,
-/// but of those from `enough` on one with an interval.
+/// The point that stands for a plateau: the middle of its values, as the last part of a level pays for translation and conflicts, and the
+/// fastest of many is too fast; of memory the largest point from `enough` on with an interval.
 fn representative<'a, 'b>(
     curve: &'b [CurveCase<'a>],
     plateau: &Plateau,

@@ -1,5 +1,4 @@
-//! Streams that go on by themselves, each with threads of its own (whoever measures looks at them), and the end that reads one in the
-//! case's own thread.
+//! Streams on threads of their own, which whoever measures looks at, and the end that reads one in the case's own thread.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
@@ -116,8 +115,7 @@ impl TcpFlow {
 }
 
 impl<'scope> Flows<'scope> {
-    /// Connects streams to each of `far` and starts their threads in `scope`, those of each on one of `cpus` in turn, where
-    /// there are any. `message` is what this side sends.
+    /// Connects streams to each of `far` and starts their threads in `scope`, on `cpus` in turn if any. This side sends `message`.
     pub fn start(
         scope: &'scope Scope<'scope, '_>,
         terms: &'scope StreamOptions,

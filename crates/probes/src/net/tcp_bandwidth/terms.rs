@@ -256,8 +256,7 @@ impl Sender<'_> {
         Ok(Sender { method, message, file, splicer })
     }
 
-    /// Sends without pause: only an error ends it, as that the other end is gone. `copied`: whether the kernel tells of
-    /// MSG_ZEROCOPY that it copied after all.
+    /// Sends until an error, as that the other end is gone. `copied`: the kernel copied in spite of MSG_ZEROCOPY.
     pub fn send_for_ever(&self, mut stream: &TcpStream, copied: &mut Option<bool>) -> io::Result<()> {
         let message = self.message;
         match (self.method, &self.file, &self.splicer) {

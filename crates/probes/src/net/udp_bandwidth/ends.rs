@@ -116,14 +116,12 @@ fn count_flows(admitted: &Admitted, socket: &UdpSocket, flow: DatagramPlan) -> i
 
 /// A sample is what comes in this time: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
 const SAMPLE_NS: f64 = 50e6;
-/// Longest sample, in multiples of the usual one, while none of its datagrams was waited for: queued datagrams are read faster
-/// than they came.
+/// Longest sample, in multiples of the usual one, without a datagram that was waited for: a queue is read faster than it fills.
 const MOST_SAMPLES: f64 = 2.0;
 /// Time after which a report, which may be lost, is sent again, and how often at most.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 const MOST_REPORTS: u32 = 25;
-/// Time of sending before a flow without pause, ns: it fills the queues on the way, and uses up what a rate limit has saved for a
-/// burst. At a rate that takes as long as the flow.
+/// Time of sending before an unpaced flow, ns: fills the queues and uses up the burst of a rate limit. A paced flow takes as long.
 const FILLING_NS: u64 = 15_000_000;
 /// Least duration of a flow, ns: some hundred times the burst that rate limits allow.
 const FLOW_NS: u64 = 60_000_000;

@@ -92,8 +92,7 @@ impl<T: ExchangeStep> Exchange<T> {
         self.peer.pid()
     }
 
-    /// Checks, after the measuring, that the other has had a turn for each of ours; else the timed turns were no
-    /// hand-overs.
+    /// Checks, after measuring, that the other had a turn for each of ours; else the timed turns were no hand-overs.
     pub fn check(&self) -> io::Result<()> {
         self.theirs.expect(self.own + self.ahead)
     }
@@ -347,9 +346,8 @@ fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
     unsafe { until_done("fcntl", libc::SYS_fcntl, arguments) }.map(drop)
 }
 
-/// Turns by the locks of three bytes of a file in `directory`. Each process holds one byte and goes on to the next, which
-/// it must wait for while the other is there; with one byte free, each step of one allows one step of the other, so that
-/// none can go twice. A turn of each is two hand-overs.
+/// Turns by the locks of three bytes of a file in `directory`. Each process holds one byte and waits for the next; with one byte free, a
+/// step of one allows one step of the other, so that none goes twice. A turn of each is two hand-overs.
 pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let path = directory.join("locked");
     let mut near = LockedByte::take(&path, 0)?;
@@ -375,8 +373,7 @@ pub(super) mod tests {
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 
-    /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
-    /// turn, however long that takes, and the other has as many turns as this one.
+    /// The law of all exchanges, on one CPU or two: none comes back before the other's turn, and both have as many turns.
     pub(in crate::workloads) fn check<T: ExchangeStep>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
         const DELAY: Duration = Duration::from_millis(5);
         in_a_child(|| {

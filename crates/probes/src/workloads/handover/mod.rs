@@ -23,8 +23,7 @@ use crate::workloads::{checked, clock};
 const PATIENCE_NS: u64 = 2_000_000_000;
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
-/// A count that the other process writes and this one reads after the measuring: the line stays in the other's cache, where
-/// a store to it takes no time that shows.
+/// A count that the other process writes and this one reads after measuring: its line stays in the other's cache, where a store is cheap.
 #[derive(Debug)]
 pub(crate) struct Turns(Shared<Alone<AtomicU64>>);
 
@@ -184,8 +183,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The law of all two-party operations: `operation` takes no less than the other party's delay, however often it is done.
-    /// `begin` is when the other party was started.
+    /// The law of two-party operations: `operation` takes at least the other party's delay. `begin` is when that was started.
     pub(in crate::workloads) fn never_early(
         begin_ns: u64,
         delay: Duration,

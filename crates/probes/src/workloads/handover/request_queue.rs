@@ -1,5 +1,4 @@
-//! Sleepers that are woken: workers for whom messengers hand out requests at fixed times, a child that says at once that it runs, and
-//! who finds a lock taken that never spins.
+//! Sleepers that are woken: workers with requests at fixed times, a child that says that it runs, and a waiter for a lock.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,8 +18,7 @@ use crate::workloads::machine::timer;
 use crate::workloads::process::Peer;
 use crate::workloads::waits::{Alone, Shared, count_to, sleep_past};
 
-/// Requests of a messenger that are told of at once: so many wait at most, and whoever is late with the next counts from when it was
-/// due all the same.
+/// Requests of a messenger that wait at most: one that is late with the next still counts from when it was due.
 const SLOTS: usize = 4096;
 /// The work of a request: dependent additions, some 0.1 ms.
 const ADDITIONS: u64 = 300_000;
@@ -230,8 +228,7 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// Starts the child on `cpus`. `by`: futex or eventfd; none for any other name. `is_here`: it has only the CPU of the
-    /// caller, who has to leave it to let it run.
+    /// Starts the child on `cpus`. `by`: futex or eventfd, else none. `is_here`: it shares the caller's only CPU.
     pub fn spawn(by: &str, cpus: &[usize], is_here: bool, clock: &Clock) -> io::Result<Option<Sleeper>> {
         let bell = match by {
             "futex" => Bell::Futex,
@@ -344,8 +341,7 @@ mod tests {
         });
     }
 
-    /// A worker that stalls for 5 ms before each request does 200 a second at most: of more the later ones wait the longer, though
-    /// each messenger goes on by its plan.
+    /// A worker that stalls 5 ms a request does 200 a second at most: more requests wait longer, though messengers keep their plan.
     #[test]
     fn what_waits_behind_a_stall_counts_from_when_it_was_due() {
         in_a_child(|| {

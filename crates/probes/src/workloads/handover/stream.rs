@@ -25,9 +25,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Starts a child bound to `cpus` that writes `message` to `write_end` over and over. The write end closes here, so
-    /// that the child's end is the reader's end of file.
-    /// Refuses when this process has several threads: a lock held by one of them would stay locked in the child.
+    /// Starts a child bound to `cpus` that writes `message` to `write_end` over and over; the write end closes here, so that its end ends
+    /// the file. Refuses when this process has several threads, whose locks would stay locked in the child.
     pub(crate) fn spawn(message: &[u8], read_end: OwnedFd, write_end: OwnedFd, cpus: &[usize]) -> io::Result<Stream> {
         let peer = Peer::spawn(cpus, move || write_for_ever(&write_end, message))?;
         Ok(Stream { peer, read_end })
@@ -265,8 +264,7 @@ impl RingWriter {
     }
 }
 
-/// The counts of a ring that holds `CAPACITY` bytes, and takes `PIECE` of them at once at most. They wrap, which the capacity
-/// divides.
+/// The counts of a ring of `CAPACITY` bytes that takes at most `PIECE` at once. They wrap, which the capacity divides.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct FlowControl<const CAPACITY: usize, const PIECE: usize, W = AtomicU32> {

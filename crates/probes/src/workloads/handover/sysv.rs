@@ -22,8 +22,7 @@ fn queue() -> io::Result<Guarded> {
     Guarded::new(Object::messages()?)
 }
 
-/// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
-/// from the own semaphore, and add one to the other's.
+/// A token by two semaphores of one set. A turn is one call of two operations: take one from its own, add one to the other's.
 pub fn by_semaphores(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let set = semaphores()?;
     let id = set.id;
@@ -244,8 +243,7 @@ mod tests {
         });
     }
 
-    /// A process that leads a group of its own, holds a set and a queue, and has written them down in that directory: it,
-    /// their ids, and those of their guards.
+    /// A process that leads a group, holds a set and a queue and has recorded them in that directory: it, their ids and their guards' ids.
     fn holder(directory: &std::path::Path) -> (ChildId, [i32; 4]) {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // SAFETY: the child makes its objects by calls of its one thread and sleeps until it is killed.

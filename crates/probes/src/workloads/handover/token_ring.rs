@@ -1,5 +1,4 @@
-//! Rings and groups of processes or threads: a token that is handed on through pipes (and the same pipes in one process alone), and
-//! bursts of messages from all to all.
+//! Rings and groups of processes or threads: a token handed on through pipes, and bursts of messages from all to all.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -43,9 +42,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Ring {
-    /// Makes a ring of `members`, the caller among them as number 0; the others are bound to the CPUs that `cpus` gives for
-    /// their number. `make` runs in each of them and returns its work. It refuses to fork processes when this one has
-    /// several threads.
+    /// Makes a ring of `members`, the caller being number 0, the others bound by `cpus`. `make` runs in each. Refuses with several threads.
     pub fn new<W: FnMut()>(
         member: Member,
         members: usize,

@@ -69,8 +69,7 @@ unsafe extern "C" fn switch_back() -> ! {
     std::arch::naked_asm!("2:", "add x0, x19, #8", "ldr x1, [x19]", "bl {switch}", "b 2b", switch = sym switch)
 }
 
-/// Prepares `stack` so that the first [`switch`] to it begins the coroutine; returns its stack pointer.
-/// `pointers`: the address of both sides' stack pointers, the caller's first.
+/// Prepares `stack` for the first [`switch`] to it; returns its stack pointer. `pointers`: the address of both stack pointers.
 pub(crate) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     let mut words = [0_usize; 20];
     words[0] = pointers;

@@ -11,9 +11,8 @@ mod machine;
 use machine::system_call;
 pub(crate) use machine::{cpuid, new_stack, permit_port, switch, write_port};
 
-// Programs make a system call by a function of a library: its return is the first after the kernel's, and where the kernel
-// left the core's predictor of returns empty or misled, it alone costs tens of nanoseconds. An instruction in the middle of
-// a loop would not pay them, so these functions are never inlined.
+// Programs call the kernel through a library function: its return, the first after the kernel's, alone costs tens of nanoseconds where the
+// kernel misled the predictor of returns. Inlined in a loop the call would not pay them.
 
 /// clock_gettime(2); 0 or a negative error number.
 #[inline(never)]

@@ -1,5 +1,4 @@
-//! CPU time of an end of a transfer: how much of the time this process was on a CPU, how often both sides left it, and what a
-//! hypervisor took.
+//! CPU time of an end of a transfer: time on a CPU, switches of both sides, and what a hypervisor took.
 
 use std::{fs, io};
 

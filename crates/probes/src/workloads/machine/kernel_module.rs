@@ -110,8 +110,7 @@ impl KernelModule {
         Ok(KernelModule { device })
     }
 
-    /// Has a batch of `operations` done, or as many as `most_ns` and the module's own limit hold; gives it, and the number of
-    /// primes of a sieve.
+    /// Has a batch of `operations` done, within `most_ns` and the module's own limit; gives it, and the primes of a sieve.
     pub fn batch(
         &self,
         operation: KernelOperation<'_>,

@@ -194,8 +194,7 @@ named! {
 }
 
 impl ClockSource {
-    /// The step in which it counts over some hundred readings: ticks of the counter, nanoseconds of the others; none when
-    /// it stood still.
+    /// The step over some hundred readings: ticks of the counter, nanoseconds of others; none when it stood still.
     pub fn step(self) -> Option<u64> {
         let mut readings = [0; 500];
         readings.fill_with(|| self.read());

@@ -2,8 +2,7 @@
 
 use std::arch::asm;
 
-/// System call by the instruction: its result, or a negative error number. The kernel's writes are declared: rax, rcx and
-/// r11.
+/// System call by the instruction: its result, or a negative error number. The kernel writes rax, rcx and r11.
 macro_rules! system_call {
     ($number:expr $(, $a:expr $(, $b:expr $(, $c:expr $(, $d:expr, $e:expr, $f:expr)?)?)?)?) => {{
         let result: i64;
@@ -65,11 +64,9 @@ unsafe extern "C" fn switch_back() -> ! {
     )
 }
 
-/// Prepares `stack` so that the first [`switch`] to it begins the coroutine; returns its stack pointer.
-/// `pointers`: the address of both sides' stack pointers, the caller's first.
+/// Prepares `stack` for the first [`switch`] to it; returns its stack pointer. `pointers`: the address of both stack pointers.
 pub(crate) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
-    // From the top: padding so that the body's call finds the stack aligned, the body's address, rbp, rbx, r12 to r15,
-    // and the control words as every process starts with them.
+    // From the top: padding that aligns the body's call, its address, rbp, rbx, r12 to r15, and the usual control words.
     let words = [0x037f_0000_1f80, 0, 0, 0, pointers, 0, 0, switch_back as *const () as usize, 0];
     let top = stack.as_ptr_range().end as usize & !15;
     let bottom = top - 16 - size_of_val(&words) + 8;

@@ -1,5 +1,4 @@
-//! Mappings as operations to be measured: made, touched page by page or far apart, protected, given up; and what the kernel tells of
-//! their pages.
+//! Mappings as measured operations: made, touched, protected, given up; and what the kernel tells of their pages.
 
 use std::fs::{self, File};
 use std::io;
@@ -179,8 +178,7 @@ impl Mapping {
         offsets.iter().filter(|&&offset| offset < self.length).for_each(|&offset| load(self.byte(offset)));
     }
 
-    /// Stores a byte at each multiple of `stride` below `until`. The mapping must be writable: the process dies of SIGSEGV
-    /// otherwise.
+    /// Stores a byte at each multiple of `stride` below `until`. Unless the mapping is writable, the process dies of SIGSEGV.
     #[inline(always)]
     pub fn write_every(&self, stride: usize, until: usize) {
         self.each(stride, until, |byte| byte.store(1, Ordering::Relaxed));
@@ -253,8 +251,7 @@ pub fn swapped(mapping: &Mapping) -> io::Result<Vec<bool>> {
 
 const ACCESS: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// A range of addresses, of which base pages get memory of their own as they are touched; or huge pages at some places, all of which are
-/// one and the same in memory. Unmapped when dropped.
+/// A range of addresses whose base pages get memory when touched, with huge pages at places that share one memory. Unmapped on drop.
 #[derive(Debug)]
 pub struct Sparse {
     mapping: NonNull<u8>,
@@ -272,8 +269,7 @@ impl Sparse {
         Ok(sparse)
     }
 
-    /// Reserves `length` bytes of addresses with a huge page at each of these `places`, multiples of its size; `None` where the
-    /// kernel gives no huge page for memory that is shared.
+    /// Reserves `length` bytes with a huge page at each of `places`, multiples of its size; `None` where shared memory has none.
     pub fn huge(length: usize, places: impl Iterator<Item = usize>) -> io::Result<Option<Sparse>> {
         let page = Pages::Pmd.bytes();
         let sparse = Sparse::reserve(length, page)?;
@@ -346,8 +342,7 @@ impl Drop for Sparse {
 }
 
 const DEVICES: &str = "/sys/bus/virtio/devices";
-/// The device type of a memory balloon, and the bit of its features by which both sides agree on free page reporting
-/// (VIRTIO_BALLOON_F_REPORTING).
+/// The device type of a memory balloon, and its feature bit for free page reporting (VIRTIO_BALLOON_F_REPORTING).
 const BALLOON: u32 = 5;
 const REPORTING: usize = 5;
 

@@ -41,8 +41,7 @@ fn store(address: usize) {
     }
 }
 
-/// Counts, and steps over the store that faulted. A fault anywhere else is the program's own: it dies of it as it would
-/// without this handler.
+/// Counts, and steps over the store that faulted. Any other fault is the program's own, which dies of it as usual.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands the handler a valid description.
     let code = unsafe { (*info).si_code };
@@ -168,8 +167,7 @@ pub struct ServedMemory {
     page_bytes: usize,
 }
 
-/// Server of the faults, in a thread of its own. When it is gone, however it went, further faults are the kernel's own, so that
-/// nobody waits for ever.
+/// Server of the faults in a thread of its own. Once it is gone, faults are the kernel's, so that nobody waits for ever.
 #[derive(Debug)]
 pub struct FaultServer {
     descriptor: OwnedFd,

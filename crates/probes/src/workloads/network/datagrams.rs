@@ -1,5 +1,4 @@
-//! Flows of numbered datagrams: who sends them without pause or at a pace, and what their receiver counts of them. No moment of
-//! one machine is held against one of another: differences of each are.
+//! Flows of numbered datagrams: senders with or without a pace, and receivers' counts. Only one machine's moments are compared.
 
 use std::io;
 use std::net::UdpSocket;
@@ -211,8 +210,7 @@ pub struct Receiver<'a> {
 }
 
 impl<'a> Receiver<'a> {
-    /// Receives by a socket. Messages of up to `longest` bytes that are none of the flow may come too. An error where the kernel
-    /// cannot join datagrams.
+    /// Receives by a socket; other messages of up to `longest` bytes may come too. Fails where the kernel cannot join datagrams.
     pub fn new(socket: &'a UdpSocket, flow: DatagramPlan, longest: usize) -> io::Result<Receiver<'a>> {
         let mut room = flow.datagram.max(longest) + 1;
         if flow.is_cut {
@@ -234,8 +232,7 @@ impl<'a> Receiver<'a> {
         Receiver { notes_waits: true, ..self }
     }
 
-    /// Waits for the next message, and returns how many datagrams of the flow it was; they go to `arrivals`. A message
-    /// outside the flow is [`Receiver::message`].
+    /// Waits for a message; returns its datagrams of the flow, which go to `arrivals`. A foreign one is [`Receiver::message`].
     #[inline]
     pub fn receive(&mut self, arrivals: &mut Arrivals, flags: RecvFlags) -> io::Result<u64> {
         self.message = 0..0;

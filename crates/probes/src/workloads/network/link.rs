@@ -135,8 +135,7 @@ pub fn set(name: &CStr, feature: Feature, on: bool) -> io::Result<()> {
     }
 }
 
-/// Has the kernel take note that an interface's other end has come up, which it else does within a second: until then what
-/// is sent is dropped. An error where it is not up.
+/// Has the kernel notice that an interface's peer is up, which takes it up to a second: until then it drops. Fails if it is not.
 pub fn settle(name: &CStr) -> io::Result<()> {
     const ETHTOOL_GLINK: u32 = 0x0a;
     match ask(name, ETHTOOL_GLINK, 0)? {

@@ -1,5 +1,4 @@
-//! A TCP connection within network namespaces of its own, whose interfaces are set as a case wants them: those of the host
-//! are never touched, and nothing is left when the processes end.
+//! A TCP connection within network namespaces of its own, with interfaces as a case wants them; the host's are never touched.
 
 use std::ffi::CStr;
 use std::fs;

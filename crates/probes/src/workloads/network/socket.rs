@@ -1,5 +1,4 @@
-//! Sockets beyond the standard library: connections that leave nothing behind when they end, and ways to send without
-//! copying.
+//! Sockets beyond the standard library: connections that leave nothing behind, and ways to send without copying.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -13,15 +12,13 @@ use rustix::pipe::SpliceFlags;
 use crate::workloads::by_function;
 use crate::workloads::call::{Call, named, returned};
 
-/// Lets a stream end with a reset when it is closed: no end of it waits for a minute in TIME_WAIT, which in a round of
-/// many connections would use up the ports of the rounds after it.
+/// Resets a stream on close: ends in TIME_WAIT would use up the ports of later rounds.
 #[cfg(test)]
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_socket_linger(stream, Some(Duration::ZERO)).call("setsockopt")
 }
 
-/// A new connection that is reset when closed, and on which a read waits no longer than `patience`: socket, two options,
-/// connect. A far end that is not there is an error at once.
+/// A connection that is reset when closed, with reads of at most `patience`: socket, two options, connect. Fails at once without a far end.
 #[inline]
 pub fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
     connect_with(address, patience, |_| Ok(()))
@@ -55,8 +52,7 @@ pub fn set_receive_buffer(socket: &impl AsFd, bytes: usize) -> io::Result<()> {
     sockopt::set_socket_recv_buffer_size(socket, bytes).call("setsockopt")
 }
 
-/// Has a socket, and what it accepts, use this congestion control. A connection that was once paced stays so: it must not begin
-/// with another.
+/// Sets the congestion control of a socket and of what it accepts. A connection that was once paced stays paced.
 pub fn set_congestion_control(socket: &impl AsFd, name: &str) -> io::Result<()> {
     sockopt::set_tcp_congestion(socket, name).call("setsockopt")
 }

@@ -134,8 +134,7 @@ impl TcpInfo {
 /// Bytes that had come by a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Bytes so far, as the kernel counts them, also those that nobody has read yet: a receiver that had to wait for its CPU finds a
-    /// full buffer, and reads it faster than any wire.
+    /// Bytes so far by the kernel's count, unread ones too: a receiver that waited for its CPU reads a full buffer faster than any wire.
     pub bytes: u64,
     /// Time of the receiver's clock, ns: of use beside its own readings alone.
     pub at_ns: u64,
@@ -144,8 +143,7 @@ pub struct Tally {
 const TALLY_BYTES: usize = 16;
 /// A receiver looks no more often, and tells no more often: whoever reads it shares a CPU with one of the ends.
 const EVERY_NS: u64 = 5_000_000;
-/// Longest wait for a lost packet, ns, so that those behind it are counted when it comes: after a slow start that went too far, a
-/// queue of 50 ms is out of order for over half a second.
+/// Longest wait for a lost packet, ns, so that those behind it count: a queue of 50 ms may be out of order for half a second.
 const LATEST_NS: u64 = 2_000_000_000;
 /// A receiver that has never read all by then is slower than what comes.
 const BEHIND_NS: u64 = 20_000_000;

@@ -1,5 +1,4 @@
-//! Messages between pairs of connected sockets that one thread holds both ends of: sent, asked for and received by calls, and one
-//! of these steps by io_uring(7).
+//! Messages between connected sockets of one thread: sent, asked for and received by calls, or one of these steps by io_uring(7).
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -107,8 +106,7 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Sends a message on each pair, and receives it at the other end: the step that was named as it was named, the others by
-    /// calls. An error where anything but the message came.
+    /// Sends a message on each pair and receives it: the named step by the ring, the others by calls. Fails if anything else came.
     #[inline]
     pub fn pass(&mut self) -> io::Result<()> {
         for message in self.memory.sent.bytes_mut().chunks_exact_mut(MESSAGE_BYTES) {

@@ -21,8 +21,7 @@ mod path;
 
 pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path};
 
-/// Blocks that lie in the queue at any time where its reader is behind, if it takes them: of 64 KiB half a megabyte, at which the
-/// window is still open, so that each block goes out at once.
+/// Blocks in the queue where its reader is behind: of 64 KiB half a megabyte, at which the window is open, so that each goes out at once.
 const AHEAD_BLOCKS: u64 = 8;
 
 /// A pipeline whose processes wait for the next transfer; they end when it is dropped, and die with this process.
@@ -51,8 +50,7 @@ pub struct PipelinePlan<'a> {
 }
 
 impl Pipeline {
-    /// Starts the processes; `block` is what each has a copy of, and moves at once at most. Refuses when this process has
-    /// several threads: a lock held by one of them would stay locked in a child.
+    /// Starts the processes; each has a copy of `block`, its largest move. Refuses with several threads: a child would keep their locks.
     pub fn start(plan: &PipelinePlan, block: &mut [u8]) -> io::Result<Pipeline> {
         let stages = &plan.path.stages;
         let mut pipeline = Pipeline {

@@ -255,8 +255,7 @@ impl<'a> Mover<'a> {
         if came == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(came) }
     }
 
-    /// The call that writes, where there is one: of `came` bytes those that went on, which are all but where one call reads
-    /// and writes.
+    /// The call that writes, where there is one: of `came` bytes those that went on; all of them where one call does both.
     #[inline]
     pub fn write(&mut self, came: usize) -> io::Result<usize> {
         let Some(to) = self.to else { return Ok(came) };
@@ -284,8 +283,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// Waits as nc does: for all four descriptors that it has where it sends, the network's twice; where it receives, its input
-    /// has ended.
+    /// Waits as nc does: on all four descriptors where it sends, the network's twice; where it receives, its input has ended.
     fn poll(&self, from_for: PollFlags, to_for: PollFlags) -> io::Result<()> {
         let (Some(from), Some(to)) = (self.from, self.to) else { return Ok(()) };
         let all = [(from, from_for), (to, to_for), (to, PollFlags::IN), (from, PollFlags::empty())];

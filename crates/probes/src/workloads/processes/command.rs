@@ -57,8 +57,7 @@ pub struct Used {
 }
 
 impl Command {
-    /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
-    /// `output`. Its working directory is `home`, else the caller's.
+    /// The program and its arguments, on these CPUs. It reads nothing, appends to the file `output` and works in `home`, if given.
     pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
         let (name, arguments) = words
             .split_first()
@@ -282,8 +281,7 @@ fn gone() -> io::Error {
 }
 
 impl Keeper {
-    /// Waits until `has_ended` says so, which is asked again at the end of any child and ten times a second. An error when the worker
-    /// has ended.
+    /// Waits until `has_ended`, asked at the end of any child and ten times a second. Fails when the worker has ended.
     fn wait_until<T>(&self, mut has_ended: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
         // SAFETY: a set is plain data, which these calls fill.
         let watched = unsafe {

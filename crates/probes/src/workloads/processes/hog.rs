@@ -140,8 +140,7 @@ impl HogWords {
     }
 }
 
-/// Runs without calls to the kernel while it is busy: a call every 10 µs makes a wake-up on its CPU take longer, a median by a 14th
-/// and the 90th percentile by a third.
+/// Runs without system calls while busy: one every 10 µs makes a wake-up on its CPU take a 14th longer, its 90th percentile a third.
 fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
     let mut shortest_ns = u64::MAX;
     loop {

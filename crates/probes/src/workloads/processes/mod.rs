@@ -44,8 +44,7 @@ impl PreparedProgram {
         Ok(PreparedProgram { _words: words, arguments })
     }
 
-    /// Forks by clone(2), executes the program in the child with an empty environment, and waits for it. An error when it
-    /// could not be executed, or ended in any way but with status 0.
+    /// Forks by clone(2), executes the program with an empty environment and waits. Fails unless it ended with status 0.
     #[inline]
     pub fn run(&self) -> io::Result<()> {
         // SAFETY: as in `fork::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
@@ -59,8 +58,7 @@ impl PreparedProgram {
         child.wait_status().and_then(ended_well)
     }
 
-    /// The same by the way of vfork(2): the child has the parent's memory, on a stack of its own, and the parent stands still
-    /// until it has executed the program. No page table is copied.
+    /// Forks by vfork(2): the child has the parent's memory and a stack of its own; the parent stands still until the execve.
     #[inline]
     pub fn run_by_vfork(&self, stack: &mut ChildStack) -> io::Result<()> {
         extern "C" fn execute(program: *mut libc::c_void) -> libc::c_int {
@@ -102,8 +100,7 @@ impl PreparedProgram {
         unsafe { ChildId::started("posix_spawn", child) }?.wait()
     }
 
-    /// The same by clone3(2), which copies the page tables as fork does and gives a descriptor of the child (pidfd), by which
-    /// it is waited for.
+    /// Forks by clone3(2), which copies the page tables as fork does and gives a pidfd, by which the child is waited for.
     #[inline]
     pub fn run_by_clone3(&self) -> io::Result<()> {
         let mut descriptor: libc::c_int = -1;
@@ -246,15 +243,13 @@ pub fn smallest_elf() -> Vec<u8> {
 /// Least memory of a forked process, for its page tables, its stacks and what it writes to: about, bytes.
 pub const LEAST_BYTES: u64 = 256 << 10;
 
-/// Forks by clone(2) with nothing shared; the child ends at once with status 0; the parent waits for it.
-/// An error when the kernel refuses, or when the child ended in any other way.
+/// Forks by clone(2) with nothing shared; the child ends at once, the parent waits. Fails when refused, or ended otherwise.
 #[inline]
 pub fn fork_exit() -> io::Result<()> {
     forked()?.wait()
 }
 
-/// The first half of [`fork_exit`]: comes back when the child is made, which is as long as the parent stands still. It has to
-/// be waited for.
+/// The first half of [`fork_exit`]: returns when the child is made, for so long the parent stands still. It must be waited for.
 #[inline]
 pub fn forked() -> io::Result<ChildId> {
     // SAFETY: without CLONE_VM and with no new stack the child goes on on its copy of this one, as after fork(2). It does
@@ -346,8 +341,7 @@ mod tests {
         }
     }
 
-    /// Tells whether a program other than the kernel executes this test: it names the test as the program, and the
-    /// kernel the emulator.
+    /// Tells whether an emulator executes this test: the test names itself as the program, and the kernel names the emulator.
     fn is_emulated() -> bool {
         let executed = std::fs::read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok();
         executed.is_some() && executed != std::env::current_exe().ok()

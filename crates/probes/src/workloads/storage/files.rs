@@ -153,8 +153,7 @@ pub fn set_length(file: &OwnedFd, bytes: u64) -> io::Result<()> {
     rustix::fs::ftruncate(file, bytes).call("ftruncate")
 }
 
-/// Gives the file this length and blocks for all of it, which hold nothing yet: fallocate(2). An error where its filesystem
-/// cannot.
+/// Gives the file this length and empty blocks for all of it: fallocate(2). Fails where its filesystem cannot.
 pub fn preallocate(file: &OwnedFd, bytes: u64) -> io::Result<()> {
     rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes).call("fallocate")
 }

@@ -1,5 +1,4 @@
-//! Operations under io_uring(7) by raw system calls: reads and writes of one file with many under way at once, blocks of a cached file
-//! in batches, and operations that do nothing.
+//! Operations under io_uring(7) by raw system calls: many reads and writes of a file, batches of cached blocks, and no-ops.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -33,8 +32,7 @@ pub struct IoRing {
 }
 
 impl IoRing {
-    /// A ring for `depth` requests of `block_bytes` each, for this thread alone. An error where the kernel has none or refuses
-    /// it.
+    /// A ring for `depth` requests of `block_bytes` each, for this thread alone. Fails where the kernel has none or refuses it.
     pub fn new(file: OwnedFd, depth: u32, block_bytes: usize) -> io::Result<IoRing> {
         let rings = Rings::of_this_thread(depth)?;
         let blocks = ManuallyDrop::new(Buffer::map((depth as usize).saturating_mul(block_bytes), Pages::Base, None)?);
@@ -51,8 +49,7 @@ impl IoRing {
         &mut self.blocks.bytes_mut()[slot * self.block_bytes..][..self.block_bytes]
     }
 
-    /// Hands the kernel a request of one block at `offset` of the file, in the memory of `slot`, of which no other may be
-    /// under way. It is on its way when the call returns.
+    /// Submits a request of one block at `offset` of the file, in the memory of `slot`, of which no other may be under way.
     pub fn submit(&mut self, slot: usize, direction: IoDirection, offset: u64) -> io::Result<()> {
         let address = self.block_mut(slot).as_mut_ptr() as u64;
         let submission = Submission {
@@ -159,8 +156,7 @@ pub struct FileBatches {
 }
 
 impl FileBatches {
-    /// Batches of `batch` blocks of a file that holds a whole number of batches in `file_bytes`. `poller` as of a ring of
-    /// operations that do nothing.
+    /// Batches of `batch` blocks of a file of whole batches, `file_bytes`. `poller` as of a ring of operations that do nothing.
     pub fn new(
         (file, file_bytes): (OwnedFd, u64),
         (batch, block_bytes): (u32, usize),
@@ -247,14 +243,12 @@ const PATIENCE: u32 = 1 << 14;
 pub struct Nops(Batches);
 
 impl Nops {
-    /// A ring for batches of `batch`. `poller`: the CPU of a thread of the kernel that takes submissions without being called
-    /// (SQPOLL).
+    /// A ring for batches of `batch`. `poller`: the CPU of a kernel thread that takes submissions without a call (SQPOLL).
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Nops> {
         Batches::new(batch, poller).map(Nops)
     }
 
-    /// Submits a batch, waits until all of it is completed, and takes the completions; an error when one is missing, failed
-    /// or is another one's.
+    /// Submits a batch, waits for all completions and takes them; fails when one is missing, failed or another batch's.
     #[inline]
     pub fn submit_and_complete(&mut self) -> io::Result<()> {
         // SAFETY: an operation that does nothing names no memory.

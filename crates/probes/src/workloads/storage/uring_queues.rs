@@ -150,8 +150,7 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Rings for so many submissions. With a poller a thread of the kernel takes them without being called. An error where
-    /// the kernel has no rings or refuses them.
+    /// Rings for so many submissions; with a poller a kernel thread takes them. Fails where the kernel has no rings or refuses them.
     pub fn new(entries: u32, poller: Option<Poller>) -> io::Result<Rings> {
         Rings::set_up(
             entries,
