@@ -281,7 +281,6 @@ impl Case {
         self.core.as_ref()
     }
 
-    /// The clock's precision.
     pub(crate) fn precision(&self) -> Precision {
         self.precision
     }

@@ -249,7 +249,6 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better,
     Some(told_as(estimate(&values, relative_resolution, better), of_middle))
 }
 
-/// The operations of all rounds.
 fn all_operations(rounds: &[RoundValues]) -> Option<Histogram> {
     let histograms = rounds.iter().filter_map(|round| round.histogram.as_ref());
     let parts = histograms.map(|part| (part.values.as_slice(), part.counts.as_slice()));

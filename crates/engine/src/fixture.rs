@@ -103,7 +103,6 @@ static STREAM: Probe = Probe {
     ..PLAIN
 };
 
-/// Groups memory, net, ipc.
 pub static CATALOGUE: Catalogue = &[
     &Group {
         name: "memory",
@@ -200,7 +199,6 @@ pub fn host_with(cpus: &[usize]) -> HostFacts {
     host
 }
 
-/// A request as typed.
 pub fn request(filters: &[&str], profile: Profile) -> Request {
     Request {
         filters: filters.iter().map(|&filter| filter.into()).collect(),
@@ -216,7 +214,6 @@ pub fn planned(catalogue: Catalogue, filters: &[&str], profile: Profile) -> Plan
     plan(catalogue, &host(), request(filters, profile)).unwrap()
 }
 
-/// An entry of [`CATALOGUE`].
 pub fn entry(id: &str) -> Entry {
     find(CATALOGUE, id).unwrap()
 }
@@ -230,7 +227,6 @@ pub fn record(id: &str, medians: &[f64]) -> CaseRecord {
     CaseRecord { id: id.to_string(), probe: id.probe, params: id.params, outcome }
 }
 
-/// A case of a probe as a plan has it.
 pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
     PlannedCase {
         entry: Entry { group: "ipc", name: "pipe", shares_worker: false, probe },
@@ -258,7 +254,6 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
     }
 }
 
-/// A point.
 pub fn params(pairs: &[(&str, &str)]) -> Params {
     Params(pairs.iter().map(|&(axis, value)| (axis.into(), value.into())).collect())
 }

@@ -30,7 +30,6 @@ pub enum CleanupEntry {
     Reaped(u32),
     /// A directory for the run's files is to be made in this one. The answer is a line too: a [`Scratch`].
     Directory {
-        /// Parent directory.
         base: PathBytes,
         /// The name that the run drew for it, which so knows what a janitor that is killed may leave.
         name: String,
@@ -51,7 +50,6 @@ pub enum CleanupEntry {
 }
 
 impl CleanupEntry {
-    /// The line that tells it.
     pub fn line(&self) -> io::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }

@@ -1,5 +1,4 @@
 //! Measurement: clock, calibration, samples, rounds, plan, worker, journal, janitor. Knows no probe by name.
-#![warn(missing_docs)]
 #![deny(unsafe_code)]
 
 /// The macro `term!`, made of `terms.md`.

@@ -31,12 +31,10 @@ use selection::Selection;
 pub use selection::plan_table;
 pub use time_budget::{ProfileLimits, limits_of, profile_limits};
 
-/// Request of the person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// Filters as typed; none selects everything.
     pub filters: Vec<String>,
-    /// The profile.
     pub profile: Profile,
     /// The seed of all sequences and samples.
     pub seed: u64,
@@ -46,7 +44,6 @@ pub struct Request {
     pub inputs: Inputs,
 }
 
-/// Error that prevents a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanError {
     /// No probe, group or lmbench program has this name; the nearest one, where one is alike.
@@ -103,12 +100,9 @@ pub enum Priority {
     Further(Profile),
 }
 
-/// A case of a plan.
 #[derive(Clone)]
 pub struct PlannedCase {
-    /// Probe of the case.
     pub entry: Entry,
-    /// Id of the case.
     pub id: CaseId,
     /// True at its probe's defaults: such a case is never dropped for time.
     pub is_default: bool,
@@ -129,7 +123,6 @@ pub struct PlannedCase {
 /// Plan of a run, in catalogue order.
 #[derive(Clone)]
 pub struct Plan {
-    /// Request of the person.
     pub request: Request,
     /// Cases measured in workers.
     pub cases: Vec<PlannedCase>,
@@ -191,7 +184,6 @@ pub fn pick(catalogue: Catalogue, filters: &[String]) -> Result<Vec<Entry>, Plan
     Ok(entries(catalogue).filter(|entry| selection.picks(entry)).collect())
 }
 
-/// Turns a request into a plan for this host.
 pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<Plan, PlanError> {
     let cpu = host_facts::single(host).ok_or_else(no_cpu)?;
     let selection = Selection::parse(catalogue, &request.filters)?;

@@ -67,13 +67,10 @@ impl Points {
 /// A parameter that a probe sweeps.
 #[derive(Clone, Copy)]
 pub struct Axis {
-    /// Name in a case id.
     pub name: &'static str,
-    /// Kind of its values.
     pub kind: AxisKind,
     /// Value while another axis is swept: the same on every host, so that hosts compare.
     pub default: &'static str,
-    /// Points of the axis.
     pub points: Points,
     /// The few sizes of a glance, where these are not the quick profile's points.
     pub at_a_glance: Option<fn(&HostFacts, Profile) -> Vec<u64>>,
@@ -123,12 +120,10 @@ impl Axis {
         Axis { name, kind, default, points, at_a_glance, settled, fill, is_of_links, threads_per_cpu: 1, is_way }
     }
 
-    /// An axis of bytes.
     pub const fn size(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis::new(name, AxisKind::Size, default, points)
     }
 
-    /// An axis of names.
     pub const fn choice(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis::new(name, AxisKind::Choice, default, points)
     }
@@ -205,14 +200,12 @@ impl Axis {
 pub struct FullFactorial {
     /// The first profile that measures every combination.
     pub from: Profile,
-    /// The axes.
     pub axes: &'static [&'static str],
 }
 
 /// Physical limit of a probe's value: the plausibility gate marks values beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Limit unknown.
     None,
     /// A dependent operation takes at least one core cycle.
     CyclesPerOp,
@@ -280,14 +273,11 @@ pub enum Measure {
     Run(fn(&mut Case) -> Result<()>),
     /// The same between two parties: opposite a far end, which is started before the round, on this machine or on another.
     Between {
-        /// The far half.
         service: &'static Service,
-        /// The near half.
         measure: fn(&mut Case) -> Result<()>,
     },
     /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
-        /// Sources of the value.
         from: &'static [Source],
         /// The records, default case first.
         derive: fn(&[CaseRecord], &HostFacts) -> Vec<CaseRecord>,
@@ -307,7 +297,6 @@ impl Measure {
 /// Need of a derived probe for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// The other's id.
     pub probe: &'static str,
     /// The axes along which its cases are needed, while the others stay at their defaults; none where all cases are.
     along: Option<&'static [&'static str]>,
@@ -338,17 +327,13 @@ impl Source {
 
 /// Probe. All fields are mandatory; its id is its group's name and its file's.
 pub struct Probe {
-    /// A short title.
     pub title: Text,
     /// Raised when the meaning of the number changes.
     pub revision: u32,
-    /// The unit of its value.
     pub unit: Unit,
-    /// Direction that is good.
     pub better: Better,
     /// Further quantities of the same measurement.
     pub also: &'static [Quantity],
-    /// The texts that teach it.
     pub explain: Explain,
     /// Ids of the probes to read beside it.
     pub related: &'static [&'static str],
@@ -371,7 +356,6 @@ pub struct Probe {
     pub fills_bytes: u64,
     /// Extent of its work: where that is the core's own, the undisturbed value leads.
     pub core_bound: CoreBound,
-    /// Needs of the probe.
     pub needs: &'static [Need],
     /// The lmbench programs whose place it takes.
     pub replaces: &'static [&'static str],
@@ -379,7 +363,6 @@ pub struct Probe {
     pub section: Text,
     /// The first profile whose runs of everything measure it; a filter picks it in any.
     pub from: Profile,
-    /// Origin of its value.
     pub measure: Measure,
 }
 
@@ -450,13 +433,10 @@ impl Probe {
 /// A probe with its group and name.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The group.
     pub group: &'static str,
-    /// The file's name.
     pub name: &'static str,
     /// True where the group's cases share workers.
     pub shares_worker: bool,
-    /// The probe.
     pub probe: &'static Probe,
 }
 

@@ -5,15 +5,10 @@ use hostmark_model::{Better, QuantityInfo, Text, Unit};
 /// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantity {
-    /// Key in a run file.
     pub name: &'static str,
-    /// Unit of the quantity.
     pub unit: Unit,
-    /// Direction that is good.
     pub better: Better,
-    /// Title of the quantity.
     pub title: Text,
-    /// Source of its values.
     pub source: ValueSource,
 }
 

@@ -14,14 +14,11 @@ use hostmark_stats::descriptive as stats;
 use crate::probe::Entry;
 use crate::sampling::sample;
 
-/// Result of one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundResult {
     /// Number of the round, from 0.
     pub round: u32,
-    /// The CPUs it ran on.
     pub cpus: Vec<usize>,
-    /// Events from the worker.
     pub events: Vec<Event>,
     /// CPU time that others used on its CPUs; `None` where unknown.
     pub others: Option<Others>,
@@ -30,11 +27,9 @@ pub struct RoundResult {
 /// Everything that the outcomes of a run's cases are made of.
 #[derive(Clone)]
 pub struct Record {
-    /// The run's seed.
     pub seed: u64,
     /// Rounds that a case was to have.
     pub planned: u32,
-    /// The machine.
     pub host: HostFacts,
     /// The other machines that took part, with the ways between.
     pub peers: Vec<Peer>,
@@ -44,12 +39,9 @@ pub struct Record {
     pub cases: Vec<CaseRounds>,
 }
 
-/// A case and its rounds.
 #[derive(Clone)]
 pub struct CaseRounds {
-    /// Probe of the case.
     pub entry: Entry,
-    /// Id of the case.
     pub id: CaseId,
     /// Rounds of the case, in order.
     pub rounds: Vec<Round>,
@@ -62,19 +54,14 @@ pub struct CaseRounds {
 pub struct Round {
     /// Number of the round, from 0.
     pub round: u32,
-    /// The CPUs it ran on.
     pub cpus: Vec<usize>,
     /// CPU time that others used on its CPUs; `None` where unknown.
     pub others: Option<Others>,
-    /// Reason of its failure, if it failed.
     pub failed: Option<Reason>,
-    /// Reason why it was skipped, if it was.
     pub skipped: Option<Reason>,
-    /// Samples, if it has any.
     pub sampled: Option<Sampled>,
     /// Notes on how it was measured, in order.
     pub notes: Vec<(String, String)>,
-    /// Usage of its far ends.
     pub far: Vec<FarUsage>,
     /// Events from its worker, where they are still there.
     events: Vec<Event>,
@@ -85,7 +72,6 @@ pub struct Round {
 pub struct Sampled {
     /// The value of each sample: at least one, all finite.
     pub values: Vec<f64>,
-    /// A mark each.
     pub disturbance_flags: Vec<u8>,
     /// Iterations of each; one number where all have the same.
     pub iterations: Vec<u64>,

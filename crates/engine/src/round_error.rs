@@ -21,7 +21,6 @@ pub enum RoundError {
 }
 
 impl RoundError {
-    /// Returns a Skipped error with the reason.
     pub fn skipped(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Skipped(code.because(text))
     }
@@ -65,7 +64,6 @@ impl RoundError {
         }
     }
 
-    /// Returns a Failed error with the reason.
     pub fn failed(code: ReasonCode, text: impl Into<Message>) -> RoundError {
         RoundError::Failed(code.because(text))
     }
@@ -85,7 +83,6 @@ impl RoundError {
         RoundError::skipped(ReasonCode::NotApplicable, text)
     }
 
-    /// Returns the reason.
     pub fn into_reason(self) -> Reason {
         let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
         reason

@@ -56,29 +56,22 @@ pub trait Observer {
     fn ended(&mut self, _case: &CaseId, _outcome: Outcome) {}
 }
 
-/// Context of a run.
 pub struct RunContext<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// The machine.
     pub host: &'a HostFacts,
     /// Environment of every worker: clock, directories, inputs.
     pub environment: Environment,
     /// Rounds that this plan's run had measured before it was cut short, in the order of its journal.
     pub past: Vec<PastRound>,
-    /// Starts far ends.
     pub open_service: &'a OpenService<'a>,
     /// Machines on which far ends may be.
     pub peers: &'a dyn Peers,
-    /// Meters of CPU use.
     pub meters: &'a dyn Meters,
 }
 
-/// Results of a run.
 pub struct Results {
     /// Rounds: [`outcomes::of`] makes its cases of them.
     pub record: Record,
-    /// Breakdown of its time.
     pub time: RunTime,
     /// CPU time taken by other guests of the same physical machine; `None` where unknown.
     pub neighbours: Option<Neighbours>,

@@ -228,7 +228,6 @@ fn alike(entry: &Entry, id: &CaseId) -> String {
     CaseId { probe: id.probe.clone(), params: Params(others) }.to_string()
 }
 
-/// The CPUs of a case of the job.
 fn cpus_of<'a>(job: &'a Job, own: &'a JobCase) -> &'a [usize] {
     if own.cpus.is_empty() { &job.cpus } else { &own.cpus }
 }
@@ -259,7 +258,6 @@ fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) 
     Ok(WorkersPart { job: jobs.swap_remove(0), own: own.clone(), alike, copies })
 }
 
-/// A round of one case of the job.
 fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<Vec<Event>> {
     let begun_ns = monotonic_ns();
     let entry = find(catalogue, &id.probe).ok_or_else(|| {

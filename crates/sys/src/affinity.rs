@@ -15,7 +15,6 @@ pub const MOST_CPUS: usize = 1 << 20;
 pub struct Mask(Vec<usize>);
 
 impl Mask {
-    /// Returns the mask of `cpus`.
     pub fn of(cpus: &[usize]) -> io::Result<Mask> {
         if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
             return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));

@@ -22,7 +22,6 @@ struct Fault {
     text: Message,
 }
 
-/// An error of this cause.
 #[cold]
 pub fn fault(code: ReasonCode, text: impl Into<Message>) -> io::Error {
     io::Error::other(Fault { code, text: text.into() })

@@ -146,7 +146,6 @@ impl Child {
         Child(child)
     }
 
-    /// Returns its id.
     #[inline]
     pub fn id(&self) -> &ChildId {
         &self.0

@@ -13,23 +13,18 @@ use super::call::Call;
 use super::names::plain;
 use super::process;
 
-/// Limit of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupLimit {
-    /// Largest memory, bytes.
     Memory(u64),
     /// Largest CPU time, per cent of one CPU's.
     CpuPercent(u8),
     /// Share of CPU time, in quarters of an ordinary group's weight.
     CpuWeight {
-        /// Quarters.
         quarters: u32,
     },
-    /// Reads from a disk.
     Reads {
         /// Number of the disk, major and minor.
         disk: (u32, u32),
-        /// Limit of reads a second.
         a_second: u32,
     },
 }
@@ -121,7 +116,6 @@ impl ControlGroup {
         limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()))
     }
 
-    /// Bytes of memory that it has.
     pub fn memory_bytes(&self) -> io::Result<u64> {
         let directory = self.directory()?;
         let held = MEMORY_HELD.into_iter().map(|name| get(&directory, name));
@@ -133,7 +127,6 @@ impl ControlGroup {
         self.place.directory()
     }
 
-    /// Moves a process there.
     pub fn admit(&self, pid: u32) -> io::Result<()> {
         set(&self.directory()?, c"cgroup.procs", &pid.to_string())
     }

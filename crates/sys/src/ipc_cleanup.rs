@@ -32,16 +32,13 @@ pub fn write_down_in(directory: OwnedFd) {
 /// An object, told apart by an unforeseeable key or name, and no older than its record, which is written before it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
-    /// A set of semaphores.
     Set {
-        /// Key of the set.
         key: libc::key_t,
         /// A time before it was made, seconds since 1970.
         made: i64,
     },
     /// A System V message queue.
     Messages {
-        /// Key of the queue.
         key: libc::key_t,
         /// A time before it was made, seconds since 1970.
         made: i64,
@@ -71,7 +68,6 @@ impl Object {
         Ok(Object::Queue { number: names::random_number()?, made: just_before() })
     }
 
-    /// The call that makes it.
     pub fn call(self) -> &'static str {
         match self {
             Object::Set { .. } => "semget",
@@ -164,7 +160,6 @@ fn group_record(number: u64, group: u32) -> String {
     format!("{RECORD}-{group}-cgroup-{number}")
 }
 
-/// The name of a control group.
 pub fn control_group_name(number: u64) -> String {
     format!("hostmark-{number:016x}")
 }

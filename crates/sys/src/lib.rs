@@ -1,5 +1,4 @@
 //! System calls as typed, safe functions that no library has as we need them: shared by the engine and the probes.
-#![warn(missing_docs)]
 
 pub mod affinity;
 pub mod call;

@@ -43,7 +43,6 @@ impl Pages {
     }
 }
 
-/// A memory node's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(pub usize);
 
@@ -139,7 +138,6 @@ fn rounded(bytes: u64, page_bytes: u64) -> u64 {
 pub struct FillPattern(u64);
 
 impl FillPattern {
-    /// The start of it.
     pub const START: FillPattern = FillPattern(GOLDEN);
 }
 
@@ -305,14 +303,12 @@ impl Buffer {
         FillPattern(word)
     }
 
-    /// The memory.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `length` bytes from `start` lie inside the mapping, are initialised (by the kernel) and borrowed with self.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
     }
 
-    /// The memory, to write.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as `bytes`, and borrowed mutably with self.

@@ -9,7 +9,6 @@ use rustix::fs::Dir;
 
 use super::call::Call;
 
-/// The names in a directory.
 pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory.as_fd()).call("openat")? {
@@ -35,7 +34,6 @@ pub(super) fn random_number() -> io::Result<u64> {
     random_bytes().map(u64::from_ne_bytes)
 }
 
-/// Returns `N` random bytes.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).call("getrandom")?;

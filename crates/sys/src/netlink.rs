@@ -35,12 +35,10 @@ pub struct NetlinkAnswer {
     pub body: Vec<u8>,
 }
 
-/// Scope of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// The one that the question describes.
     One,
-    /// All that there are.
     All,
     /// The one answer that there is, of which the kernel says nothing before or after it.
     Lone,
@@ -226,7 +224,6 @@ fn drive(interface: &CStr, words: &mut [u32]) -> io::Result<()> {
 /// The interface by which a machine reaches itself.
 pub const LOOPBACK: &str = "lo";
 
-/// Brings an interface up.
 pub fn bring_up(name: &str) -> io::Result<()> {
     let mut request = ioctl_request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;

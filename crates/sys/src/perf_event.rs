@@ -35,9 +35,7 @@ impl PerfEvent {
         PerfEvent { kind: bindings::PERF_TYPE_SOFTWARE, config: config as u64, in_kernel: true }
     }
 
-    /// Cycles of the core.
     pub const CYCLES: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_CPU_CYCLES);
-    /// Instructions that were retired.
     pub const INSTRUCTIONS: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_INSTRUCTIONS);
     /// Branches that were predicted wrongly.
     pub const BRANCH_MISSES: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_BRANCH_MISSES);
@@ -47,15 +45,12 @@ impl PerfEvent {
     pub const BACKEND_STALLS: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_STALLED_CYCLES_BACKEND);
     /// Reads that missed the first data cache.
     pub const L1D_MISSES: PerfEvent = PerfEvent::read_miss(bindings::PERF_COUNT_HW_CACHE_L1D);
-    /// Reads that missed the last cache.
     pub const LLC_MISSES: PerfEvent = PerfEvent::read_miss(bindings::PERF_COUNT_HW_CACHE_LL);
     /// Reads that missed the TLB of data.
     pub const DTLB_MISSES: PerfEvent = PerfEvent::read_miss(bindings::PERF_COUNT_HW_CACHE_DTLB);
-    /// Page faults.
     pub const PAGE_FAULTS: PerfEvent = PerfEvent::software(bindings::PERF_COUNT_SW_PAGE_FAULTS);
     /// Switches to another thread.
     pub const CONTEXT_SWITCHES: PerfEvent = PerfEvent::software(bindings::PERF_COUNT_SW_CONTEXT_SWITCHES);
-    /// Moves to another CPU.
     pub const MIGRATIONS: PerfEvent = PerfEvent::software(bindings::PERF_COUNT_SW_CPU_MIGRATIONS);
 
     /// Returns the same event of the core's counters that have this number, where cores of several kinds have different ones.

@@ -36,14 +36,11 @@ const PROC: i64 = 0x9fa0;
 const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(500) } else { Duration::from_secs(5) };
 const TURN: Duration = Duration::from_millis(20);
 
-/// Kind of a named file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Name without a file yet.
     Nothing,
     /// A regular file, which is replaced as a whole.
     File,
-    /// A directory.
     Directory,
     /// A pipe, a device, or what a process has open: it is written to as it is.
     Other,
@@ -64,7 +61,6 @@ pub struct Place {
 }
 
 impl Directory {
-    /// The directory of this path.
     pub fn open(path: &Path) -> io::Result<Directory> {
         walk(path, End::Directory).map(|place| place.directory)
     }

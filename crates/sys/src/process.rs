@@ -185,7 +185,6 @@ impl Peer {
         }
     }
 
-    /// The child's process id.
     pub fn pid(&self) -> u32 {
         self.child.id().number()
     }

@@ -177,7 +177,6 @@ impl Drop for Folder {
     }
 }
 
-/// Removes a directory in `run` with all that is in it.
 pub fn remove_folder(run: BorrowedFd, folder: &CStr) -> io::Result<()> {
     plain(folder)?;
     let directory = rustix::fs::openat(run, folder, DIRECTORY, Mode::empty()).call("openat")?;

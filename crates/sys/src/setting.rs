@@ -12,7 +12,6 @@ use super::call::Call;
 
 /// Bytes of a file that are read: each holds a word, or a line of words to choose from.
 const MOST_BYTES: u64 = 4096;
-/// Bytes of a word at most.
 const LONGEST_WORD: usize = 64;
 
 /// Setting of the kernel. No other is ever written to, whatever a person types or a file says.
@@ -25,12 +24,10 @@ pub enum Setting {
     FrequencyGovernor(usize),
     /// Switch that forbids this idle state of this CPU.
     IdleStateDisabled {
-        /// The CPU.
         cpu: usize,
         /// The state, of which 0 is the lightest.
         state: usize,
     },
-    /// Governor of idle states.
     IdleGovernor,
     /// Switch that forbids frequencies above the nominal one, of the driver intel_pstate.
     NoTurbo,
@@ -43,7 +40,6 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The file that holds it.
     pub fn path(self) -> String {
         const CPUS: &str = "/sys/devices/system/cpu";
         match self {
@@ -99,14 +95,10 @@ impl Setting {
     }
 }
 
-/// A change of a setting for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
-    /// Setting to change.
     pub setting: Setting,
-    /// Value before.
     pub before: String,
-    /// Value meanwhile.
     pub during: String,
 }
 

@@ -14,13 +14,11 @@ use super::call::{Call, named};
 /// A reading of the calling thread's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// Minor and major page faults.
     pub faults: u64,
     /// Time runnable without running, ns; 0 where the kernel does not tell.
     pub run_delay_ns: u64,
-    /// The CPU it runs on.
     pub cpu: usize,
 }
 
@@ -39,7 +37,6 @@ pub struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// Counters of the calling thread.
     pub fn open() -> ThreadCounters {
         ThreadCounters { schedstat: open_schedstat(), last: Cell::default() }
     }
@@ -174,7 +171,6 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// Number of times that another process took its place.
     pub involuntary_switches: u64,
-    /// Page faults.
     pub faults: u64,
 }
 

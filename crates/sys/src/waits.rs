@@ -16,13 +16,10 @@ pub mod model;
 
 /// A word of shared memory, and the kernel's help to wait on it.
 pub trait Word {
-    /// Returns its value.
     fn load(&self, ordering: Ordering) -> u32;
-    /// Gives it a value.
     fn store(&self, value: u32, ordering: Ordering);
     /// Gives it a value, and returns the former one.
     fn swap(&self, value: u32, ordering: Ordering) -> u32;
-    /// Adds to it.
     fn add(&self, more: u32, ordering: Ordering);
     /// Sleeps while it is `value`, until somebody wakes; may come back earlier.
     fn sleep_while(&self, value: u32) -> io::Result<()>;

@@ -112,7 +112,6 @@ impl MemoryBudget {
         Ok(Allotment { budget: Some(self.clone()), count, bytes, pages, node })
     }
 
-    /// The filling of `bytes` that were asked for.
     pub(crate) fn filling(&self, bytes: u64) -> Filling {
         Filling::new(Some(self.clone()), bytes, 1, None)
     }

@@ -71,7 +71,6 @@ impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
         CallsInBatches(self)
     }
 
-    /// The time of one operation.
     #[inline(always)]
     pub fn time(self) -> Result<()> {
         let Calls { case, mut op } = self;
@@ -85,7 +84,6 @@ impl<'case, R: Checked, F: FnMut() -> R> Calls<'case, F> {
 }
 
 impl<R: Checked, F: FnMut() -> R> CallsEach<'_, F> {
-    /// The time of one.
     #[inline(always)]
     pub fn time(self) -> Result<()> {
         let CallsEach { calls: Calls { case, op }, times } = self;
@@ -96,7 +94,6 @@ impl<R: Checked, F: FnMut() -> R> CallsEach<'_, F> {
 }
 
 impl<R: Checked, F: FnMut() -> R> CallsSingly<'_, F> {
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         let Calls { case, mut op } = self.0;
         let body = &mut |iterations| {
@@ -120,7 +117,6 @@ impl<R: Checked, F: FnMut() -> R> CallsSingly<'_, F> {
 }
 
 impl<R: Checked, F: FnMut() -> R> CallsInBatches<'_, F> {
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         let Calls { case, mut op } = self.0;
         case.timed_batches(|clock, operations, most_ns| in_turns(clock, operations, most_ns, &mut op)).time()
@@ -202,7 +198,6 @@ impl<'case, R: Checked, F: FnMut(u64) -> R> Loops<'case, F> {
         LoopsWithCounter { case: self.case, body: self.body, name, counter }
     }
 
-    /// The time of one operation.
     #[inline(always)]
     pub fn time(self) -> Result<()> {
         let mut body = self.body;
@@ -228,7 +223,6 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
         LoopsBeyond { is_steady: true, ..self }
     }
 
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         let LoopsBeyond { case, mut whole, mut overhead, each, is_steady } = self;
         let whole = &mut |iterations| whole(iterations).check();
@@ -250,7 +244,6 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
 }
 
 impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsWithCounter<'_, F, C> {
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         let LoopsWithCounter { case, mut body, name, counter } = self;
         let clock = case.clock.clone();
@@ -303,7 +296,6 @@ impl Case {
 }
 
 impl<T: Elapsed, F: FnOnce(&Clock) -> Result<T>> Once<'_, F> {
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         self.measure(0)
     }
@@ -323,7 +315,6 @@ impl<T: Elapsed, F: FnOnce(&Clock) -> Result<T>> Once<'_, F> {
 }
 
 impl<F: FnOnce(&Clock) -> Result<f64>> Once<'_, F> {
-    /// The value that was told.
     pub fn value(self) -> Result<()> {
         self.case.single((Samples::of_values(1), 0), self.next, |clock, value, spent| (value, 1, clock.ns(spent)))
     }

@@ -169,7 +169,6 @@ impl Case {
     }
 }
 
-/// Kind of a directory of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DirectoryKind {
     /// Directory given by `--scratch`.

@@ -67,7 +67,6 @@ impl Case {
 }
 
 impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         self.measure(0)
     }
@@ -123,7 +122,6 @@ impl<F: FnMut(&Clock) -> Result<Ticks>> TimedSingly<'_, F> {
         TimedSingly { least: operations, ..self }
     }
 
-    /// The time of one operation.
     pub fn time(self) -> Result<()> {
         let TimedSingly { timed: Timed { case, mut next }, least } = self;
         if case.start_barrier()? {

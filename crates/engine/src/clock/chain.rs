@@ -67,7 +67,6 @@ impl CoreClock {
         look
     }
 
-    /// The same beside none.
     pub fn read(&self, clock: &Clock) -> CoreReading {
         let cycles = (self.turns * ADDS_A_TURN) as f64;
         let hz = cycles * 1e9 / (slice_ns(clock, self.turns) - self.around_ns).max(1.0);
@@ -112,7 +111,6 @@ fn slice_ns(clock: &Clock, turns: u64) -> f64 {
     clock.time(|| add_chain(turns))
 }
 
-/// Result of a warm-up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
     /// True where the clock became steady in the time allowed.

@@ -79,7 +79,6 @@ displays_its_message!(CounterUnusable);
 pub enum Clock {
     /// The CPU's constant-rate counter (TSC, CNTVCT).
     Counter {
-        /// Nanoseconds a tick.
         ns_per_tick: f64,
     },
     /// `CLOCK_MONOTONIC_RAW`; a tick is a nanosecond.
@@ -133,7 +132,6 @@ impl Clock {
         }
     }
 
-    /// Times `work` once, in nanoseconds.
     #[inline(always)]
     pub fn time(&self, work: impl FnOnce()) -> f64 {
         let start = self.start();

@@ -285,7 +285,6 @@ fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
     threads.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
 }
 
-/// Threads of a measured case.
 fn threads_of(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
     threads(probe, params, measured.rounds.iter().map(|round| round.cpus.len()).max())
 }

@@ -35,9 +35,7 @@ const SHARE_OF_CACHE: f64 = 0.5;
 /// Point of a case, and the host it was measured on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CasePoint<'a> {
-    /// Parameters of the case.
     pub params: &'a Params,
-    /// The machine.
     pub host: &'a HostFacts,
 }
 

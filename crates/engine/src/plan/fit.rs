@@ -187,9 +187,7 @@ fn touch_s(host: &HostFacts) -> f64 {
 /// A case that a well-known table shows, by the axes on which it is not at its probe's default.
 #[derive(Debug, Clone, Copy)]
 pub struct TableCell {
-    /// The probe.
     pub probe: &'static str,
-    /// Values on axes.
     pub at: &'static [(&'static str, &'static str)],
 }
 
@@ -218,19 +216,15 @@ pub struct Eta {
     pub rounds: u32,
     /// The same where the limit has no room for all of them.
     pub least_rounds: u32,
-    /// Samples of one round.
     pub samples: Duration,
-    /// Cases that are to be measured.
     pub cases: usize,
     all: Duration,
     /// Time for all planned rounds, with the fewest samples worth taking.
     least: Duration,
-    /// Latest end of measuring.
     pub end: Duration,
 }
 
 impl Eta {
-    /// The eta of a plan.
     pub fn of(plan: &Plan) -> Eta {
         let rounds = TimeBudget::rounds(plan);
         let measured: Vec<(u32, Duration)> = plan

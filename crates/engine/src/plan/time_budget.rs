@@ -90,7 +90,6 @@ fn of_a_command(limits: ProfileLimits) -> ProfileLimits {
     ProfileLimits { rounds, cheap_rounds: rounds, limit: OF_A_COMMAND, narrow: f64::INFINITY, ..limits }
 }
 
-/// Limits of a profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProfileLimits {
     /// Rounds a case: fixed, never decided by looking at the result.
@@ -107,7 +106,6 @@ pub struct ProfileLimits {
     pub narrow: f64,
 }
 
-/// The limits of a profile.
 pub const fn profile_limits(profile: Profile) -> ProfileLimits {
     match profile {
         Profile::Glance => allow([5, 5, 5], 10, 500, 0.02),
@@ -167,7 +165,6 @@ pub struct TimeBudget {
     most: Duration,
 }
 
-/// Decision on one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RoundDecision {
     /// Measure, with this long for samples.
@@ -215,7 +212,6 @@ impl TimeBudget {
         TimeBudget::time_for_more(plan, warm_up)
     }
 
-    /// Rounds of every case.
     pub fn rounds(plan: &Plan) -> u32 {
         plan.profile_limits().rounds
     }

@@ -108,7 +108,6 @@ pub enum Fill {
     Nothing,
     /// Bytes in all, for all threads together.
     InAll(u64),
-    /// Bytes for each thread.
     EachThread(u64),
     /// A chain of as many bytes, by one thread.
     Chain,

@@ -25,7 +25,6 @@ pub struct Service {
     pub serve: fn(&mut Serving) -> Result<()>,
 }
 
-/// Context of a far end.
 pub struct Serving<'a> {
     job: &'a ServiceJob,
     output: &'a mut dyn Write,
@@ -111,7 +110,6 @@ fn account() -> Account {
     texts
 }
 
-/// Writes an event, at once.
 pub(crate) fn write_event(event: &Event, output: &mut (impl Write + ?Sized)) -> io::Result<()> {
     output.write_all(event.to_line()?.as_bytes()).call("write")?;
     output.flush().call("write")

@@ -57,7 +57,6 @@ pub trait Meters {
     }
 }
 
-/// The kernel's counters.
 #[derive(Debug)]
 pub struct KernelMeters;
 
@@ -96,7 +95,6 @@ impl Meters for KernelMeters {
     }
 }
 
-/// The rounds of one worker, in a block.
 #[derive(Debug)]
 struct WorkerRounds {
     /// Case of each round, and its place among the case's rounds.

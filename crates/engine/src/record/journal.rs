@@ -43,14 +43,12 @@ struct HeaderLine<'a, R> {
 /// Plan in a journal's header.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanLine {
-    /// The run's seed.
     pub seed: u64,
     /// Ids of its cases, in order.
     pub cases: Vec<String>,
 }
 
 impl PlanLine {
-    /// Returns the line of a plan.
     pub fn of(plan: &Plan) -> PlanLine {
         let cases = plan.cases.iter().map(|case| case.id.to_string()).collect();
         PlanLine { seed: plan.request.seed, cases }
@@ -76,20 +74,15 @@ pub struct Header<R> {
     pub run: R,
     /// Ids of the planned cases, in order.
     pub cases: Vec<String>,
-    /// Writer of the journal.
     pub origin: Origin,
     /// Lines behind it that are damaged, as a kill or a loss of power leaves them; nothing of them is taken.
     pub damaged: usize,
 }
 
-/// A round as the journal has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastRound {
-    /// The case id.
     pub case: String,
-    /// Result of the round.
     pub round: RoundResult,
-    /// Timing of the round.
     pub took: Took,
 }
 
@@ -103,7 +96,6 @@ impl PastRound {
     }
 }
 
-/// A round as a line has it.
 pub fn line_of(case: &str, round: &RoundResult, took: &Took) -> RoundLine {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     RoundLine {
@@ -131,7 +123,6 @@ pub trait RoundSink {
 pub struct Took {
     /// The run's time when it had ended.
     pub until: Duration,
-    /// All of its time.
     pub spent: Duration,
     /// Time granted for samples.
     pub granted: Duration,
@@ -151,7 +142,6 @@ pub enum ResumeError {
 }
 
 impl ResumeError {
-    /// Message for the person.
     pub fn message(&self) -> Message {
         match self {
             ResumeError::Io(what) => say!("cannot be read and written ({what}); give another journal"),
@@ -238,7 +228,6 @@ impl Journal {
         Ok((Journal { file, path: path.to_owned(), entry }, header, rounds))
     }
 
-    /// Appends a round as a line has it.
     pub fn append_round(&mut self, line: &RoundLine) -> io::Result<()> {
         self.append_line(&line.to_line()?)
     }
@@ -247,7 +236,6 @@ impl Journal {
         self.file.write_all(text.as_bytes()).call("write")
     }
 
-    /// Path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -343,7 +331,6 @@ mod tests {
     use crate::fixture::{CATALOGUE, planned, resumed};
 
     impl Journal {
-        /// A journal on a device that is always full.
         pub(crate) fn on_full_device() -> Journal {
             let path = Path::new("/dev/full");
             let file = OpenOptions::new().write(true).open(path).unwrap();

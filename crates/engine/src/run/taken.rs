@@ -18,7 +18,6 @@ use crate::worker::session::{SessionEnd, WorkerSession};
 /// Resource that a run may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// The CPU of this id.
     Cpu(usize),
     /// The interface by which both ends of a connection are on this machine.
     Loopback,
@@ -27,9 +26,7 @@ pub enum Resource {
 /// A loss, and the run's time when it was noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taken {
-    /// Lost resource.
     pub what: Resource,
-    /// Time of the loss.
     pub at: Duration,
 }
 

@@ -58,7 +58,6 @@ impl<'a> Runner<'a> {
         (!is_over).then_some(measured)
     }
 
-    /// A case, for the job of its next round.
     fn job_case(&self, index: usize, round: u32, cpus: &[usize]) -> JobCase {
         let (id, own) = (&self.setting.plan.cases[index].id, self.cpus_of(index));
         let name = id.to_string();

@@ -21,12 +21,9 @@ const LONGEST_FOR_LEAST_NS: f64 = 200e6;
 /// A last batch that the end of the round's time cut short is a sample from this share of its operations on.
 const WHOLE_ENOUGH: f64 = 0.5;
 
-/// A round's operations.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    /// The medians of batches.
     pub samples: Samples,
-    /// Every operation.
     pub histogram: Histogram,
     /// The mean of all, ns.
     pub mean_ns: f64,

@@ -21,7 +21,6 @@ const MOST_SAMPLES: usize = 1000;
 
 /// A thread's part of the work.
 pub trait ThreadWork {
-    /// Does the part once.
     fn pass(&mut self);
 
     /// Does a stretch of the part by one of several ways, so many times: each is tried before the first pass.
@@ -34,7 +33,6 @@ pub trait ThreadWork {
         self.pass();
     }
 
-    /// All passes go this way.
     fn take(&mut self, _way: usize) {}
 
     /// Checks the result of the passes; after the last one, untimed.
@@ -141,7 +139,6 @@ struct Seen {
 /// Trials that find the fastest of several ways, or the one known to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trials {
-    /// Number of ways.
     pub ways: usize,
     /// Seed of the order of trials.
     pub seed: u64,
@@ -154,7 +151,6 @@ pub(crate) struct Trials {
 /// Result of a measurement in lockstep.
 #[derive(Debug)]
 pub(crate) struct Lockstep {
-    /// The samples.
     pub samples: Samples,
     /// The way that all passes went.
     pub way: usize,

@@ -30,7 +30,6 @@ pub enum Interference {
 }
 
 impl Interference {
-    /// Reads the counts so far.
     pub fn read(&self) -> Reading {
         match self {
             Interference::Thread(counters) => counters.read(),
@@ -75,14 +74,11 @@ pub fn is_disturbed(before: &Reading, after: &Reading, spent_ns: f64) -> bool {
     after.cpu != before.cpu || delay_ns > DELAY_SHARE * spent_ns
 }
 
-/// A round's samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Samples {
     /// Timed nanoseconds of each.
     pub ns: Vec<f64>,
-    /// Iterations of each.
     pub iterations: Vec<u64>,
-    /// Marks of each.
     pub disturbance_flags: Vec<DisturbanceFlags>,
     /// Run delay inside each, ns.
     pub delays_ns: Vec<f64>,
@@ -92,9 +88,7 @@ pub struct Samples {
     pub core_hz: Vec<f64>,
     /// The looks at the core, as [`CoreReading::after`](crate::clock::CoreReading::after) tells them. Empty where nobody looks.
     pub looks: Vec<[u64; 2]>,
-    /// Involuntary switches inside all.
     pub involuntary_switches: u64,
-    /// Page faults inside all.
     pub faults: u64,
     /// Iterations of a sample, to hand on to later rounds.
     pub learned: u64,
@@ -372,7 +366,6 @@ pub(crate) fn of_rows(rows: &[[u64; 2]], samples: usize) -> Option<Vec<f64>> {
 /// All operations of a round's samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Totals {
-    /// Number of operations.
     pub operations: u64,
     /// The time from the first to the last of them, as far as it is theirs, ns.
     pub ns: f64,

@@ -50,9 +50,7 @@ pub type Body<'a> = dyn FnMut(u64) -> Result<()> + 'a;
 
 /// Takes a round's samples of a body that does as many iterations as it is told.
 pub struct Sampler<'a> {
-    /// The clock.
     pub clock: &'a Clock,
-    /// Precision of the samples.
     pub precision: Precision,
     /// The core's frequency beside the samples; none on a fake clock.
     pub core: Option<&'a mut CoreClock>,
@@ -233,7 +231,6 @@ pub(crate) fn short_of(iterations: u64) -> u64 {
     if iterations >= SLOPE_FROM { short_length(iterations) } else { 0 }
 }
 
-/// The short length for a long one.
 fn short_length(iterations: u64) -> u64 {
     iterations / LENGTH_RATIO
 }

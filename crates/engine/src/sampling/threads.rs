@@ -108,7 +108,6 @@ pub(crate) fn common_clock(run: &CalibratedClock, own: &Clock) -> CommonClock {
 /// See [`common_clock`].
 #[derive(Debug, Clone)]
 pub(crate) enum CommonClock {
-    /// The run's own clock.
     Own(Clock),
     /// `CLOCK_MONOTONIC`.
     Monotonic,

@@ -37,14 +37,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Lines before it listens: more is no far end of ours.
 const MOST_LINES: usize = 10_000;
 
-/// Request for far ends.
 #[derive(Debug, Clone)]
 pub struct FarRequest<'a> {
-    /// The service's name.
     pub service: &'a str,
-    /// The point of the case.
     pub params: &'a Params,
-    /// The CPUs of each.
     pub cpus: Vec<Vec<usize>>,
     /// Addresses on which they may listen, in order of preference.
     pub at: &'a [IpAddr],
@@ -63,7 +59,6 @@ pub struct FarRequest<'a> {
 /// Limits on the wait for far ends.
 #[derive(Clone, Copy)]
 pub struct Waiting<'a> {
-    /// The time.
     pub wall: &'a dyn Wall,
     /// Silence after which a far end has hung.
     pub patience: Duration,
@@ -76,7 +71,6 @@ pub struct Waiting<'a> {
 pub enum Missing {
     /// The round cannot be measured, or went wrong.
     Round(RoundError),
-    /// Round without time left.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
@@ -97,7 +91,6 @@ pub trait Peers {
     fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing>;
 }
 
-/// A run without any.
 pub struct NoPeers;
 
 impl Peers for NoPeers {
@@ -108,7 +101,6 @@ impl Peers for NoPeers {
 
 /// Far ends that serve on another machine. When dropped they are ended.
 pub trait Distant {
-    /// Addresses of the far ends.
     fn ends(&self) -> &[FarEnd];
 
     /// Ends them: what they say.
@@ -218,7 +210,6 @@ impl FarEnds {
         Ok(far)
     }
 
-    /// Addresses of the far ends.
     pub fn ends(&self) -> &[FarEnd] {
         &self.ends
     }
@@ -423,7 +414,6 @@ fn check(job: &ServiceJob) -> Result<()> {
     )
 }
 
-/// The service of this name.
 pub(crate) fn find(catalogue: Catalogue, name: &str) -> Option<&'static Service> {
     entries(catalogue).filter_map(|entry| entry.probe.service()).find(|service| service.name == name)
 }

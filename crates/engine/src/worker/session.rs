@@ -19,7 +19,6 @@ pub(crate) enum SessionEnd {
     Complete,
     /// The worker ended after the round before, and said nothing of this one.
     Gone,
-    /// The run's time is over.
     OutOfTime,
     /// The person asked to stop.
     Interrupted,
@@ -29,7 +28,6 @@ pub(crate) enum SessionEnd {
 pub(crate) struct RoundEvents {
     /// Events as far as they came; the greeting is among those of a worker's first round.
     pub events: Vec<Event>,
-    /// End of the round.
     pub end: SessionEnd,
 }
 
@@ -59,7 +57,6 @@ impl WorkerSession<'_> {
         self.link.give(job.to_line()?.trim_end())
     }
 
-    /// The worker's process.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.pid
     }
@@ -174,7 +171,6 @@ pub(crate) fn starved(silent: Duration) -> RoundError {
     )
 }
 
-/// The patience with one process.
 pub(crate) struct Patience<'a> {
     wall: &'a dyn Wall,
     /// Time for which one may say nothing.
