@@ -38,7 +38,6 @@ fn axes(path: &Path) -> String {
     slice("AXES", "(&str, &str)", names) + &slice("AXIS_VALUES", "(&str, &str, &str)", values)
 }
 
-/// The text below a heading.
 fn section(path: &Path, heading: &str) -> String {
     let part = outline(&read(path)).into_iter().find(|part| part.heading == heading);
     part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body

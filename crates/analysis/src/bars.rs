@@ -2,7 +2,6 @@
 
 use hostmark_model::Message;
 
-/// A picture of groups of bars.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Bars {
     pub title: Message,

@@ -252,7 +252,6 @@ impl ConstantValue<'_> {
         }
     }
 
-    /// Scale in which the value is shown.
     pub(crate) fn scale(&self) -> Scale {
         let (estimate, unit) = self.shown();
         scale_for(estimate.value(), unit)

@@ -61,7 +61,6 @@ pub struct ProbeLabels<'a> {
 }
 
 impl<'a> ProbeLabels<'a> {
-    /// Labels of a probe that is in several runs.
     pub fn new(id: &'a str, info: Option<&'a ProbeInfo>, first: Option<&'a Params>) -> ProbeLabels<'a> {
         ProbeLabels { id, info, first }
     }
@@ -94,7 +93,6 @@ impl<'a> ProbeLabels<'a> {
         said.or_else(|| self.first?.get(axis))
     }
 
-    /// The axes of a case that are not at their default.
     pub fn off_default<'b>(&self, params: &'b Params) -> Vec<Point<'b>> {
         let points = params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
         points.filter(|(axis, at)| self.default_of(axis) != Some(at)).collect()
@@ -148,7 +146,6 @@ pub fn by_axis(axis: &str) -> Message {
     say!("by {axis}", axis = axis_name(axis))
 }
 
-/// The words for values of a placement axis.
 fn placement(value: &str) -> Option<Text> {
     Some(match value {
         "same_cpu" => term!("same CPU"),

@@ -9,7 +9,6 @@ use crate::format::value;
 /// The probe that measures the levels.
 pub const HIERARCHY: &str = "memory.hierarchy";
 
-/// A level of the memory hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level {
     /// Value of the axis `level`.
@@ -39,7 +38,6 @@ impl Level {
         run.host.cache(run.settings.cpu, number).or_else(anywhere).filter(|cache| cache.size_bytes > 0)
     }
 
-    /// The case that measured this level.
     pub fn case(self, run: &Run) -> Option<&CaseRecord> {
         run.cases.iter().find(|case| case.probe == HIERARCHY && case.params.get("level") == Some(self.key))
     }

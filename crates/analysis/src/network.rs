@@ -136,7 +136,6 @@ pub struct Capacity {
     pub(crate) queue: String,
 }
 
-/// A direction of the link to a peer.
 #[derive(Debug, Clone)]
 pub struct LinkDirection<'a> {
     pub peer: &'a Peer,
@@ -161,7 +160,6 @@ pub fn peers(run: &Run) -> impl Iterator<Item = &Peer> {
     run.peers.iter().take(MOST_PEERS)
 }
 
-/// Both directions of the link to each peer.
 pub fn flows(run: &Run) -> Vec<LinkDirection<'_>> {
     let of = |peer, direction| LinkDirection {
         peer,

@@ -17,7 +17,6 @@ pub struct Table {
     pub remarks: Vec<RowsRemark>,
 }
 
-/// Remark on some rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsRemark {
     what: Message,

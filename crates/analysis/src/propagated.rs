@@ -1,6 +1,5 @@
 //! A number that is made of several measured ones, with the interval that theirs give it.
 
-/// A number with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Propagated {
     pub(crate) value: f64,

@@ -154,7 +154,6 @@ fn ascii_words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl RedactedNames {
-    /// Finds the hosts and users of a run.
     fn find(&mut self, run: &mut Run) {
         self.host(&run.host.hostname);
         self.place(run.place.as_deref().unwrap_or_default());

@@ -226,7 +226,6 @@ impl Scaling {
         }
     }
 
-    /// Describes the gain beyond a knee.
     fn beyond(&self, knee: Knee) -> Message {
         let (last, first) = (self.points[self.points.len() - 1], self.points[0].throughput);
         let (at, gain, most, times) = (knee.at, percent_number(knee.gain.abs()), last.parties, number(last.throughput));

@@ -486,7 +486,6 @@ pub(crate) fn of(rounds: &[Vec<f64>], better: Better) -> Option<(Quiet, Option<F
     Some((quiet, flag))
 }
 
-/// A number by three digits.
 fn digits(number: f64) -> String {
     if number.abs() >= 100.0 || number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }

@@ -209,7 +209,6 @@ pub fn request(filters: &[&str], profile: Profile) -> Request {
     }
 }
 
-/// A plan for [`host`].
 pub fn planned(catalogue: Catalogue, filters: &[&str], profile: Profile) -> Plan {
     plan(catalogue, &host(), request(filters, profile)).unwrap()
 }
@@ -241,7 +240,6 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
     }
 }
 
-/// Returns the record of a round with this core clock.
 pub fn round_at(core_hz: f64) -> RoundRecord {
     RoundRecord {
         round: 0,

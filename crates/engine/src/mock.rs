@@ -93,7 +93,6 @@ pub struct Workers<S> {
     further: Option<FurtherScript>,
     /// Every job, warm-ups among them.
     pub jobs: Rc<RefCell<Vec<Job>>>,
-    /// Links that were ended.
     pub ended: Rc<Cell<usize>>,
 }
 
@@ -103,7 +102,6 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
         Workers { wall: wall.clone(), script, further: None, jobs: Rc::default(), ended: Rc::default() }
     }
 
-    /// A link to a worker that has been given the job.
     pub fn open(&mut self, job: &Job) -> std::io::Result<Box<dyn WorkerLink>> {
         if job.look_at_cache.is_some() {
             let script =
@@ -128,19 +126,14 @@ pub struct Unmetered;
 
 impl Meters for Unmetered {}
 
-/// Observations of a run.
 pub struct Seen {
-    /// Results of the run.
     pub results: Results,
-    /// Outcomes of the results.
     pub outcomes: Outcomes,
     /// Every job, warm-ups among them.
     pub jobs: Vec<Job>,
     /// Progress as told: case, done, all, left.
     pub progress: Vec<(String, usize, usize, Duration)>,
-    /// Duration of the run.
     pub elapsed: Duration,
-    /// Links that were ended.
     pub ended: usize,
 }
 
@@ -151,7 +144,6 @@ impl Seen {
         rounds.map(|job| (job.case(), job.round)).collect()
     }
 
-    /// The outcome of a case.
     pub fn outcome(&self, id: &str) -> &hostmark_model::Outcome {
         &self.outcomes.cases.iter().find(|case| case.id == id).unwrap().outcome
     }
@@ -232,7 +224,6 @@ pub fn line(event: &Event) -> (Duration, Received) {
     (Duration::ZERO, Received::Line(serde_json::to_string(event).unwrap()))
 }
 
-/// The greeting.
 pub fn hello() -> (Duration, Received) {
     line(&Event::Hello { protocol: PROTOCOL, pid: 1 })
 }

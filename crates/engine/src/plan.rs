@@ -40,7 +40,6 @@ pub struct Request {
     pub seed: u64,
     /// Points in the place of an axis' own, as typed: `[PROBE:]AXIS=V1,V2`. The setting that names its probes more closely counts.
     pub set: Vec<String>,
-    /// Inputs given by the person.
     pub inputs: Inputs,
 }
 
@@ -108,7 +107,6 @@ pub struct PlannedCase {
     pub is_default: bool,
     /// Number of axes on which it is not at its probe's default.
     pub steps: usize,
-    /// Priority, which sets the order.
     pub priority: Priority,
     /// Forecast time of a round besides its samples; zero before the plan is fitted.
     pub set_up: Duration,
@@ -124,7 +122,6 @@ pub struct PlannedCase {
 #[derive(Clone)]
 pub struct Plan {
     pub request: Request,
-    /// Cases measured in workers.
     pub cases: Vec<PlannedCase>,
     /// Probes computed from the others afterwards.
     pub derived: Vec<Entry>,

@@ -26,7 +26,6 @@ pub(crate) use need::too_few_cpus;
 pub enum Points {
     /// The same on every host; standard adds to quick, thorough to both.
     Listed {
-        /// Points from the quick profile on.
         quick: &'static [&'static str],
         /// Points added by the standard profile.
         standard: &'static [&'static str],
@@ -101,7 +100,6 @@ fn usable_cpus(host: &HostFacts) -> u64 {
     host.usable_cpus().len() as u64
 }
 
-/// The points of an axis of copies.
 fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
     let all = host.usable_cpus().len() as u64;
     let mut points = vec![1];
@@ -133,7 +131,6 @@ impl Axis {
         Axis { is_way: true, ..Axis::choice(name, default, points) }
     }
 
-    /// An axis of plain integers.
     pub const fn count(name: &'static str, default: &'static str, points: Points) -> Axis {
         Axis::new(name, AxisKind::Count, default, points)
     }
@@ -343,7 +340,6 @@ pub struct Probe {
     pub axes: &'static [Axis],
     /// Axes whose product is measured.
     pub full_factorial: &'static [FullFactorial],
-    /// Physical limit of its values.
     pub limit: Limit,
     /// The point whose samples are independent adds in sequence, as looks at a core are: these show a thread's share of its width.
     pub adds: Option<&'static [(&'static str, &'static str)]>,
@@ -424,7 +420,6 @@ impl Probe {
         self.axes.iter().map(|axis| axis.name).collect()
     }
 
-    /// Returns its first axis of this kind.
     pub fn axis_of(&self, kind: AxisKind) -> Option<&'static Axis> {
         self.axes.iter().find(|axis| axis.kind == kind)
     }
@@ -528,7 +523,6 @@ pub fn entries(catalogue: Catalogue) -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The probe called `id`.
 pub fn find(catalogue: Catalogue, id: &str) -> Option<Entry> {
     entries(catalogue).find(|entry| entry.id() == id)
 }

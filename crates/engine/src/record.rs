@@ -43,7 +43,6 @@ pub struct Record {
 pub struct CaseRounds {
     pub entry: Entry,
     pub id: CaseId,
-    /// Rounds of the case, in order.
     pub rounds: Vec<Round>,
     /// Reason why it has no value: it was not measured.
     pub skip: Option<Reason>,
@@ -79,7 +78,6 @@ pub struct Sampled {
     pub amount: u64,
     /// The median of their times, ns.
     pub sample_ns: f64,
-    /// Noise around the samples.
     pub noise: RoundNoise,
     /// Every operation, where single ones were timed.
     pub histogram: Option<Histogram>,

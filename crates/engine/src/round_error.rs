@@ -56,7 +56,6 @@ impl RoundError {
         })
     }
 
-    /// The same with another reason.
     pub(crate) fn map(self, to: impl FnOnce(Reason) -> Reason) -> RoundError {
         match self {
             RoundError::Skipped(reason) => RoundError::Skipped(to(reason)),
@@ -168,7 +167,6 @@ impl<T, E: Into<RoundError>> Checked for std::result::Result<T, E> {
     }
 }
 
-/// Converts the payload of a panic to a reason.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

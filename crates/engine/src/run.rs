@@ -96,7 +96,6 @@ struct Runner<'a> {
     states: Vec<Progress>,
     /// Choices that the rounds of each probe have made.
     choices: Vec<Choice>,
-    /// Widths of the cores that looks have seen.
     widths: CoreWidths,
     /// Last cache as its looks saw it; or that there is none.
     last_cache: Option<LastCache>,
@@ -398,7 +397,6 @@ impl Runner<'_> {
         }
     }
 
-    /// A case and its rounds so far.
     fn case_rounds(&self, index: usize) -> CaseRounds {
         let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
         let stopped = self.interrupted && !state.dropped;

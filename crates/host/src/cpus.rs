@@ -217,7 +217,6 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
     words.next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Tells every CPU its node.
 pub(crate) fn assign_nodes(nodes: &[NodeFact], cpus: &mut [CpuFact]) {
     let of: HashMap<usize, usize> = nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (*cpu, node.id))).collect();
     for cpu in cpus {

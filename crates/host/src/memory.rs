@@ -80,9 +80,7 @@ const USUAL_RESERVE: u64 = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     Machine,
-    /// The control group of this directory.
     Group(String),
-    /// The memory node of this id.
     Node(usize),
 }
 

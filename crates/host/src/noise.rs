@@ -267,7 +267,6 @@ const MOST_NS: u64 = 5_000_000;
 /// Processes read between two looks at the clock.
 const STRIDE: usize = 16;
 
-/// The process that disturbs most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProcess {
     pub pid: u32,
@@ -279,7 +278,6 @@ pub struct BusyProcess {
     pub last_cpu: usize,
 }
 
-/// State of a process at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,

@@ -122,7 +122,6 @@ impl Root {
         }
     }
 
-    /// Returns the target of the link at `path`.
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         std::fs::read_link(self.locate(path)).ok()?.to_str().map(str::to_owned)
     }

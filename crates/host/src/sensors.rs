@@ -138,7 +138,6 @@ fn energy_sensor(root: &Root, package: usize) -> Option<(String, Option<String>)
 
 const DEVICES: &str = "/sys/bus/event_source/devices";
 
-/// The counters of one kind of core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorePmu {
     device: String,

@@ -57,7 +57,6 @@ pub struct AuthenticatedListener {
 }
 
 impl AuthenticatedListener {
-    /// Opens it, and tells where.
     pub fn open(serving: &mut Serving) -> Result<AuthenticatedListener> {
         AuthenticatedListener::open_with(serving, |_| Ok(()))
     }

@@ -27,7 +27,6 @@ impl ContextSwitches {
         ContextSwitches { other, begun: both(other), bytes: Cell::new(0) }
     }
 
-    /// Adds to the bytes that were moved.
     #[inline]
     pub fn moved(&self, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);

@@ -24,7 +24,6 @@ fn parts(filter: &str) -> (&str, Pairs) {
     (name, axes.split(',').filter(|part| !part.is_empty()).map(pair).collect())
 }
 
-/// The lines of the table with a name.
 fn formers(name: &str) -> impl Iterator<Item = Former> {
     let lines = include_str!("former.tsv").lines().filter_map(|line| line.split_once('\t'));
     let named = lines.filter(move |(former, _)| former.split('@').next() == Some(name));

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 
 use crate::authenticated;
 
-/// The service that is reached.
 pub const REACHED: &str = crate::net::REACHED;
 
 /// Sends a byte to the far end of [`REACHED`] and has it back: the address that this host has on the way there.

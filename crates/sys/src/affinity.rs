@@ -39,7 +39,6 @@ impl Mask {
     }
 }
 
-/// Binds the calling thread to `cpus`.
 pub fn bind(cpus: &[usize]) -> io::Result<()> {
     Mask::of(cpus)?.bind()
 }

@@ -68,7 +68,6 @@ impl ChildId {
         }
     }
 
-    /// Returns the number of the process.
     pub fn number(&self) -> u32 {
         self.0.as_raw_nonzero().get().unsigned_abs()
     }
@@ -141,7 +140,6 @@ impl ChildId {
 pub struct Child(ChildId);
 
 impl Child {
-    /// Guards a child from now on.
     pub fn new(child: ChildId) -> Child {
         Child(child)
     }

@@ -185,7 +185,6 @@ impl Record {
         Record(written(object.record(group), b""))
     }
 
-    /// Returns a record of nothing.
     pub fn none() -> Record {
         Record(None)
     }

@@ -37,7 +37,6 @@ impl PerfEvent {
 
     pub const CYCLES: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_CPU_CYCLES);
     pub const INSTRUCTIONS: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_INSTRUCTIONS);
-    /// Branches that were predicted wrongly.
     pub const BRANCH_MISSES: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_BRANCH_MISSES);
     /// Cycles in which the front end gave nothing.
     pub const FRONTEND_STALLS: PerfEvent = PerfEvent::hardware(bindings::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND);

@@ -41,7 +41,6 @@ impl ThreadCounters {
         ThreadCounters { schedstat: open_schedstat(), last: Cell::default() }
     }
 
-    /// The CPU that the thread runs on.
     pub fn cpu(&self) -> usize {
         sched_getcpu()
     }
@@ -123,7 +122,6 @@ pub fn cpu_ns_of_process() -> io::Result<u64> {
     cpu_ns_of_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// CPU time of the calling thread, ns.
 pub fn cpu_ns_of_thread() -> io::Result<u64> {
     cpu_ns_of_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -175,7 +173,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns the usage of this process so far.
     pub fn so_far() -> io::Result<Usage> {
         let usage = usage_of(libc::RUSAGE_SELF)?;
         Ok(Usage {

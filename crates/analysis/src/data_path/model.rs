@@ -8,7 +8,6 @@ use super::pipeline::{NS_PER_S, Pipeline, PipelineProcess};
 use crate::groups::grouped;
 use crate::propagated::{Propagated, propagated_ratio};
 
-/// Forecast of a pipeline by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Forecast {
     /// One rate: on one CPU the times of a byte add up.

@@ -220,7 +220,6 @@ fn stages(note: &str) -> Option<Vec<(String, String, String)>> {
     all.windows(2).all(|pair| pair[0].1 == pair[1].0).then_some(all)
 }
 
-/// The slowest process of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Slowest {
     /// Position in the pipeline, from 0.

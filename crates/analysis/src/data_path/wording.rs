@@ -183,7 +183,6 @@ fn cells(pipeline: &Pipeline, process: &PipelineProcess, all: bool) -> [String; 
 /// Share of the CPUs from which on they count as all busy.
 const FULL: f64 = 0.9;
 
-/// The slowest process in words.
 fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Message {
     let name = process_name(pipeline, slowest.index);
     let waits = share(Some(Propagated { value: slowest.waits, interval: None }), false);
@@ -256,7 +255,6 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
     })
 }
 
-/// A forecast as a rate or as a range.
 pub(super) fn forecast_text(forecast: &Forecast) -> Message {
     match forecast {
         Forecast::Point { rate: expected, .. } => Message::plain(rate(*expected)),

@@ -42,7 +42,6 @@ impl Proven {
         Proven::of(&believed(case)?.estimate)
     }
 
-    /// A further quantity of a case.
     pub(super) fn also(case: &CaseRecord, name: &str) -> Option<Proven> {
         Proven::of(&*believed(case)?.companion(name)?)
     }
@@ -164,7 +163,6 @@ fn sound<'a>(run: &'a Run, by: &[FlagKind]) -> Cow<'a, Run> {
     Cow::Owned(run)
 }
 
-/// Conclusions of a rule from undoubted evidence.
 pub fn conclusions(rule: &Rule, run: &Run) -> Vec<Conclusion> {
     if rule.doubt.rivals.iter().any(|rival| (rival.is_there)(run)) {
         return Vec::new();

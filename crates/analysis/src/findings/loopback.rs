@@ -203,7 +203,6 @@ fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]
     case_at(run, probe, &all)
 }
 
-/// A case's rate with its interval.
 fn rate(case: &CaseRecord) -> Option<String> {
     let estimate = &believed(case)?.estimate;
     Proven::of(estimate)?;

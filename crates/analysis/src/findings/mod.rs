@@ -43,7 +43,6 @@ pub struct Conclusion {
 #[derive(Debug)]
 pub struct Rule {
     pub id: &'static str,
-    /// The command that shows it.
     pub shown: Demonstration,
     /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
     pub probes: &'static [&'static str],

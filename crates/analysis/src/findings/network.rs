@@ -65,7 +65,6 @@ fn falls_short(rate: Proven, possible: f64) -> bool {
     rate.high < possible * (1.0 - CLOSE)
 }
 
-/// The case that a conclusion on a flow stands on.
 fn fastest_case(flow: &LinkDirection) -> Vec<String> {
     flow.fastest.iter().map(|case| case.id.clone()).collect()
 }

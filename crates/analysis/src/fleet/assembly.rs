@@ -27,7 +27,6 @@ const MOST_CASES: usize = 40;
 /// A kind on its way to a verdict.
 struct Pending<'a> {
     hosts: Vec<&'a Host>,
-    /// The cases by their number in the gathering.
     cases: Vec<u32>,
     columns: Vec<ScoreColumn>,
     /// Each host's value of each case, as it stands in its files.
@@ -348,7 +347,6 @@ pub(super) struct Host {
 /// Names that machines have before somebody gives them one: they say nothing.
 const NO_NAMES: [&str; 4] = ["", "localhost", "localhost.localdomain", "(none)"];
 
-/// The hosts of all runs, by name.
 pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
     let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, run) in gathering.runs.iter().enumerate() {

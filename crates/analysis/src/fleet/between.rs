@@ -36,7 +36,6 @@ pub struct PairApart {
     pub change: f64,
 }
 
-/// The tournament of a fleet.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct BetweenHosts {
     /// Pairs with a value, both ways counted.
@@ -46,7 +45,6 @@ pub struct BetweenHosts {
     pub apart: Vec<PairApart>,
 }
 
-/// A pair that could not be measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct FailedPair {
     /// The host that was to send.

@@ -10,7 +10,6 @@ use super::between::BetweenHosts;
 use super::gathering::Unread;
 use super::gathering::{BesideUsual, CaseBesideUsual};
 
-/// The schema of `--format json`.
 pub const SCHEMA: &str = "hostmark.fleet/1";
 
 #[derive(Debug, Clone, Serialize)]
@@ -109,7 +108,6 @@ pub struct CaseSpread {
 }
 
 impl CaseSpread {
-    /// The value of a host that stands at this place.
     pub fn value_at(&self, place: f32) -> f64 {
         let sign = if self.better == Better::Lower { -1.0 } else { 1.0 };
         self.median * (sign * f64::from(place)).exp()

@@ -53,7 +53,6 @@ impl Interner {
     }
 }
 
-/// A case that some run has.
 #[derive(Debug, Clone)]
 pub(super) struct CaseInfo {
     pub(super) id: String,

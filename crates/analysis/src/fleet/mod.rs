@@ -42,7 +42,6 @@ pub struct HostClass {
 }
 
 impl HostClass {
-    /// Class of the machine that a run measured.
     pub(super) fn of(run: &Run) -> HostClass {
         let host = &run.host;
         let text = |text: &str| text.chars().take(LONGEST).collect::<String>();

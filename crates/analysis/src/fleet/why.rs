@@ -13,7 +13,6 @@ const LEAST_ODD: usize = 5;
 /// Permutations of the labels, so that p is told to a two thousandth; and their seed, so that a report says the same twice.
 const PERMUTATIONS: usize = 1999;
 const SEED: u64 = 1993;
-/// Significance level of a cause.
 const LEVEL: f64 = 0.05;
 /// Share of fewer outliers that must have a fact, while fewer of the others do.
 const MOST_ODD_HAVE: f64 = 0.8;

@@ -48,7 +48,6 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A number and the scale's suffix.
     pub fn with_suffix(self, number: String) -> Message {
         Message::joined([number.into(), Message::from(self.suffix)], " ")
     }

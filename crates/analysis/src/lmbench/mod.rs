@@ -118,7 +118,6 @@ pub struct SummaryCell {
     pub note: Option<CellRemark>,
 }
 
-/// Remark on a cell, under its table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRemark {
     pub text: Message,

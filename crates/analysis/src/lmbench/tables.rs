@@ -108,14 +108,12 @@ const DIV: Text = term!("div");
 const MOD: Text = term!("mod");
 const BOGO: Text = Text::name("bogo");
 
-/// An operation of lat_ops.
 macro_rules! operation {
     ($head:expr, $kind:literal, $op:literal, $theirs:literal) => {
         row!($head, NS, "cpu.latency" { type: $kind, op: $op }, "lmbench.lat_ops" { type: $theirs, op: $op })
     };
 }
 
-/// The operations on whole numbers of a type.
 macro_rules! whole_numbers {
     ($kind:literal, $theirs:literal) => {
         &[

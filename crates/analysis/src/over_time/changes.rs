@@ -65,7 +65,6 @@ impl Found {
     }
 }
 
-/// The changes, in the order of time.
 pub(super) fn changes(turns: &[Turn], lines: &[Line]) -> Vec<LastingChange> {
     let mut at: BTreeMap<usize, Vec<(usize, bool)>> = BTreeMap::new();
     for (index, line) in lines.iter().enumerate() {

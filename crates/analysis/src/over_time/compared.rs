@@ -23,7 +23,6 @@ const PARTS: usize = 8;
 /// Days at least that tell how much days differ.
 const LEAST_DAYS: usize = 3;
 
-/// Verdict on a subject of two series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesVerdict {
@@ -34,7 +33,6 @@ pub enum SeriesVerdict {
     Undecided,
 }
 
-/// A subject of both series.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedSubject {
     #[serde(flatten)]

@@ -42,7 +42,6 @@ pub struct SlowSubject {
     pub subject: Subject,
     /// Slowdown beside the usual value.
     pub times: f64,
-    /// Usual value, and that in the episode.
     pub usual: f64,
     pub then: f64,
 }

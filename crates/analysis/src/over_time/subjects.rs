@@ -64,7 +64,6 @@ pub struct Hour {
     pub lost: f64,
 }
 
-/// The hour of the day, in UTC.
 fn hour(time: Timestamp) -> u8 {
     (time.seconds().rem_euclid(86_400) / 3600) as u8
 }

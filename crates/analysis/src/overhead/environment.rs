@@ -130,7 +130,6 @@ pub(super) fn unlike_by_id(first: &Environment, other: &Environment, id: &str) -
 /// Digits of a digest that tell two programs apart.
 const DIGITS: usize = 12;
 
-/// A row for each environment.
 pub(super) fn machine_table(environments: &[Environment]) -> Table {
     const HEADS: [Text; 6] =
         [term!("runs"), term!("CPUs"), term!("memory"), term!("kernel"), term!("under"), term!("program's SHA-256")];

@@ -44,13 +44,11 @@ impl<'a> Environment<'a> {
         self.cases.iter().enumerate().filter_map(move |(at, cases)| Some((at, *cases.get(id)?)))
     }
 
-    /// The id of one of its cases as people type it.
     pub(crate) fn typed_id(&self, id: &str) -> String {
         self.runs.first().map_or_else(|| id.to_owned(), |run| run.typed_id(id))
     }
 }
 
-/// Tables that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableGroup {
     /// Title over them; none where they need none.

@@ -10,7 +10,6 @@ use super::value::ComparableValue;
 use super::{Environment, environment, value};
 use crate::propagated::Propagated;
 
-/// Space in which an operation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Space {
     Kernel,

@@ -254,7 +254,6 @@ fn columns(sheet: &Sheet) -> Vec<Column> {
     (0..sheet.environments.len()).flat_map(sides).filter(is_measured).collect()
 }
 
-/// The points of binding anywhere.
 fn bindings(sheet: &Sheet) -> Vec<Params> {
     let mut all: Vec<Params> = Vec::new();
     for point in SPACES.into_iter().flat_map(|side| sheet.measured_points(side)) {
@@ -401,7 +400,6 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     })
 }
 
-/// A ratio, and where it lies.
 pub(super) fn times(ratio: &Propagated, all: bool) -> String {
     match ratio.interval.filter(|_| all) {
         Some((low, high)) => format!("{} ({} … {})", two_digits(ratio.value), two_digits(low), two_digits(high)),

@@ -160,7 +160,6 @@ impl ComparableValue {
         self.difference(base).map_or(unknown, |difference| difference.p_changed())
     }
 
-    /// Tells whether it may be that of `base`.
     pub(super) fn may_equal(&self, base: &ComparableValue) -> bool {
         self.p_equal(base) > FALSE_DISCOVERIES
     }
@@ -202,7 +201,6 @@ impl ComparableValue {
         Err(not_comparable(say!("{one} and {other} CPUs")))
     }
 
-    /// A number of its unit, for people.
     fn amount(&self, number: f64) -> Message {
         match self.unit {
             Some(unit) => format::amount(number, unit),
@@ -225,7 +223,6 @@ impl ComparableValue {
         self.amount(self.value)
     }
 
-    /// The same with its interval, where it has one.
     pub(super) fn text_with_interval(&self) -> Message {
         let Some((low, high)) = self.interval else { return self.text() };
         let (number, low, high) = (self.text(), self.amount(low), self.amount(high));
@@ -277,7 +274,6 @@ pub(super) fn beside_control(fraction: &Propagated, may_equal: bool, distance: O
     if may_equal || is_within(1.0 + fraction.value, distance) { no_difference(&shown) } else { shown }
 }
 
-/// Marks a value as no difference.
 pub(super) fn no_difference(shown: &Message) -> Message {
     say!("{shown} (no difference)")
 }

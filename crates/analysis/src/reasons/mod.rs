@@ -17,7 +17,6 @@ pub fn spoken(message: &Message, lang: Lang) -> String {
 
 /// A sentence as a printer shows it, like a `Text`.
 pub trait Spoken {
-    /// The sentence in `lang`.
     fn get(&self, lang: Lang) -> String;
 }
 

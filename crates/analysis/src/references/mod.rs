@@ -20,7 +20,6 @@ use crate::escape::visible;
 use crate::lmbench::case_at;
 use crate::{reasons, words};
 
-/// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
 /// A file with more values is none.
 const MOST_VALUES: usize = 20_000;
@@ -257,7 +256,6 @@ impl Reference {
         Ok(read)
     }
 
-    /// Checks for impossible values.
     fn check(&self) -> Result<(), String> {
         let all = || self.values.iter().chain(self.classes.iter().flat_map(|class| &class.values));
         if all().count() > MOST_VALUES {

@@ -175,7 +175,6 @@ pub enum Standing {
     Disturbed,
     /// One of them has no interval.
     NoInterval,
-    /// Methods of measurement differ.
     OtherMethod,
     /// The last cache may hold part of what was to be memory.
     SmallBuffer,
@@ -183,7 +182,6 @@ pub enum Standing {
     OtherClock,
     /// The run does not know its cycles.
     NoCycles,
-    /// The run does not have it.
     NotMeasured,
     /// Neither direction is good.
     NoDirection,
@@ -218,7 +216,6 @@ pub(super) const NO_CYCLES: Text = term!("cycles not known");
 /// A value that a run does not have.
 pub(super) const NOT_MEASURED: Text = term!("not measured");
 
-/// Verdict on a value beside a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceVerdict {
     /// `44 % slower !`, `as usual`.

@@ -217,7 +217,6 @@ impl Allotment {
         Ok(buffer)
     }
 
-    /// The pages that its buffers ask for.
     pub fn pages(&self) -> Pages {
         self.pages
     }

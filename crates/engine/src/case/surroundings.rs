@@ -18,7 +18,6 @@ use crate::sys::regular::filesystem_of;
 use crate::sys::scratch::{Folder, open, remove_folder};
 
 impl Case {
-    /// The value of an axis at this point.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
         let value = self.id.params.get(axis).ok_or_else(|| RoundError::internal(say!("there is no axis '{axis}'")))?;
         value.parse().map_err(|_| RoundError::internal(say!("'{value}' is no value of the axis '{axis}'")))

@@ -35,12 +35,10 @@ impl Ticks {
 pub enum CounterUnusable {
     /// Neither the CPU nor the kernel vouches for a constant rate.
     NotConstant {
-        /// The kernel's clock source.
         clock_source: String,
     },
     /// The kernel tried the counter and gave it up.
     GivenUp {
-        /// The kernel's clock source.
         clock_source: String,
     },
     /// Architecture without an instruction that reads counter and CPU together.
@@ -74,7 +72,6 @@ impl From<&CounterUnusable> for Message {
 
 displays_its_message!(CounterUnusable);
 
-/// Clock that times samples.
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The CPU's constant-rate counter (TSC, CNTVCT).
@@ -116,7 +113,6 @@ impl Clock {
         }
     }
 
-    /// A number of ticks as nanoseconds.
     pub fn ns(&self, ticks: Ticks) -> f64 {
         match self {
             Clock::Counter { ns_per_tick } => ticks.0 as f64 * ns_per_tick,
@@ -124,7 +120,6 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds as a number of ticks.
     pub fn ticks(&self, ns: f64) -> Ticks {
         match self {
             Clock::Counter { ns_per_tick } => Ticks((ns / ns_per_tick).round() as u64),

@@ -191,7 +191,6 @@ pub struct TableCell {
     pub at: &'static [(&'static str, &'static str)],
 }
 
-/// The reason of a case for which a run has no time.
 pub(crate) fn no_time() -> Reason {
     ReasonCode::TimeBudget.because(say!("no time left"))
 }

@@ -176,7 +176,6 @@ fn is_of_other_kind(host: &HostFacts, params: &Params, cpus: &[usize]) -> bool {
         .any(|(kind, of_kind)| kind.name() != core && cpus.iter().any(|cpu| of_kind.contains(cpu)))
 }
 
-/// Reason why a host has no core of a kind.
 fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> Reason {
     ReasonCode::Topology.because(match kinds {
         [_] | [] => say!("the usable cores are all of one kind"),

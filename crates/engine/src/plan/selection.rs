@@ -10,7 +10,6 @@ use crate::probe::{Axis, Catalogue, Entry, Measure, Source, TO, entries, find};
 
 /// A filter: which probes, and which of their points.
 struct Filter {
-    /// Ids of the probes it picks.
     pub probes: Vec<String>,
     /// Axis values that a case must have.
     pairs: Vec<(String, String)>,
@@ -121,7 +120,6 @@ impl CasesByValue<'_> {
     }
 }
 
-/// Selection of probes and their cases.
 pub(super) struct Selection {
     filters: Vec<Filter>,
     /// Sources of the picked probes that are computed, each with its probe's id.

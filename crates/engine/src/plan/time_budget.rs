@@ -216,7 +216,6 @@ impl TimeBudget {
         plan.profile_limits().rounds
     }
 
-    /// Samples of one round at most.
     pub fn most_a_round(plan: &Plan) -> Duration {
         let limits = plan.profile_limits();
         // A limit of few seconds comes from outside, and leaves a round less than is worth taking.

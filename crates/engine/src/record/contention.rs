@@ -117,7 +117,6 @@ impl WorkerRounds {
     }
 }
 
-/// Rounds that are judged together.
 #[derive(Debug)]
 struct RoundBlock {
     /// The run's time when it began.

@@ -87,7 +87,6 @@ pub struct PastRound {
 }
 
 impl PastRound {
-    /// Converts a line of the journal.
     pub fn of(line: RoundLine) -> PastRound {
         let time = Duration::from_nanos;
         let took = Took { until: time(line.until_ns), spent: time(line.spent_ns), granted: time(line.granted_ns) };

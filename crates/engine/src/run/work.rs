@@ -169,7 +169,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Starts the far ends that a case of the job needs.
     fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<RoundFarEnds<'a>>, Missing> {
         let Some(service) = case.entry.probe.service() else { return Ok(None) };
         let plan = self.setting.plan;

@@ -120,7 +120,6 @@ pub(crate) fn recorder() -> Result<Recorder<u64>> {
     Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(|error| RoundError::internal(Message::plain(error)))
 }
 
-/// The histogram of these times.
 pub(crate) fn histogram(ns: impl IntoIterator<Item = f64>) -> Result<Histogram> {
     let mut recorder = recorder()?;
     ns.into_iter().for_each(|ns| recorder.saturating_record(ns.round() as u64));

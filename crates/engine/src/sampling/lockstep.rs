@@ -19,7 +19,6 @@ const LEAST_SAMPLES: usize = 3;
 /// Samples of a round at most.
 const MOST_SAMPLES: usize = 1000;
 
-/// A thread's part of the work.
 pub trait ThreadWork {
     fn pass(&mut self);
 
@@ -148,7 +147,6 @@ pub(crate) struct Trials {
     pub halves: bool,
 }
 
-/// Result of a measurement in lockstep.
 #[derive(Debug)]
 pub(crate) struct Lockstep {
     pub samples: Samples,

@@ -19,7 +19,6 @@ const OUTLYING: f64 = 5.0;
 /// Sees what interferes with the measuring thread.
 #[derive(Debug)]
 pub enum Interference {
-    /// The kernel's counters of this thread.
     Thread(ThreadCounters),
     /// Counts nothing: tests on a fake clock.
     #[cfg(test)]

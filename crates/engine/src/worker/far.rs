@@ -79,7 +79,6 @@ pub enum Missing {
 /// Report of far ends when they are ended.
 #[derive(Debug, Default)]
 pub struct FarReport {
-    /// Notes that they recorded.
     pub notes: Vec<Event>,
     /// Usage of each, where it reported it, or the reason of its failure.
     pub said: Vec<Result<Option<FarUsage>, RoundError>>,
@@ -214,7 +213,6 @@ impl FarEnds {
         &self.ends
     }
 
-    /// Waits until one listens: where.
     fn listening_address(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
         let link = self.links[index].as_mut();
         let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);

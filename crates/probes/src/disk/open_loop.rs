@@ -90,7 +90,6 @@ fn closed(
     Ok(done as f64 * 1e9 / took_ns)
 }
 
-/// Schedule of the requests and their slots.
 struct Schedule {
     due: Ticks,
     period: u64,

@@ -94,7 +94,6 @@ fn measure(case: &mut Case) -> Result<()> {
 struct Slices {
     /// Rates in bytes a second, and the bytes that were written when each of them ended.
     rates: Vec<(f64, u64)>,
-    /// End of the last slice, ns.
     end_ns: f64,
     /// Written so far, and when that was.
     bytes: u64,

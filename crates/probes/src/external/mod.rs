@@ -30,7 +30,6 @@ const fn asked(page: Probe, unit: Unit, better: Better) -> Probe {
 /// The CPUs that a command may use.
 const AXES: &[Axis] = &[Axis::all_threads("cpus", Points::quick(&["all"]))];
 
-/// The time of the command is the value.
 fn timed(case: &mut Case) -> Result<()> {
     let mut program = PreparedCommand::of(case)?;
     case.once(|clock| program.execute(clock)).time()?;
@@ -107,7 +106,6 @@ impl PreparedCommand {
         }
     }
 
-    /// The number that it printed.
     fn printed(&mut self, pattern: &Regex) -> Result<f64> {
         let text = self.command.written()?;
         number(pattern, &text).map_err(|error| match error {

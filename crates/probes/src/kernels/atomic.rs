@@ -18,7 +18,6 @@ use std::sync::atomic::AtomicU64;
 #[derive(Default)]
 pub struct Lonely(pub AtomicU64);
 
-/// Method of this CPU for atomic operations.
 #[derive(Clone, Copy)]
 pub struct AtomicMethod {
     /// Name by which it is asked for, and recorded.

@@ -290,7 +290,6 @@ impl StraightCode {
         Ok(straight)
     }
 
-    /// Instructions of one turn of the loop.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }

@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 
 use hostmark_engine::prelude::{Message, received, say};
 
-/// The longest head of a request or a response.
 pub const LONGEST_HEAD: usize = 4096;
 const END: &[u8] = b"\r\n\r\n";
 

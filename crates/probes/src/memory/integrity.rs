@@ -138,7 +138,6 @@ struct Fault {
 /// Faults that are kept with their words; the rest is counted.
 const KEPT: usize = 4;
 
-/// The faults that a walk met.
 #[derive(Debug, Default, PartialEq)]
 struct Faults {
     count: u64,
@@ -191,7 +190,6 @@ impl WalkPattern {
         })
     }
 
-    /// Walks over all of the memory, once.
     fn walk(self, memory: &mut impl WordMemory, seed: u64) -> Faults {
         let mut faults = Faults::default();
         match self {

@@ -177,7 +177,6 @@ const BURST_BYTES: usize = 1024;
 /// Bursts between two looks at the common counter: threads would hinder each other there.
 const BURSTS_A_LOOK: usize = 16;
 
-/// Composition of the traffic.
 #[derive(Clone, Copy)]
 enum Mix {
     Read,

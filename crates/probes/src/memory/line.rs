@@ -116,7 +116,6 @@ struct Shared {
     done: Alone,
 }
 
-/// Measures by false sharing.
 fn measure_neighbours(case: &mut Case) -> Result<()> {
     let [here, there] = case.cpus()?;
     case.pin(here)?;

@@ -145,7 +145,6 @@ fn part(elements: usize, threads: usize, index: usize) -> usize {
     own * LINE + if index + 1 == threads { elements % LINE } else { 0 }
 }
 
-/// Bytes of three arrays of `elements` each.
 fn bytes(elements: usize) -> u64 {
     let [_, _, last] = starts(elements);
     ((last + elements.max(1)) * size_of::<f64>()) as u64
@@ -172,7 +171,6 @@ impl<'a> Share<'a> {
         Ok(share)
     }
 
-    /// The pages obtained, in words.
     fn pages(&self) -> String {
         self.buffer.obtained()
     }
@@ -192,7 +190,6 @@ impl<'a> Share<'a> {
     }
 }
 
-/// Role of an array in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     D,

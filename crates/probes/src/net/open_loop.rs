@@ -75,7 +75,6 @@ const LATE_TIMES: f64 = 10.0;
 const LEAST_LATE_NS: f64 = 20e6;
 const MOST_LATE_NS: f64 = 1e9;
 
-/// A request that is not answered yet.
 struct PendingRequest {
     number: u64,
     due: Ticks,

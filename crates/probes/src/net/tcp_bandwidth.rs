@@ -64,7 +64,6 @@ fn streams(host: &HostFacts, profile: Profile) -> Vec<u64> {
 /// Bytes of a sample at most.
 const LONGEST_STEP: u64 = 128 << 20;
 
-/// Measures the point at which the case stands.
 pub fn measure(case: &mut Case) -> Result<()> {
     let terms = StreamOptions::of(|axis| case.param(axis))?;
     let streams = case.far_ends().len() as u64;

@@ -131,9 +131,7 @@ pub struct Received {
     pub jitter_ns: u64,
     /// Datagrams that came after a later one.
     pub reordered: u64,
-    /// The process' time on a CPU, ns.
     pub cpu_ns: u64,
-    /// The most that the kernel joined.
     pub most_joined: u64,
     /// Datagrams that its buffer had no room for.
     pub dropped: u64,

@@ -143,7 +143,6 @@ fn lacks(error: Errno) -> RoundError {
     RoundError::unable(ReasonCode::Kernel, say!("there is no core scheduling here (PR_SCHED_CORE)"), error.into())
 }
 
-/// Evenness of the threads' shares.
 const EVENNESS: Quantity =
     Quantity::given("fairness", Unit::Ratio, Better::Higher, term!("least of a thread, of the most"));
 /// Average number of times that a thread takes the lock before another gets it.

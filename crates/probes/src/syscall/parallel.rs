@@ -59,7 +59,6 @@ fn measure_parallel(case: &mut Case) -> Result<()> {
     }
 }
 
-/// An operation with the objects of one party.
 enum Operation {
     Open(KernelPath),
     Stat(KernelPath),

@@ -84,7 +84,6 @@ pub fn host_findings(host: &HostFacts, disturbed: &Disturbed) -> Vec<HostFinding
     HOST_RULES.iter().filter_map(of_rule).collect()
 }
 
-/// A host with what follows from it.
 pub fn host_report(host: HostFacts, disturbed: Disturbed) -> HostReport {
     let findings = host_findings(&host, &disturbed);
     HostReport { schema: HostReport::SCHEMA.to_owned(), host, disturbed, findings }

@@ -91,7 +91,6 @@ pub(super) fn draw(sheets: &[Sheet], kinds: &[EnvironmentKind]) -> Vec<LayerConc
     all
 }
 
-/// A sheet as claims read it.
 struct Claims<'a> {
     sheet: &'a Sheet<'a>,
     kinds: &'a [EnvironmentKind],
@@ -149,7 +148,6 @@ impl<'a> Claims<'a> {
         self.sheet.base.as_ref().filter(|base| base.side == Space::Kernel)
     }
 
-    /// Index of an operation's base.
     fn base(&self, operation: usize) -> Option<usize> {
         let base = self.kernel_base()?;
         self.index(0, operation, base.side, &base.point)
@@ -202,7 +200,6 @@ impl<'a> Claims<'a> {
         ids
     }
 
-    /// A claim with the family that it is about.
     fn named(&self, claim: Message) -> Message {
         let name = self.sheet.family.name;
         say!("{claim} ({name})")
@@ -247,12 +244,10 @@ fn with_interval(number: Message, figure: &Propagated, end: impl Fn(f64) -> Stri
     }
 }
 
-/// A fraction in hundredths, with its sign.
 fn hundredths(fraction: f64) -> String {
     over(fraction).trim_end_matches(" %").to_owned()
 }
 
-/// A fraction with its interval, as a percentage.
 fn percentage(figure: &Propagated) -> Message {
     with_interval(Message::plain(over(figure.value)), figure, hundredths)
 }

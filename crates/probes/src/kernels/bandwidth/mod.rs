@@ -170,7 +170,6 @@ pub const ALIGNMENT_BYTES: usize = 64;
 /// in every byte and the pattern is made odd in every byte, so that no byte written is ever zero.
 pub const PATTERN_STEP: u64 = 0x0202_0202_0202_0202;
 
-/// Reads memory into registers.
 pub struct ReadKernel {
     /// Name by which it is asked for, and recorded.
     pub name: &'static str,
@@ -300,7 +299,6 @@ pub fn copy(name: &str) -> Option<&'static CopyKernel> {
 /// Level that holds the memory a kernel goes over; for a copy, source and destination together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Fits the first-level cache.
     FirstCache,
     Caches,
     Memory,

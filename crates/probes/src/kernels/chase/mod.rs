@@ -77,7 +77,6 @@ pub struct Chain<'a> {
     nodes: u64,
     /// Least distance between two links.
     node_bytes: usize,
-    /// Links that were followed.
     walked: u64,
     /// The memory stays borrowed, so that nobody else can change a link.
     memory: PhantomData<&'a mut [u8]>,

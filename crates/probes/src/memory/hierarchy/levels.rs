@@ -5,19 +5,16 @@ use hostmark_engine::prelude::*;
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";
 
-/// A level that the curve shows.
 #[derive(Debug, Clone)]
 pub struct MeasuredLevel {
     pub name: Name,
     /// Bounds of the size at which it ends, proven by the curve, bytes; nothing for memory.
     pub bracket: Bracket,
-    /// Size reported by the host, bytes.
     pub reported_bytes: Option<u64>,
     /// The measurement that stands for it: in the middle of its plateau; of memory the largest that has an interval.
     pub case: Measured,
     /// Id of that measurement's case.
     pub at: String,
-    /// Evidence that it is memory.
     pub evidence: Option<&'static str>,
     /// Reason why its name is not certain, or why it has none.
     pub doubt: Option<Message>,
@@ -267,7 +264,6 @@ pub struct ReportedCaches {
 }
 
 impl ReportedCaches {
-    /// Returns the caches as `host` reports them.
     pub fn of(host: &HostFacts) -> ReportedCaches {
         let reported = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
         let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
@@ -280,7 +276,6 @@ impl ReportedCaches {
         }
     }
 
-    /// The size of the cache of this name.
     pub fn bytes(&self, name: &str) -> Option<f64> {
         self.caches.iter().find(|(level, _)| called(*level) == Some(name))?.1
     }

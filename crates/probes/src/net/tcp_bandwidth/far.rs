@@ -141,7 +141,6 @@ pub fn begun(mut stream: &TcpStream) -> io::Result<(u64, String)> {
 /// Report of the far end when its client has had enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarReport {
-    /// Account of carrying the streams.
     pub account: Account,
     /// Size of its buffer at the end, bytes: the send buffer, where it sent.
     pub buffer: u64,
@@ -152,7 +151,6 @@ pub struct FarReport {
 }
 
 impl FarReport {
-    /// Converts to bytes for the client.
     pub fn to_bytes(self) -> Vec<u8> {
         let flags = [self.copied.map_or(2, u8::from), self.sent.is_some().into()];
         let info = self.sent.unwrap_or_default().to_bytes();

@@ -23,7 +23,6 @@ pub const PER_CPU: usize = 32;
 /// Pause before a receiver that has nothing new to tell is asked again.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// A stream of this process.
 #[derive(Debug)]
 struct TcpFlow {
     stream: TcpStream,

@@ -168,7 +168,6 @@ pub const CAPACITY: usize = 256 << 10;
 /// Bytes copied before the other is told of them, at most: both work at once where they have two CPUs.
 const PIECE: usize = 64 << 10;
 
-/// Memory shared by both processes.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 struct SharedMemory {
@@ -294,7 +293,6 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, P
         Ok((at, piece))
     }
 
-    /// The writer has written a piece.
     #[inline(always)]
     pub(crate) fn wrote(&self, piece: usize) -> io::Result<()> {
         let count = &self.written.0;
@@ -312,7 +310,6 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, P
         Ok((at, most.min(self.filled()).min(CAPACITY - at)))
     }
 
-    /// The reader has read a piece.
     #[inline(always)]
     pub(crate) fn took(&self, piece: usize) -> io::Result<()> {
         let count = &self.read.0;

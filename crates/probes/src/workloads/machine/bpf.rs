@@ -25,7 +25,6 @@ static PACKET: [u8; 64] = [0; 64];
 const ADDITIONS: u32 = 1000;
 
 named! {
-    /// Work of a program in each run.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Work {
         Nothing = "empty",

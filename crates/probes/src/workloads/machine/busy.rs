@@ -72,7 +72,6 @@ impl Account {
         average(self.spent, self.passed)
     }
 
-    /// Returns its time on a CPU, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.spent
     }

@@ -58,7 +58,6 @@ pub mod by_libc {
 
     use super::{Buffer, Pages, STACK_BYTES};
 
-    /// The contexts of both sides.
     struct Contexts {
         caller: libc::ucontext_t,
         coroutine: libc::ucontext_t,

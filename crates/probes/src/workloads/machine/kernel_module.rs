@@ -52,7 +52,6 @@ impl Interrupts {
     }
 }
 
-/// A batch, as the kernel timed it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batch {

@@ -179,7 +179,6 @@ pub fn slack_ns() -> io::Result<u64> {
 }
 
 named! {
-    /// A clock, and the way to it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum ClockSource {
         /// The CPU's counter, read in order by its instruction.

@@ -83,7 +83,6 @@ impl Mapping {
         unsafe { self.mapping.as_ptr().add(self.offset) }
     }
 
-    /// Returns the length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }

@@ -39,12 +39,10 @@ pub struct DatagramPlan {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Datagrams that the kernel took.
     pub datagrams: u64,
     pub passed_ns: u64,
     /// Time while the kernel took none, ns.
     pub blocked_ns: u64,
-    /// The process' time on a CPU, ns.
     pub cpu_ns: u64,
 }
 
@@ -172,7 +170,6 @@ impl Arrivals {
         self.waited_for = Some([self.waited_for.map_or(this, |[first, _]| first), this]);
     }
 
-    /// Tells whether the last one was waited for.
     pub fn is_last_waited_for(&self) -> bool {
         self.waited_for.is_some_and(|[_, (received, _)]| received == self.received)
     }

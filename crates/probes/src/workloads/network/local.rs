@@ -167,7 +167,6 @@ impl Descriptors {
     }
 }
 
-/// Duplicates of `file`, a descriptor each.
 fn copies(file: &OwnedFd, count: usize) -> io::Result<Vec<OwnedFd>> {
     (0..count).map(|_| rustix::io::fcntl_dupfd_cloexec(file, 3).call("fcntl")).collect()
 }

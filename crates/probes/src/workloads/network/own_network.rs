@@ -21,7 +21,6 @@ use crate::workloads::network::socket;
 use crate::workloads::network::tcp_info::TcpInfo;
 use crate::workloads::process::Peer;
 
-/// Device that carries the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
     /// The loopback interface: what is sent comes back, and is never joined.
@@ -194,7 +193,6 @@ fn prepare(name: &CStr, wanted: Wanted) -> io::Result<()> {
     wanted.packets.map_or(Ok(()), |packets| link::set_packets(name, packets))
 }
 
-/// Hands a descriptor to the parent.
 fn hand_over(to: &UnixStream, stream: TcpStream) -> io::Result<()> {
     let handed = [stream.as_fd()];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -240,7 +240,6 @@ impl Slot {
         }
     }
 
-    /// Returns the account of the last transfer.
     fn load(&self) -> TransferAccount {
         TransferAccount::of(std::array::from_fn(|index| self.numbers[index].load(Ordering::Relaxed)))
     }

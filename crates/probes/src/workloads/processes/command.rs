@@ -125,7 +125,6 @@ impl Command {
         })
     }
 
-    /// The last line that it wrote with anything on it.
     pub fn last_line(&mut self) -> Option<String> {
         let end = self.end(LAST_BYTES).ok()?;
         let line = end.lines().rev().map(str::trim).find(|line| !line.is_empty())?;

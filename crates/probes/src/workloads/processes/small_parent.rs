@@ -24,7 +24,6 @@ impl Object {
     }
 }
 
-/// All that the loader has mapped.
 fn objects() -> Vec<Object> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, objects: *mut c_void) -> c_int {
         // SAFETY: the loader's description of an object, and the list given below, which nobody else has.

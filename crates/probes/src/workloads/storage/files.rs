@@ -211,14 +211,12 @@ impl Content {
         Ok(Content(Pcg64Mcg::from_seed(seed)))
     }
 
-    /// Returns `count` random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.fill(&mut bytes);
         bytes
     }
 
-    /// Fills `bytes` at random.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill_bytes(bytes);
     }

@@ -135,7 +135,6 @@ pub fn fstat(file: &OwnedFd) -> io::Result<()> {
     checked("fstat", result).map(drop)
 }
 
-/// An open directory, and names for files in it.
 #[derive(Debug)]
 pub struct FileNames {
     directory: OwnedFd,

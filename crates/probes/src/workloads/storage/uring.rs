@@ -131,7 +131,6 @@ const OP_READ_FIXED: u8 = 4;
 const OP_WRITE_FIXED: u8 = 5;
 const ENTRY_FIXED_FILE: u8 = 1 << 0;
 
-/// Method of asking for blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// pread64(2) or pwrite64(2), a call for each.

@@ -71,7 +71,6 @@ pub(crate) struct Submission {
     pub address: u64,
     pub length: u32,
     pub operation_flags: u32,
-    /// Name that the completion repeats.
     pub name: u64,
     pub rest: [u64; 3],
 }
@@ -295,7 +294,6 @@ impl Rings {
         checked("io_uring_enter", unsafe { arch::call(libc::SYS_io_uring_enter, arguments) })
     }
 
-    /// Completions that have not been taken.
     #[inline(always)]
     pub fn completed(&self) -> u32 {
         let cq = &self.parameters.cq;
