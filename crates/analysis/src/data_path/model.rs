@@ -165,7 +165,7 @@ fn part(of: &str, stage: &Pipeline) -> PathPart {
 fn one_after_another(stages: &[&Pipeline]) -> Option<Propagated> {
     // A stage that stands in it twice moves both at once.
     let each = grouped(stages.iter().map(|stage| (&stage.path, &stage.rate)));
-    let values: Vec<_> = each.iter().map(|(_, rates)| (rates[0].value, rates[0].interval)).collect();
+    let values: Vec<Propagated> = each.iter().map(|(_, rates)| *rates[0]).collect();
     let time = |rates: &[f64]| {
         let times = rates.iter().zip(&each).map(|(rate, (_, all))| (*rate > 0.0).then(|| all.len() as f64 / rate));
         times.sum::<Option<f64>>()
@@ -187,8 +187,7 @@ fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result
         }
         times.push(vec![time(stage, stage.processes.get(1))?]);
     }
-    let mut values: Vec<_> = times.iter().flatten().map(|time| (time.value, time.interval)).collect();
-    values.extend(source.map(|stage| (stage.rate.value, stage.rate.interval)));
+    let values: Vec<Propagated> = times.iter().flatten().copied().chain(source.map(|stage| stage.rate)).collect();
     let lengths: Vec<usize> = times.iter().map(Vec::len).collect();
     let make = |values: &[f64]| {
         let all = lengths.iter().sum::<usize>();
@@ -211,11 +210,7 @@ fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result
 impl Forecast {
     /// Fraction by which it lies over the measured rate: of a range its nearer end, and zero within.
     pub(super) fn error(&self, measured: Propagated) -> Option<Propagated> {
-        let over = |rate: &Propagated| {
-            let values = [(rate.value, rate.interval), (measured.value, measured.interval)];
-            propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]))
-                .map(Propagated::beyond_one)
-        };
+        let over = |rate: &Propagated| rate.over(measured).map(Propagated::beyond_one);
         match self {
             Forecast::Point { rate, .. } => over(rate),
             Forecast::Range { low, .. } if measured.value < low.value => over(low),
@@ -238,8 +233,7 @@ impl Forecast {
 pub(super) fn from_crossings(setting: &Setting, pipeline: &Pipeline) -> Option<Propagated> {
     let bare = believed(setting, SOCKET)?.rate;
     let crossings = pipeline.total(|process| process.crossings)?;
-    let values = [(bare.value, bare.interval), (crossings.value, crossings.interval)];
-    propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] * CROSSINGS_OF_TCP / values[1]))
+    propagated_ratio(&[bare, crossings], |values| (values[1] > 0.0).then(|| values[0] * CROSSINGS_OF_TCP / values[1]))
 }
 
 /// The axis of bytes that a read or write is given.
@@ -257,8 +251,7 @@ pub(super) struct Change {
 pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     let mut add = |what: Message, other: &Pipeline| {
-        let values = [(other.rate.value, other.rate.interval), (pipeline.rate.value, pipeline.rate.interval)];
-        let times = propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]));
+        let times = other.rate.over(pipeline.rate);
         if let Some(times) = times.filter(|_| other.is_believed && pipeline.is_believed) {
             found.push(Change { what, rate: other.rate, times });
         }

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Message, Params, 
 
 use crate::lmbench::remark;
 use crate::neighbours::of_rounds;
-use crate::propagated::{Propagated, propagated_ratio};
+use crate::propagated::{Propagated, joined, propagated_ratio};
 use crate::reasons;
 
 pub(super) const PROBE: &str = "net.data_path";
@@ -186,17 +186,14 @@ fn also(measured: &Measured, name: &str) -> Option<Propagated> {
 
 /// CPUs busy over bytes a second.
 fn time_per_byte_ns(busy: &[Propagated], rate: Propagated) -> Option<Propagated> {
-    let values: Vec<_> = busy.iter().chain([&rate]).map(|part| (part.value, part.interval)).collect();
-    let make = |values: &[f64]| {
+    propagated_ratio(&[busy, &[rate]].concat(), |values| {
         let (rate, busy) = values.split_last()?;
         (*rate > 0.0).then(|| busy.iter().sum::<f64>() * NS_PER_S / rate)
-    };
-    propagated_ratio(&values, make)
+    })
 }
 
 fn sum(parts: &[Propagated]) -> Option<Propagated> {
-    let values: Vec<_> = parts.iter().map(|part| (part.value, part.interval)).collect();
-    crate::propagated::joined(&values, |values| Some(values.iter().sum()))
+    joined(parts, |values| Some(values.iter().sum()))
 }
 
 /// Remark on disturbances by others or a quota, which [`remark`] leaves to the marks of the console.

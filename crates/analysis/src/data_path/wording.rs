@@ -185,8 +185,7 @@ const FULL: f64 = 0.9;
 
 fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Message {
     let name = process_name(pipeline, slowest.index);
-    let waits = share(Some(Propagated { value: slowest.waits, interval: None }), false);
-    let of = share(Some(Propagated { value: slowest.because.share(), interval: None }), false);
+    let (waits, of) = (percent(slowest.waits), percent(slowest.because.share()));
     let does = match slowest.because {
         Because::Kernel(_) => say!("{of} of the time it works in the kernel"),
         Because::User(_) => say!("{of} of the time it works in user space"),
@@ -197,8 +196,7 @@ fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Message {
         Because::Source(_) => say!("{of} of the time it waits for its source"),
     };
     let tied = slowest.tied_with.map(|(next, share_of_next)| {
-        let name = process_name(pipeline, next);
-        let share = share(Some(Propagated { value: share_of_next, interval: None }), false);
+        let (name, share) = (process_name(pipeline, next), percent(share_of_next));
         say!(" {name} is hardly better ({share}): a faster one of them alone changes little.")
     });
     let tied = tied.unwrap_or_default();
@@ -237,15 +235,14 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Message> {
         return None;
     }
     let one = |part: &PathPart| {
-        let time = plain(Some(Propagated { value: part.time_ns, interval: None }), false);
-        let share = share(Some(Propagated { value: part.time_ns / total, interval: None }), false);
+        let (time, share) = (number(part.time_ns), percent(part.time_ns / total));
         let (of, path) = (in_words(&part.of), &part.path);
         say!("{of} {time} ns ({share}, {path})")
     };
     let all = Message::joined(all.iter().map(one), COMMA);
     let is_point = matches!(forecast, Forecast::Point { .. });
-    let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point).map(over_with_interval);
-    let off = off.map(|off| say!(", error {off}")).unwrap_or_default();
+    let off = forecast.error(pipeline.rate).filter(|error| error.value != 0.0 || is_point);
+    let off = off.map(|off| say!(", error {off}", off = off.text(true, over))).unwrap_or_default();
     let forecast = forecast_text(forecast);
     Some(match is_point {
         true => say!("A byte's time by single stages: {all}. Added up: {forecast}{off}."),
@@ -478,12 +475,12 @@ pub(super) fn plain_rate(rate: f64) -> String {
 
 /// `0.447`.
 pub(super) fn plain(value: Option<Propagated>, all: bool) -> String {
-    with_interval(value, all, number)
+    value.map_or_else(|| NOTHING.to_owned(), |value| value.text(all, number))
 }
 
 /// `25 %`.
-pub(super) fn share(value: Option<Propagated>, all: bool) -> String {
-    with_interval(value, all, percent)
+fn share(value: Option<Propagated>, all: bool) -> String {
+    value.map_or_else(|| NOTHING.to_owned(), |value| value.text(all, percent))
 }
 
 /// Copies and crossings: `2`, or `1.98`.
@@ -495,24 +492,8 @@ pub(super) fn times(value: Option<Propagated>) -> String {
     }
 }
 
-fn with_interval(value: Option<Propagated>, all: bool, text: fn(f64) -> String) -> String {
-    let Some(Propagated { value, interval }) = value else { return NOTHING.to_owned() };
-    match interval.filter(|_| all) {
-        Some((low, high)) => format!("{} ({} … {})", text(value), text(low), text(high)),
-        None => text(value),
-    }
-}
-
 /// A fraction over something, in whole percent: `+8 %`, `−12 %`.
 pub(super) fn over(fraction: f64) -> String {
     let text = format!("{:+.0} %", fraction * 100.0);
     if text == "-0 %" || text == "+0 %" { "0 %".to_owned() } else { text.replacen('-', "−", 1) }
-}
-
-/// The same with its interval.
-pub(super) fn over_with_interval(fraction: Propagated) -> String {
-    match fraction.interval {
-        Some((low, high)) => format!("{} ({} … {})", over(fraction.value), over(low), over(high)),
-        None => over(fraction.value),
-    }
 }

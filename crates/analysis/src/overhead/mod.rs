@@ -173,8 +173,5 @@ fn of(ratio: f64) -> String {
 
 /// The cell of a fraction over a base, with its interval where `all` is shown.
 fn cell_of(fraction: &Propagated, all: bool) -> Message {
-    match fraction.interval.filter(|_| all) {
-        Some((low, high)) => Message::plain(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
-        None => Message::plain(over(fraction.value)),
-    }
+    Message::plain(fraction.text(all, over))
 }

@@ -352,14 +352,8 @@ impl<'a> Sheet<'a> {
         point: &Params,
     ) -> Result<Propagated, Message> {
         let value = self.value(environment, operation, side, point)?;
-        let base = self.base.as_ref().map(|base| self.value(0, operation, base.side, &base.point));
-        let base = match base {
-            None => return Err(term!("no base").into()),
-            Some(Err(why)) => {
-                return Err(say!("no base: {why}"));
-            }
-            Some(Ok(base)) => base,
-        };
+        let base = self.base.as_ref().ok_or_else(|| Message::from(term!("no base")))?;
+        let base = self.value(0, operation, base.side, &base.point).map_err(|why| say!("no base: {why}"))?;
         if let Some(why) = self.figure(environment, operation, side, point).and_then(|figure| figure.unlike.clone()) {
             return Err(why);
         }

@@ -265,10 +265,7 @@ impl StreamKernel {
 
     /// A share, and whether it says nothing: its interval holds 100 %, or halves of the first differ as much.
     fn beside(&self, share: &Propagated, scale: Scale) -> Message {
-        let shown = Message::plain(match share.interval.filter(|_| self.with_intervals) {
-            Some((low, high)) => format!("{} ({} … {})", of(share.value), of(low), of(high)),
-            None => of(share.value),
-        });
+        let shown = Message::plain(share.text(self.with_intervals, of));
         let may_equal = share.interval.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0);
         match may_equal || value::is_within(share.value, self.control(scale)) {
             true => no_difference(&shown),

@@ -340,7 +340,7 @@ pub(super) const WRITE: usize = 1;
 /// The times of reads and writes at the points of a side, in turn, with where each pair stands.
 pub(super) struct Pairs {
     pub(super) points: Vec<Params>,
-    pub(super) times: Vec<(f64, Option<(f64, f64)>)>,
+    pub(super) times: Vec<Propagated>,
     pub(super) cases: Vec<String>,
 }
 
@@ -352,10 +352,7 @@ pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Space) -> Pairs {
         let (Some(read), Some(write)) = (figure(READ), figure(WRITE)) else { continue };
         let (Ok(reading), Ok(writing)) = (&read.value, &write.value) else { continue };
         if reading.unit == writing.unit && reading.value > 0.0 && writing.value > 0.0 {
-            all.times.extend([reading, writing].map(|value| {
-                let time = value.time();
-                (time.value, time.interval)
-            }));
+            all.times.extend([reading, writing].map(|value| value.propagated_time()));
             all.cases.extend([read.id.clone(), write.id.clone()]);
             all.points.push(point);
         }
@@ -382,8 +379,9 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
                 .filter_map(|(at, times)| Some((at, propagated_ratio(times, mean_ratio)?)))
                 .collect();
             means.push(mean.value);
-            let each = each.into_iter().map(|(at, ratio)| Message::joined([at, times(&ratio, all).into()], " "));
-            let cells = vec![times(&mean, all).into(), Message::joined(each, "  ")];
+            let times = |ratio: &Propagated| Message::plain(ratio.text(all, two_digits));
+            let each = each.iter().map(|(at, ratio)| Message::joined([at.clone(), times(ratio)], " "));
+            let cells = vec![times(&mean), Message::joined(each, "  ")];
             rows.push(Row { label: side_of(&sheet.environments[environment], side), cells });
         }
     }
@@ -400,14 +398,7 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     })
 }
 
-pub(super) fn times(ratio: &Propagated, all: bool) -> String {
-    match ratio.interval.filter(|_| all) {
-        Some((low, high)) => format!("{} ({} … {})", two_digits(ratio.value), two_digits(low), two_digits(high)),
-        None => two_digits(ratio.value),
-    }
-}
-
-pub(super) fn two_digits(ratio: f64) -> String {
+fn two_digits(ratio: f64) -> String {
     if ratio.abs() < 1e6 { format!("{ratio:.2}") } else { number(ratio) }
 }
 

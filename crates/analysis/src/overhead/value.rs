@@ -182,6 +182,12 @@ impl ComparableValue {
         }
     }
 
+    /// The time of one operation with its interval, ns.
+    pub(super) fn propagated_time(&self) -> Propagated {
+        let ComparableValue { value, interval, .. } = self.time();
+        Propagated { value, interval }
+    }
+
     /// Tells whether it is a duration.
     pub(super) fn is_cost(&self) -> bool {
         self.is_rate() || matches!(self.unit, Some(Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles))

@@ -15,14 +15,12 @@ use crate::groups::grouped;
 use crate::guest::{exits, shares};
 use crate::propagated::{Propagated, propagated_ratio};
 
-type Time = (f64, Option<(f64, f64)>);
-
 /// A case that two environments have: its time in the other one, and in the first.
 pub(super) struct Pair {
     pub(super) id: String,
     /// The same with sizes as people type them.
     pub(super) typed: String,
-    pub(super) times: [Time; 2],
+    pub(super) times: [Propagated; 2],
     /// Fraction by which it takes longer, with the interval that the tables show.
     pub(super) over: Propagated,
 }
@@ -40,7 +38,7 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
         };
         let is_sound = |value: &ComparableValue| value.is_cost() && !value.is_doubted && value.value > 0.0;
         if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
-            let times = [value.time(), base.time()].map(|time| (time.value, time.interval));
+            let times = [value.propagated_time(), base.propagated_time()];
             let Ok(over) = value.time().over(&base.time()) else { continue };
             all.push(Pair { id: case.id.clone(), typed: other.typed_id(&case.id), times, over });
         }
@@ -68,22 +66,21 @@ struct GroupOverhead<'a> {
 
 impl<'a> GroupOverhead<'a> {
     fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<GroupOverhead<'a>> {
-        let times: Vec<Time> = pairs.iter().flat_map(|pair| pair.times).collect();
         let over = match pairs.as_slice() {
             [one] => one.over,
-            _ => propagated_ratio(&times, median_ratio)?.beyond_one(),
+            several => propagated_ratio(&times(several), median_ratio)?.beyond_one(),
         };
         Some(GroupOverhead { name, over, pairs })
-    }
-
-    fn times(&self) -> Vec<Time> {
-        self.pairs.iter().flat_map(|pair| pair.times).collect()
     }
 
     fn label(&self) -> Message {
         let (name, count, shown) = (self.name, self.pairs.len(), percentage(&self.over));
         say!("{name} {shown} of {count:case}")
     }
+}
+
+fn times(pairs: &[&Pair]) -> Vec<Propagated> {
+    pairs.iter().flat_map(|pair| pair.times).collect()
 }
 
 /// The dearest first; those of which nothing can be said are left out.
@@ -99,7 +96,7 @@ fn groups(pairs: &[Pair]) -> Vec<GroupOverhead<'_>> {
 pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]) -> Option<LayerConclusion> {
     let groups = groups(pairs);
     let [first, second, rest @ ..] = groups.as_slice() else { return None };
-    let both: Vec<Time> = first.times().into_iter().chain(second.times()).collect();
+    let both = [times(&first.pairs), times(&second.pairs)].concat();
     let middle = first.pairs.len() * 2;
     let more =
         propagated_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;

@@ -43,7 +43,7 @@ fn tables(claims: &Claims) -> Vec<(usize, Space, Vec<Pair>)> {
 
 /// Tells whether there are values to judge.
 fn has_values(claims: &Claims) -> bool {
-    claims.times.iter().any(|(time, _)| time.is_finite())
+    claims.times.iter().any(|time| time.value.is_finite())
 }
 
 /// Tells whether another environment may have a hypervisor that the first has not.
@@ -101,7 +101,7 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
     for (environment, side, pairs) in tables(claims) {
         let part = |(point, [reading, writing]): &Pair| {
             let figure = claims.joined(|times| Some(lost(times, *reading, read) - lost(times, *writing, write)))?;
-            let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
+            let times: Vec<f64> = claims.times.iter().map(|time| time.value).collect();
             let (of_read, of_write) = (over(lost(&times, *reading, read)), over(lost(&times, *writing, write)));
             let (at, more) = (at(point), points(&figure));
             let label = say!("{at} {of_read} against {of_write}, {more}");
@@ -156,11 +156,11 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
             let [inside, outside] = SPACES.map(of);
             let most = |times: &[f64]| inside.iter().map(|index| lost(times, *index, base)).reduce(f64::max);
             let least = |times: &[f64]| outside.iter().map(|index| lost(times, *index, base)).reduce(f64::min);
-            let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
+            let times: Vec<f64> = claims.times.iter().map(|time| time.value).collect();
             let (Some(at_most), Some(at_least)) = (most(&times), least(&times)) else { continue };
             let Some(figure) = claims.joined(|times| Some(least(times)? - most(times)?)) else { continue };
             // One that is not the least here might be it undisturbed.
-            let is_sure = inside.iter().chain(&outside).all(|index| claims.times[*index].1.is_some());
+            let is_sure = inside.iter().chain(&outside).all(|index| claims.times[*index].interval.is_some());
             let figure = Propagated { interval: figure.interval.filter(|_| is_sure), ..figure };
             let (name, less) = (named.name, points(&figure));
             let (at_most, at_least) = (over(at_most), over(at_least));

@@ -95,7 +95,7 @@ struct Claims<'a> {
     sheet: &'a Sheet<'a>,
     kinds: &'a [EnvironmentKind],
     /// The time of an operation in each figure, with its interval; not a number where there is none.
-    times: Vec<(f64, Option<(f64, f64)>)>,
+    times: Vec<Propagated>,
 }
 
 /// Number of runs from which on they show how much a value varies.
@@ -126,8 +126,9 @@ impl<'a> Claims<'a> {
     fn of(sheet: &'a Sheet<'a>, kinds: &'a [EnvironmentKind]) -> Claims<'a> {
         let time = |figure: &Figure| match &figure.value {
             // The interval of what others disturbed is not that of the machine.
-            Ok(value) => (value.time().value, value.time().interval.filter(|_| !value.is_doubted)),
-            Err(_) => (f64::NAN, None),
+            Ok(value) if value.is_doubted => Propagated { interval: None, ..value.propagated_time() },
+            Ok(value) => value.propagated_time(),
+            Err(_) => Propagated { value: f64::NAN, interval: None },
         };
         Claims { sheet, kinds, times: sheet.figures.iter().map(time).collect() }
     }
@@ -140,7 +141,7 @@ impl<'a> Claims<'a> {
                 && figure.unlike.is_none()
         };
         let index = self.sheet.figures.iter().position(is_meant)?;
-        (self.times[index].0 > 0.0).then_some(index)
+        (self.times[index].value > 0.0).then_some(index)
     }
 
     /// The base, where it lies inside the kernel: over user space no layer's overhead is told.
