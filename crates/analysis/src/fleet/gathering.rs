@@ -227,14 +227,18 @@ impl Gathering {
     }
 
     pub(super) fn number_of(&mut self, named: &FleetCase) -> Option<u32> {
-        let estimator = Leading::Typical;
-        let key = (named.id.to_owned(), 0, estimator);
+        let (id, unit, better, estimator) = (named.id.to_owned(), named.unit, named.better, Leading::Typical);
+        let (probe, title) = (named.probe.to_owned(), named.title.to_owned_text());
+        self.case_number((id.clone(), 0, estimator), || CaseInfo { id, probe, title, unit, better, estimator })
+    }
+
+    /// The number of a case by its id, its probe's revision and the estimator; it gets one where it has none.
+    fn case_number(&mut self, key: (String, u32, Leading), info: impl FnOnce() -> CaseInfo) -> Option<u32> {
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
         let number = u32::try_from(self.cases.len()).ok()?;
-        let (id, probe, title) = (named.id.to_owned(), named.probe.to_owned(), named.title.to_owned_text());
-        self.cases.push(CaseInfo { id, probe, title, unit: named.unit, better: named.better, estimator });
+        self.cases.push(info());
         self.numbers.insert(key, number);
         Some(number)
     }
@@ -246,19 +250,14 @@ impl Gathering {
         }
         // Values of two estimators are no values of one case.
         let estimator = measured.estimate.estimator();
-        let key = (case.id.clone(), probe.revision, estimator);
-        let number = match self.numbers.get(&key) {
-            Some(number) => *number,
-            None => {
-                let number = u32::try_from(self.cases.len()).ok()?;
-                let title = Text { en: short(&probe.title.en), zh: short(&probe.title.zh) };
-                let (id, probe_id) = (short(&case.id), short(&case.probe));
-                let (unit, better) = (probe.unit, probe.better);
-                self.cases.push(CaseInfo { id, probe: probe_id, title, unit, better, estimator });
-                self.numbers.insert(key, number);
-                number
-            }
-        };
+        let number = self.case_number((case.id.clone(), probe.revision, estimator), || CaseInfo {
+            id: short(&case.id),
+            probe: short(&case.probe),
+            title: Text { en: short(&probe.title.en), zh: short(&probe.title.zh) },
+            unit: probe.unit,
+            better: probe.better,
+            estimator,
+        })?;
         let ends = measured.estimate.of_this_run().filter(|(low, high)| *low > 0.0 && high.is_finite() && low <= high);
         // An interval of 95 % reaches two standard errors to both sides.
         let error = ends.map_or(f32::NAN, |(low, high)| ((high / low).ln() / 4.0) as f32);
