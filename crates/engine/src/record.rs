@@ -49,7 +49,7 @@ pub struct CaseRounds {
 }
 
 /// A round as estimates are made of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Round {
     /// Number of the round, from 0.
     pub round: u32,
@@ -89,24 +89,17 @@ impl Round {
     /// A round of this run, or of its journal.
     pub fn of(result: RoundResult) -> Round {
         let RoundResult { round, cpus, events, others } = result;
-        let failed = events.iter().find_map(|event| match event {
-            Event::Failed { reason } => Some(reason.clone()),
-            _ => None,
-        });
-        let skipped = events.iter().find_map(|event| match event {
-            Event::Skipped { reason } => Some(reason.clone()),
-            _ => None,
-        });
-        let notes = events.iter().filter_map(|event| match event {
-            Event::Note { key, value } => Some((key.clone(), value.clone())),
-            _ => None,
-        });
-        let far = events.iter().filter_map(|event| match event {
-            Event::Served(usage) => Some(*usage),
-            _ => None,
-        });
-        let (notes, far, sampled) = (notes.collect(), far.collect(), sampled(&events));
-        Round { round, cpus, others, failed, skipped, sampled, notes, far, events }
+        let mut own = Round { round, cpus, others, sampled: sampled(&events), ..Round::default() };
+        for event in &events {
+            match event {
+                Event::Failed { reason } => own.failed = own.failed.or_else(|| Some(reason.clone())),
+                Event::Skipped { reason } => own.skipped = own.skipped.or_else(|| Some(reason.clone())),
+                Event::Note { key, value } => own.notes.push((key.clone(), value.clone())),
+                Event::Served(usage) => own.far.push(*usage),
+                _ => {}
+            }
+        }
+        Round { events, ..own }
     }
 
     /// A round of a run file, with these samples and the histogram of its case. None where it is contradictory or incomplete.
@@ -140,17 +133,8 @@ impl Round {
             histogram: histogram.and_then(|all| part(all, &raw.counts)),
             also: raw.also,
         };
-        is_usable.then(|| Round {
-            round: record.round,
-            cpus: record.cpus.clone(),
-            others: record.others,
-            failed: None,
-            skipped: None,
-            sampled: Some(sampled),
-            notes: Vec::new(),
-            far: record.far.clone(),
-            events: Vec::new(),
-        })
+        let (round, cpus, others, far) = (record.round, record.cpus.clone(), record.others, record.far.clone());
+        is_usable.then(|| Round { round, cpus, others, far, sampled: Some(sampled), ..Round::default() })
     }
 
     /// A round of a run file whose case has no value, or that has none beside others.
@@ -162,20 +146,17 @@ impl Round {
 
 /// The values of a round's events; none where it did not end well, or a value is no number.
 fn sampled(events: &[Event]) -> Option<Sampled> {
-    let noise = events.iter().find_map(|event| match event {
-        Event::Done { noise } => Some(noise.clone()),
-        _ => None,
-    })?;
-    let histogram = events.iter().find_map(|event| match event {
-        Event::Histogram(histogram) => Some(histogram.clone()),
-        _ => None,
-    });
+    let (mut noise, mut histogram) = (None, None);
     let mut also: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for event in events {
-        if let Event::Also { name, values } = event {
-            also.entry(name.clone()).or_default().extend(values);
+        match event {
+            Event::Done { noise: seen } => noise = noise.or(Some(seen)),
+            Event::Histogram(counted) => histogram = histogram.or(Some(counted)),
+            Event::Also { name, values } => also.entry(name.clone()).or_default().extend(values),
+            _ => {}
         }
     }
+    let noise = noise?;
     events.iter().find_map(|event| {
         let Event::Samples { ns, iterations, amount, disturbance_flags } = event else { return None };
         let value = |(&ns, &iterations): (&f64, &u64)| match amount {
@@ -192,7 +173,7 @@ fn sampled(events: &[Event]) -> Option<Sampled> {
             amount: *amount,
             sample_ns,
             noise: noise.clone(),
-            histogram: histogram.clone(),
+            histogram: histogram.cloned(),
             also: also.clone(),
         })
     })

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{
-    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Profile,
-    Reason, ReasonCode, RunTime,
+    CaseId, Choice, Environment, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Profile, Reason,
+    ReasonCode, RunTime,
 };
 use hostmark_say::say;
 
@@ -370,24 +370,16 @@ impl Runner<'_> {
                 self.choices.push(choice);
             }
         }
-        if let Some(Event::Done { noise }) = round.events.last() {
+        if let Some(noise) = round.noise() {
             self.widths.add(self.setting.host, round.cpus.first(), &core_width::looks(noise));
         }
-        self.count(&round, took);
+        self.time.add(took.spent.as_secs_f64(), round.noise().and_then(|noise| noise.time.as_ref()));
         let may_pass = round.ended_by().is_some_and(Reason::may_pass);
         // Cases that hang again and again would have all of the time.
         let is_forgiven = may_pass && self.stumbled <= TimeBudget::patience(self.setting.plan);
         self.stumbled += if may_pass { took.spent } else { Duration::ZERO };
         self.states[index].add(round, took, is_forgiven);
         self.done += 1;
-    }
-
-    fn count(&mut self, round: &RoundResult, took: &Took) {
-        let time = match round.events.last() {
-            Some(Event::Done { noise }) => noise.time.as_ref(),
-            _ => None,
-        };
-        self.time.add(took.spent.as_secs_f64(), time);
     }
 
     /// Stores the CPU time that others used in these rounds.

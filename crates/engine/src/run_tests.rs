@@ -1,7 +1,7 @@
 //! Runs against scripted workers: which rounds are ordered, what is kept, what one bad worker costs.
 
 use hostmark_launch::Received;
-use hostmark_model::{FlagKind, PROTOCOL, Profile};
+use hostmark_model::{Event, FlagKind, PROTOCOL, Profile};
 
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, SHARED, host, planned};

@@ -33,11 +33,11 @@ const MODE: Mode = Mode::from_raw_mode(0o644);
 /// First characters of a header's line.
 const HEADER_START: &str = r#"{"run":"#;
 
-#[derive(Serialize)]
-struct HeaderLine<'a, R> {
-    run: &'a R,
-    plan: &'a PlanLine,
-    origin: &'a Origin,
+#[derive(Serialize, Deserialize)]
+struct HeaderLine<R, P, O> {
+    run: R,
+    plan: P,
+    origin: O,
 }
 
 /// Plan in a journal's header.
@@ -167,13 +167,6 @@ impl From<io::Error> for ResumeError {
     }
 }
 
-#[derive(Deserialize)]
-struct ReadHeader<R> {
-    run: R,
-    plan: PlanLine,
-    origin: Origin,
-}
-
 impl Journal {
     /// Creates the journal exclusively and writes its header: the run so far, seed, cases, and the program that may resume it. Its lock,
     /// held while it is open, tells a run under way from one cut short. A journal without a whole header is taken over.
@@ -295,13 +288,9 @@ fn text(file: &File) -> io::Result<Vec<u8>> {
 fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>, u64), ResumeError> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
-    let header: ReadHeader<R> = match lines.next() {
-        None => return Err(ResumeError::NoHeader("it has no whole line".into())),
-        Some(line) => {
-            let header = text_of(line).and_then(|line| serde_json::from_str(line).map_err(|error| json_fault(&error)));
-            header.map_err(ResumeError::NoHeader)?
-        }
-    };
+    let header = lines.next().ok_or_else(|| ResumeError::NoHeader("it has no whole line".into()))?;
+    let header = text_of(header).and_then(|line| serde_json::from_str(line).map_err(|error| json_fault(&error)));
+    let HeaderLine { run, plan: PlanLine { cases, .. }, origin } = header.map_err(ResumeError::NoHeader)?;
     let (mut rounds, mut damaged) = (Vec::new(), 0);
     for line in lines {
         // A page of zeros before a whole line is damage, and the line is none.
@@ -312,8 +301,7 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     }
     // A process that was killed leaves the start of a line, a loss of power pages of zeros.
     damaged += usize::from(whole < bytes.len());
-    let ReadHeader { run, plan, origin } = header;
-    Ok((Header { run, cases: plan.cases, origin, damaged }, rounds, whole as u64))
+    Ok((Header { run, cases, origin, damaged }, rounds, whole as u64))
 }
 
 /// The text of a line; JSON is read from text as run files are, one way less in the program.

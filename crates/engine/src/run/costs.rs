@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Choice, Event, Outcome, Profile, Reason};
+use hostmark_model::{Choice, Event, Outcome, Profile, Reason, RoundNoise};
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
@@ -49,6 +49,11 @@ pub(super) struct Cost {
 }
 
 impl RoundResult {
+    /// The surroundings of a complete round.
+    pub(super) fn noise(&self) -> Option<&RoundNoise> {
+        if let Some(Event::Done { noise }) = self.events.last() { Some(noise) } else { None }
+    }
+
     pub(super) fn ended_by(&self) -> Option<&Reason> {
         match self.events.last() {
             Some(Event::Skipped { reason } | Event::Failed { reason }) => Some(reason),
@@ -69,19 +74,13 @@ impl RoundResult {
 
     /// Time in which it touched memory that later rounds find.
     fn first_touch(&self) -> Duration {
-        let time = match self.events.last() {
-            Some(Event::Done { noise }) => noise.time.as_ref(),
-            _ => None,
-        };
+        let time = self.noise().and_then(|noise| noise.time);
         Duration::from_nanos(time.map_or(0, |time| time.first_touch_ns as u64))
     }
 
     /// Iterations of a sample; none of a journal that names more than any worker takes.
     fn learned(&self) -> Option<u64> {
-        match self.events.last() {
-            Some(Event::Done { noise }) => Some(noise.iterations).filter(|count| (1..=MOST_ITERATIONS).contains(count)),
-            _ => None,
-        }
+        self.noise().map(|noise| noise.iterations).filter(|count| (1..=MOST_ITERATIONS).contains(count))
     }
 }
 
