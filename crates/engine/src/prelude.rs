@@ -26,7 +26,7 @@ pub use crate::plan::time_budget::{largest_buffer, may_fill_bytes};
 pub use crate::probe::serving::{Service, Serving};
 pub use crate::probe::{Axis, CoreBound, Fill, FullFactorial, Group, Limit, Measure, Need, Points, Probe, Source};
 pub use crate::quantity::Quantity;
-pub use crate::round_error::{Checked, Result, RoundError, reason_of};
+pub use crate::round_error::{Checked, OrSkipped, Result, RoundError, reason_of};
 pub use crate::sampling::lockstep::ThreadWork;
 pub use crate::sampling::memory_look::{SLOWER_THAN_CACHES_NS, Steady};
 pub use crate::sampling::threads::{self, Cpu};

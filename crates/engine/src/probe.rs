@@ -269,10 +269,7 @@ pub enum Measure {
     /// Measured in a worker, a round at a time.
     Run(fn(&mut Case) -> Result<()>),
     /// The same between two parties: opposite a far end, which is started before the round, on this machine or on another.
-    Between {
-        service: &'static Service,
-        measure: fn(&mut Case) -> Result<()>,
-    },
+    Between { service: &'static Service, measure: fn(&mut Case) -> Result<()> },
     /// Computed in the parent from what other probes measured, whose cases it brings along as far as it needs them.
     Derive {
         from: &'static [Source],

@@ -141,6 +141,25 @@ impl From<ParseFloatError> for RoundError {
 /// Result of a probe's function.
 pub type Result<T, E = RoundError> = std::result::Result<T, E>;
 
+/// Results of operations for which the host may lack something.
+pub trait OrSkipped<T> {
+    /// As [`RoundError::lacking`], where it failed.
+    fn or_lacking<M: Into<Message>>(self, what: impl FnOnce() -> M) -> Result<T>;
+
+    /// As [`RoundError::unable`], where it failed.
+    fn or_unable<M: Into<Message>>(self, code: ReasonCode, what: impl FnOnce() -> M) -> Result<T>;
+}
+
+impl<T> OrSkipped<T> for io::Result<T> {
+    fn or_lacking<M: Into<Message>>(self, what: impl FnOnce() -> M) -> Result<T> {
+        self.map_err(|error| RoundError::lacking(what(), &error))
+    }
+
+    fn or_unable<M: Into<Message>>(self, code: ReasonCode, what: impl FnOnce() -> M) -> Result<T> {
+        self.map_err(|error| RoundError::unable(code, what(), error))
+    }
+}
+
 /// Return value of a timed operation: a value that only has to be computed, or a result that is checked.
 pub trait Checked {
     /// The error, when the operation failed.

@@ -16,7 +16,7 @@ use crate::case::{Case, WorkersPart, Yield, allotment};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::plan::checked_value;
 use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
-use crate::round_error::{Result, RoundError, panicked};
+use crate::round_error::{OrSkipped, Result, RoundError, panicked};
 use crate::sampling::memory_look;
 use crate::sampling::sample::{self, Interference, Samples};
 use crate::sampling::sampler::{self, MOST_ITERATIONS};
@@ -190,7 +190,7 @@ fn with_last_words(reason: Reason) -> Reason {
 fn bind(cpus: &[usize]) -> Result<()> {
     match cpus {
         [] => Ok(()),
-        _ => affinity::bind(cpus).map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}"), &error)),
+        _ => affinity::bind(cpus).or_lacking(|| say!("cannot bind to CPUs {cpus:?}")),
     }
 }
 

@@ -26,8 +26,7 @@ pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> R
         "off" => Interrupts::Off,
         _ => Interrupts::On,
     };
-    let module = KernelModule::open()
-        .map_err(|error| RoundError::unable(ReasonCode::Kernel, say!("the module hostmark cannot be used"), error))?;
+    let module = KernelModule::open().or_unable(ReasonCode::Kernel, || say!("the module hostmark cannot be used"))?;
     let is_file = matches!(operation, KernelOperation::FileRead(_) | KernelOperation::FileWrite(_));
     if is_file && interrupts == Interrupts::Off {
         // Not on our word: the module is asked.

@@ -53,7 +53,7 @@ impl OwnGroup {
     /// Moves a process to the innermost, which has to end before this is dropped.
     pub(crate) fn admit(&self, pid: u32) -> Result<()> {
         let admitted = self.group().admit(pid);
-        admitted.map_err(|error| RoundError::lacking(say!("cannot move a process into a control group"), &error))
+        admitted.or_lacking(|| say!("cannot move a process into a control group"))
     }
 }
 

@@ -145,12 +145,8 @@ pub fn on_disk(case: &mut Case) -> Result<OwnedFd> {
 pub fn at_start(case: &mut Case) -> Result<(OwnedFd, Buffer)> {
     let file = on_disk(case)?;
     if case.param::<String>("through")? == "direct" {
-        files::bypass_cache(&file).map_err(|error| {
-            RoundError::unable(
-                ReasonCode::Filesystem,
-                say!("the filesystem of the scratch directory has no direct access"),
-                error,
-            )
+        files::bypass_cache(&file).or_unable(ReasonCode::Filesystem, || {
+            say!("the filesystem of the scratch directory has no direct access")
         })?;
     }
     Ok((file, case.buffer(PAGE_BYTES, Pages::Base, None)?))

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use super::{Case, Cpu};
 use crate::case::allotment::{Allotment, Buffer, Filling};
 use crate::clock::{Clock, Ticks};
-use crate::round_error::{Result, RoundError, huge_pages_forbidden};
+use crate::round_error::{OrSkipped, Result, RoundError, huge_pages_forbidden};
 use crate::sampling::threads;
 use crate::sys::memory::{self, Node, Pages};
 use crate::sys::regular::filesystem_of;
@@ -216,8 +216,8 @@ impl Case {
                 return Err(RoundError::internal(say!("a round has one directory, and the probe asks for two")));
             }
             None => {
-                let folder = Folder::enter(run, &self.job.folder)
-                    .map_err(|error| RoundError::lacking(say!("the round's directory cannot be made"), &error))?;
+                let folder =
+                    Folder::enter(run, &self.job.folder).or_lacking(|| say!("the round's directory cannot be made"))?;
                 self.folder = Some((kind, folder));
             }
         }
@@ -243,8 +243,9 @@ impl Case {
 /// Opens one of the run's directories; Skipped where there is none.
 fn run_directory(scratch: &Scratch) -> Result<OwnedFd> {
     match scratch {
-        Scratch::Made { path, device, inode } => open(path, *device, *inode)
-            .map_err(|error| RoundError::lacking(say!("the run's scratch directory cannot be used"), &error)),
+        Scratch::Made { path, device, inode } => {
+            open(path, *device, *inode).or_lacking(|| say!("the run's scratch directory cannot be used"))
+        }
         Scratch::Missing(reason) => Err(RoundError::Skipped(reason.clone())),
     }
 }

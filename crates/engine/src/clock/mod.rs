@@ -34,13 +34,9 @@ impl Ticks {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CounterUnusable {
     /// Neither the CPU nor the kernel vouches for a constant rate.
-    NotConstant {
-        clock_source: String,
-    },
+    NotConstant { clock_source: String },
     /// The kernel tried the counter and gave it up.
-    GivenUp {
-        clock_source: String,
-    },
+    GivenUp { clock_source: String },
     /// Architecture without an instruction that reads counter and CPU together.
     NoOrderedRead,
     /// Reading it in user space is forbidden.
@@ -75,9 +71,7 @@ displays_its_message!(CounterUnusable);
 #[derive(Debug, Clone)]
 pub enum Clock {
     /// The CPU's constant-rate counter (TSC, CNTVCT).
-    Counter {
-        ns_per_tick: f64,
-    },
+    Counter { ns_per_tick: f64 },
     /// `CLOCK_MONOTONIC_RAW`; a tick is a nanosecond.
     MonotonicRaw,
     /// A clock that moves when a test says so; a tick is a nanosecond.

@@ -10,7 +10,7 @@ use hostmark_model::{Event, FarUsage, JsonLine, Nonce, ReasonCode, ServiceJob};
 use hostmark_say::say;
 
 use crate::case::allotment::{Buffer, MemoryBudget};
-use crate::round_error::{Result, RoundError};
+use crate::round_error::{OrSkipped, Result, RoundError};
 use crate::sampling::sampler::{self, Deadline};
 use crate::sys::call::Call;
 use crate::sys::memory::Pages;
@@ -75,8 +75,7 @@ impl Serving<'_> {
             RoundError::skipped(ReasonCode::MissingFile, say!("the far end has no scratch directory"))
         })?;
         let entered = run.and_then(|run| Folder::enter(run, &self.job.folder));
-        self.folder =
-            Some(entered.map_err(|error| RoundError::lacking(say!("the far end's directory cannot be made"), &error))?);
+        self.folder = Some(entered.or_lacking(|| say!("the far end's directory cannot be made"))?);
         Ok(PathBuf::from("."))
     }
 

@@ -8,7 +8,7 @@ use hostmark_model::{CalibratedClock, DisturbanceFlags, ReasonCode};
 use hostmark_say::say;
 
 use crate::clock::{self, Clock, Ticks};
-use crate::round_error::{Checked, Result, RoundError};
+use crate::round_error::{Checked, OrSkipped, Result, RoundError};
 use crate::sampling::sample::{Growth, Samples};
 use crate::sampling::sampler::{self, MOST_ITERATIONS};
 use crate::sys::affinity;
@@ -71,7 +71,7 @@ where
 
 /// Binds the calling thread to one CPU. Skipped where the kernel refuses.
 pub fn bind(cpu: Cpu) -> Result<()> {
-    affinity::bind(&[cpu.0]).map_err(|error| RoundError::lacking(say!("cannot bind to CPU {cpu}", cpu = cpu.0), &error))
+    affinity::bind(&[cpu.0]).or_lacking(|| say!("cannot bind to CPU {cpu}", cpu = cpu.0))
 }
 
 /// Waits for threads that were started together: their results, or the first error.

@@ -18,7 +18,7 @@ use crate::clock::Wall;
 use crate::plan::checked_value;
 use crate::probe::serving::{Service, Serving, write_event};
 use crate::probe::{Catalogue, Entry, FREE, IP, entries, no_such_peer};
-use crate::round_error::{Result, RoundError, panicked};
+use crate::round_error::{OrSkipped, Result, RoundError, panicked};
 use crate::sampling::sampler;
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
@@ -390,8 +390,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
         return Err(RoundError::failed(ReasonCode::Protocol, text));
     }
     if !job.cpus.is_empty() {
-        affinity::bind(&job.cpus)
-            .map_err(|error| RoundError::lacking(say!("cannot bind to CPUs {cpus:?}", cpus = job.cpus), &error))?;
+        affinity::bind(&job.cpus).or_lacking(|| say!("cannot bind to CPUs {cpus:?}", cpus = job.cpus))?;
     }
     let mut serving = Serving::new(job, output);
     (service.serve)(&mut serving)

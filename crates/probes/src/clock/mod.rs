@@ -100,8 +100,7 @@ pub static SLEEP: Probe = Probe {
 fn measure_sleep(case: &mut Case) -> Result<()> {
     let way: String = case.param("way")?;
     let delay = Duration::from_micros(case.param("delay_us")?);
-    let sleeper =
-        Sleeper::of_name(&way).map_err(|error| RoundError::lacking(say!("{way} is not available"), &error))?;
+    let sleeper = Sleeper::of_name(&way).or_lacking(|| say!("{way} is not available"))?;
     let sleeper = sleeper.ok_or_else(|| RoundError::internal(say!("there is no way to sleep called '{way}'")))?;
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);

@@ -43,7 +43,7 @@ fn measure_front_end(case: &mut Case) -> Result<()> {
         let text = say!("this architecture has no filler of {length} bytes");
         RoundError::skipped(ReasonCode::Architecture, text)
     })?;
-    let code = code.map_err(|error| RoundError::lacking(say!("cannot execute generated code"), &error))?;
+    let code = code.or_lacking(|| say!("cannot execute generated code"))?;
     case.loops(|turns| code.run(turns)).rate(code.instructions())
 }
 

@@ -146,9 +146,8 @@ const WAIT: f64 = 4.0;
 pub fn open(case: &mut Case, writes: bool, depth: u32, block: u64) -> Result<(IoPath, u64)> {
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
-    files::bypass_cache(&file).map_err(|error| {
-        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem has no direct input and output"), error)
-    })?;
+    files::bypass_cache(&file)
+        .or_unable(ReasonCode::Filesystem, || say!("this filesystem has no direct input and output"))?;
     case.may_fill(u64::from(depth) * block)?;
     Ok((IoPath::open(case, file, writes, depth, usize::try_from(block)?)?, FILE_BYTES.max(block) / block))
 }

@@ -48,9 +48,8 @@ fn measure(case: &mut Case) -> Result<()> {
             files::set_length(&file, 0)?;
         }
         if space == "preallocated" {
-            files::preallocate(&file, SEGMENT_BYTES.max(block)).map_err(|error| {
-                RoundError::unable(ReasonCode::Filesystem, say!("this filesystem preallocates nothing"), error)
-            })?;
+            files::preallocate(&file, SEGMENT_BYTES.max(block))
+                .or_unable(ReasonCode::Filesystem, || say!("this filesystem preallocates nothing"))?;
         }
         Ok(files::sync(&file)?)
     };

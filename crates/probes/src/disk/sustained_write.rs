@@ -44,13 +44,11 @@ fn measure(case: &mut Case) -> Result<()> {
         return Err(RoundError::skipped(ReasonCode::TooLittleSpace, say!("too little room on the disk for this")));
     }
     let file = files::unnamed(&directory)?;
-    files::preallocate(&file, most).map_err(|error| {
-        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem preallocates nothing"), error)
-    })?;
+    files::preallocate(&file, most)
+        .or_unable(ReasonCode::Filesystem, || say!("this filesystem preallocates nothing"))?;
     files::sync(&file)?;
-    files::bypass_cache(&file).map_err(|error| {
-        RoundError::unable(ReasonCode::Filesystem, say!("this filesystem has no direct input and output"), error)
-    })?;
+    files::bypass_cache(&file)
+        .or_unable(ReasonCode::Filesystem, || say!("this filesystem has no direct input and output"))?;
     case.may_fill(u64::from(DEPTH) * BLOCK_BYTES)?;
     let mut io_path = IoPath::open(case, file, true, DEPTH, usize::try_from(BLOCK_BYTES)?)?;
     let (most_ns, device) = (MOST_OF_GRANT * case.grant_ns(), crate::place::Device::of(case)?);

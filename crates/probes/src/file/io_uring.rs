@@ -44,6 +44,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let directory = crate::place::directory(case)?;
     let file = crate::place::filled(case, &directory, FILE_BYTES)?;
     let mut batches = FileBatches::new((file, FILE_BYTES), (batch, BLOCK_BYTES), (direction, asked), poller)
-        .map_err(|error| RoundError::lacking(say!("io_uring is not available"), &error))?;
+        .or_lacking(|| say!("io_uring is not available"))?;
     case.calls(|| batches.transfer()).each(u64::from(batch)).time()
 }

@@ -186,7 +186,7 @@ fn measure_io_uring(case: &mut Case) -> Result<()> {
         By::Multishot => say!("io_uring with multishot requests is not available"),
         _ => say!("io_uring is not available"),
     };
-    let mut messages = Messages::new(batch, (step, by), poller).map_err(|error| RoundError::lacking(what, &error))?;
+    let mut messages = Messages::new(batch, (step, by), poller).or_lacking(|| what)?;
     case.calls(|| messages.pass()).each(u64::from(batch)).time()
 }
 
@@ -246,7 +246,7 @@ fn measure_bandwidth(case: &mut Case) -> Result<()> {
         }
         _ => {
             let pipe = PipeWriter::spawn(message.bytes(), is_large.then_some(1 << 20), &writer)
-                .map_err(|error| RoundError::lacking(say!("cannot make this pipe"), &error))?;
+                .or_lacking(|| say!("cannot make this pipe"))?;
             case.note("capacity_bytes", pipe.capacity);
             bytes_read(case, pipe.writer(), |bytes| pipe.read(bytes, block.bytes_mut()))
         }

@@ -52,8 +52,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut block = case.buffer(block, Pages::Base, None)?;
     let plan = PipelinePlan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());
-    let mut pipeline =
-        started.map_err(|error| RoundError::lacking(say!("these processes cannot be connected so"), &error))?;
+    let mut pipeline = started.or_lacking(|| say!("these processes cannot be connected so"))?;
     let is_cold = path.stages[0].from == Endpoint::ColdFile;
     let (device, mut moved) = (is_cold.then(|| crate::place::Device::of(case)).transpose()?, 0);
     case.timed(|clock| {

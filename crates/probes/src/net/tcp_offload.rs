@@ -59,7 +59,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let message = case.buffer(MESSAGE_BYTES, Pages::Base, None)?;
     let theirs = crate::ipc::other_party(case)?;
     let connection = OwnConnection::spawn(wanted, message.bytes(), &theirs)
-        .map_err(|error| RoundError::lacking(say!("a network of its own cannot be set up so"), &error))?;
+        .or_lacking(|| say!("a network of its own cannot be set up so"))?;
     let mut receiver = Receiver::of(connection.stream().try_clone().call("fcntl")?, MESSAGE_BYTES)?;
     case.note("congestion_control", CONGESTION);
     let (turns, moved) = (ContextSwitches::begin(Some(connection.sender())), Cell::new(0_u64));

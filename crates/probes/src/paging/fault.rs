@@ -314,8 +314,7 @@ fn measure_user_fault(case: &mut Case) -> Result<()> {
     };
     let there = case.thread_cpus().last().copied();
     case.may_fill(((SERVED_PAGES + 1) * Pages::Base.bytes()) as u64)?;
-    let (memory, server) = ServedMemory::new(SERVED_PAGES)
-        .map_err(|error| RoundError::lacking(say!("userfaultfd is not available"), &error))?;
+    let (memory, server) = ServedMemory::new(SERVED_PAGES).or_lacking(|| say!("userfaultfd is not available"))?;
     let (mut page, mut faults) = (SERVED_PAGES, SERVED_PAGES as u64);
     let measured = std::thread::scope(|scope| {
         let serve = move || {

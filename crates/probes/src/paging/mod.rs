@@ -51,7 +51,7 @@ fn measure_collapse(case: &mut Case) -> Result<()> {
         let start = clock.start();
         let collapsed = mapping.collapse();
         let took = clock.end().since(start);
-        collapsed.map_err(|error| RoundError::lacking(say!("the kernel makes no huge page of base pages"), &error))?;
+        collapsed.or_lacking(|| say!("the kernel makes no huge page of base pages"))?;
         match faults(&|| mapping.write_every(page, huge))? as usize {
             // What else this thread touches first meanwhile may fault as well.
             faults if faults >= (huge / page - pages).div_ceil(2).max(8) => {

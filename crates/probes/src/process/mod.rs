@@ -23,7 +23,7 @@ fn static_program(case: &mut Case) -> Result<PathBuf> {
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
 fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
     let _left_out = small_parent(case);
-    run().map_err(|error| RoundError::lacking(say!("the program cannot be executed here"), &error))?;
+    run().or_lacking(|| say!("the program cannot be executed here"))?;
     case.calls(run).time()
 }
 

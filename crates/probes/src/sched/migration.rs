@@ -160,8 +160,8 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 }
 
 fn measure_ipi(case: &mut Case) -> Result<()> {
-    let barrier = workloads::mappings::protection::Barrier::register()
-        .map_err(|error| RoundError::lacking(say!("membarrier is not available"), &error))?;
+    let barrier =
+        workloads::mappings::protection::Barrier::register().or_lacking(|| say!("membarrier is not available"))?;
     let interrupt = |clock: &Clock, others: &Others| -> Result<Ticks> {
         others.all_run();
         let start = clock.start();

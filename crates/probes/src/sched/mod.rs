@@ -198,7 +198,6 @@ fn measure_messaging(case: &mut Case) -> Result<()> {
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;
     case.may_fill(members * processes::LEAST_BYTES)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let gathered = Gathered::new(crowd, &cpus)
-        .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;
+    let gathered = Gathered::new(crowd, &cpus).or_lacking(|| say!("cannot start so many processes"))?;
     case.calls(|| gathered.burst()).each(crowd.total()).time()
 }

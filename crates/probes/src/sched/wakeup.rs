@@ -49,7 +49,7 @@ fn measure_wakeup(case: &mut Case) -> Result<()> {
             Some(state) => state,
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
-                    .map_err(|error| RoundError::lacking(say!("cannot make a sleeper that is woken by {by}"), &error))?
+                    .or_lacking(|| say!("cannot make a sleeper that is woken by {by}"))?
                     .ok_or_else(|| RoundError::internal(say!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }
@@ -136,8 +136,7 @@ fn measure_timer_latency(case: &mut Case) -> Result<()> {
     let (hog, period_us) = (hog::percent(&case.param::<String>("hog")?), case.param::<u64>("delay_us")?);
     let cpus = if hog > 0 { case.thread_cpus() } else { Vec::new() };
     case.may_fill(cpus.len() as u64 * processes::LEAST_BYTES)?;
-    let _hogs = Hog::on_each(&cpus, Priority::Nice(0), hog)
-        .map_err(|error| RoundError::lacking(say!("cannot start so many processes"), &error))?;
+    let _hogs = Hog::on_each(&cpus, Priority::Nice(0), hog).or_lacking(|| say!("cannot start so many processes"))?;
     let _precise = timer::WithoutSlack::begin()?;
     let mut beat = timer::Beat::every(period_us * 1000);
     case.timed(|clock| Ok(clock.ticks(beat.overslept()? as f64))).singly().time()

@@ -138,12 +138,10 @@ pub static BYTE: Probe = Probe {
 
 fn measure_byte(case: &mut Case) -> Result<()> {
     if case.param::<String>("call")? == "write" {
-        let file = files::open(Path::new("/dev/null"), true)
-            .map_err(|error| RoundError::lacking(say!("/dev/null cannot be opened"), &error))?;
+        let file = files::open(Path::new("/dev/null"), true).or_lacking(|| say!("/dev/null cannot be opened"))?;
         return case.calls(|| files::write_byte(&file)).time();
     }
-    let file = files::open(Path::new("/dev/zero"), false)
-        .map_err(|error| RoundError::lacking(say!("/dev/zero cannot be opened"), &error))?;
+    let file = files::open(Path::new("/dev/zero"), false).or_lacking(|| say!("/dev/zero cannot be opened"))?;
     case.calls(|| files::read_byte(&file)).time()
 }
 
@@ -164,8 +162,7 @@ pub static IO_URING: Probe = Probe {
 fn measure_io_uring(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
     let poller = crate::submission::poller(case, true)?;
-    let mut nops =
-        Nops::new(batch, poller).map_err(|error| RoundError::lacking(say!("io_uring is not available"), &error))?;
+    let mut nops = Nops::new(batch, poller).or_lacking(|| say!("io_uring is not available"))?;
     case.calls(|| nops.submit_and_complete()).each(u64::from(batch)).time()
 }
 
@@ -252,8 +249,7 @@ fn measure_seccomp(case: &mut Case) -> Result<()> {
     case.workers(&cpus, |_| {
         // The filter is this thread's alone, which ends with the round.
         if let Some(at) = looks_at {
-            allow_all_after(instructions, at)
-                .map_err(|error| RoundError::lacking(say!("cannot install a seccomp filter"), &error))?;
+            allow_all_after(instructions, at).or_lacking(|| say!("cannot install a seccomp filter"))?;
         }
         Ok(|calls: u64| {
             for _ in 0..calls {
@@ -283,8 +279,7 @@ const INTERRUPTED: usize = 100;
 
 fn measure_bpf(case: &mut Case) -> Result<()> {
     let work: Work = case.param("program")?;
-    let mut program =
-        Program::load(work).map_err(|error| RoundError::lacking(say!("cannot load a BPF program"), &error))?;
+    let mut program = Program::load(work).or_lacking(|| say!("cannot load a BPF program"))?;
     let mut kernel_ns = Vec::new();
     let batches = case.timed_batches(|clock, runs, _| {
         let times = u32::try_from(runs)?;

@@ -35,7 +35,7 @@ fn measure_stat(case: &mut Case) -> Result<()> {
     let path = files.first()?;
     match call.as_str() {
         "statx" => {
-            path.statx().map_err(|error| RoundError::lacking(say!("this call is not available"), &error))?;
+            path.statx().or_lacking(|| say!("this call is not available"))?;
             case.calls(|| path.statx()).time()
         }
         _ => case.calls(|| path.stat()).time(),
@@ -105,7 +105,7 @@ fn by(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> Re
     }
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    open_close(path).map_err(|error| RoundError::lacking(say!("this call is not available"), &error))?;
+    open_close(path).or_lacking(|| say!("this call is not available"))?;
     case.calls(|| open_close(path)).time()
 }
 
@@ -115,9 +115,7 @@ fn cold(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> 
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
     case.timed(|clock| {
         for path in paths {
-            path.forget().map_err(|error| {
-                RoundError::unable(ReasonCode::Filesystem, say!("this filesystem forgets no single file"), error)
-            })?;
+            path.forget().or_unable(ReasonCode::Filesystem, || say!("this filesystem forgets no single file"))?;
         }
         let pass = || {
             let start = clock.start();

@@ -69,7 +69,7 @@ pub static PORT: Probe = Probe {
 };
 
 fn measure_port(case: &mut Case) -> Result<()> {
-    let port = Port::open().map_err(|error| RoundError::lacking(say!("the kernel gives no I/O port"), &error))?;
+    let port = Port::open().or_lacking(|| say!("the kernel gives no I/O port"))?;
     case.calls(|| port.write()).time()
 }
 
@@ -127,9 +127,7 @@ const WINDOW_NS: f64 = 250e6;
 
 fn measure_steal(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let read = || {
-        Stolen::read(&cpus).map_err(|error| RoundError::lacking(say!("the kernel does not tell stolen time"), &error))
-    };
+    let read = || Stolen::read(&cpus).or_lacking(|| say!("the kernel does not tell stolen time"));
     let is_reported = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
     case.note("stolen_since_boot", if is_reported { "yes" } else { "nothing" });
     let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);
