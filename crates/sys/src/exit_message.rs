@@ -9,7 +9,7 @@ use std::time::Duration;
 use hostmark_model::{Event, JsonLine, Message, ReasonCode};
 use hostmark_say::say;
 
-use super::call::named;
+use super::call::returned;
 use super::waits::Shared;
 
 /// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
@@ -81,10 +81,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
     action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
     // SAFETY: both handlers do nothing but what is safe at any point of the program: they load atomics, and call alarm(2),
     // write(2) and _exit(2).
-    match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(named("sigaction", io::Error::last_os_error())),
-    }
+    returned("sigaction", unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) }).map(drop)
 }
 
 fn words() -> Option<&'static FirstMessage> {

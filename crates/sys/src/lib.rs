@@ -9,6 +9,7 @@ pub mod control_group;
 pub mod descendants;
 pub mod exit_message;
 pub mod ipc_cleanup;
+pub mod mapped;
 pub mod memory;
 pub mod names;
 pub mod namespaces;

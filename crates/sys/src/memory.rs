@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::ptr::NonNull;
-
-use hostmark_say::say;
 
 use super::affinity::{BITS, mask_of, numbers_in};
-use super::call::named;
+use super::call::{named, returned};
+use super::mapped::Mapped;
 
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
 const MADV_COLLAPSE: libc::c_int = 25;
@@ -60,9 +58,7 @@ pub fn usable_nodes() -> io::Result<Vec<Node>> {
             MPOL_F_MEMS_ALLOWED,
         )
     };
-    if result < 0 {
-        return Err(named("get_mempolicy", io::Error::last_os_error()));
-    }
+    returned("get_mempolicy", result)?;
     Ok(numbers_in(&mask).into_iter().map(Node).collect())
 }
 
@@ -109,8 +105,7 @@ fn pmd_bytes() -> usize {
 /// Memory of its own mapping, filled with varying non-zero data; unmapped when dropped.
 #[derive(Debug)]
 pub struct Buffer {
-    mapping: NonNull<u8>,
-    mapped: usize,
+    mapped: Mapped,
     /// Earliest start in its mapping.
     offset: usize,
     /// Bytes between that and its start now.
@@ -173,34 +168,17 @@ impl Buffer {
         let whole = whole.ok_or_else(|| named("mmap", io::ErrorKind::OutOfMemory.into()))?;
         // One page on either side is present as well. What a program touches seldom ends where its memory ends, and there
         // it pays: `rep stosb` looks one page ahead, and a page that is not there costs it 230 cycles a call on Cascade Lake.
-        let mapped = whole + 2 * page + if pages == Pages::Pmd { align - page } else { 0 };
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let bytes_mapped = whole + 2 * page + if pages == Pages::Pmd { align - page } else { 0 };
         // What can become longer is not counted as if it were.
         let uncounted = if capacity > bytes { libc::MAP_NORESERVE } else { 0 };
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | uncounted;
-        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(named("mmap", io::Error::last_os_error()));
-        }
-        let mapping =
-            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
+        let mapped = Mapped::anonymous(bytes_mapped, libc::MAP_PRIVATE | uncounted)?;
         // SAFETY: the second page lies inside the mapping, which has three at least.
-        let offset = page + unsafe { mapping.as_ptr().add(page) }.align_offset(align);
-        let mut buffer = Buffer {
-            mapping,
-            mapped,
-            offset,
-            shift: 0,
-            length: bytes,
-            capacity: whole,
-            pages,
-            longest: bytes,
-            filled: 0,
-        };
+        let offset = page + unsafe { mapped.start().add(page) }.align_offset(align);
+        let mut buffer =
+            Buffer { mapped, offset, shift: 0, length: bytes, capacity: whole, pages, longest: bytes, filled: 0 };
         // Also the pages on either side, which would be huge ones where the system gives those to all.
         // SAFETY: the range is this new mapping, of which nobody has a reference.
-        let _ = unsafe { libc::madvise(address, mapped, libc::MADV_NOHUGEPAGE) };
+        let _ = unsafe { libc::madvise(buffer.mapped.start().cast(), bytes_mapped, libc::MADV_NOHUGEPAGE) };
         if pages == Pages::Pmd {
             buffer.advise(whole, libc::MADV_HUGEPAGE);
         }
@@ -243,14 +221,13 @@ impl Buffer {
     pub fn lock(&mut self, from: usize, to: usize) -> io::Result<()> {
         let part = &self.bytes()[from..to];
         // SAFETY: the range is of this buffer's own mapping; locking changes no contents.
-        let result = unsafe { libc::mlock(part.as_ptr().cast(), part.len()) };
-        if result < 0 { Err(named("mlock", io::Error::last_os_error())) } else { Ok(()) }
+        returned("mlock", unsafe { libc::mlock(part.as_ptr().cast(), part.len()) }).map(drop)
     }
 
     #[inline]
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside the mapping, by construction, and what is filled behind the shift inside what it can become.
-        unsafe { self.mapping.as_ptr().add(self.offset + self.shift) }
+        unsafe { self.mapped.start().add(self.offset + self.shift) }
     }
 
     /// Advice is advice: what came of it is read back by [`Buffer::huge_fraction`].
@@ -271,7 +248,7 @@ impl Buffer {
         // SAFETY: the range is this buffer's own mapping; the mask has the length given.
         let result =
             unsafe { libc::syscall(libc::SYS_mbind, self.start(), self.capacity, policy, mask.as_ptr(), mask_bits, 0) };
-        if result < 0 { Err(named("mbind", io::Error::last_os_error())) } else { Ok(()) }
+        returned("mbind", result).map(drop)
     }
 
     /// Makes the pages before and after the buffer present; those that were filled are.
@@ -388,13 +365,6 @@ fn range_of(line: &str) -> Option<(usize, usize)> {
     Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
 }
 
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `map` mapped; no borrow outlives self.
-        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
-    }
-}
-
 // SAFETY: the mapping belongs to the buffer alone, like a Box.
 unsafe impl Send for Buffer {}
 
@@ -422,7 +392,7 @@ mod tests {
             let mut buffer = Buffer::reserve_within(1, capacity, pages, None).unwrap();
             for bytes in [0, 1, page, page + 1, capacity] {
                 buffer.resize(bytes, 0.0);
-                assert!(buffer.offset > 0 && buffer.offset + buffer.whole_bytes() < buffer.mapped, "{bytes}");
+                assert!(buffer.offset > 0 && buffer.offset + buffer.whole_bytes() < buffer.mapped.bytes(), "{bytes}");
             }
             for bytes in [usize::MAX, usize::MAX - page, isize::MAX as usize] {
                 assert!(Buffer::reserve(bytes, pages, None).is_err(), "{bytes}");

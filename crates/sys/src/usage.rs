@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 use rustix::thread::sched_getcpu;
 
-use super::call::{Call, named};
+use super::call::{Call, named, returned};
 
 /// A reading of the calling thread's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -95,9 +95,7 @@ pub fn thread_faults() -> io::Result<Faults> {
 fn usage_of(whose: libc::c_int) -> io::Result<libc::rusage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a rusage that the kernel fills.
-    if unsafe { libc::getrusage(whose, usage.as_mut_ptr()) } != 0 {
-        return Err(named("getrusage", io::Error::last_os_error()));
-    }
+    returned("getrusage", unsafe { libc::getrusage(whose, usage.as_mut_ptr()) })?;
     // SAFETY: zeroed is a valid rusage, and the call filled it.
     Ok(unsafe { usage.assume_init() })
 }
@@ -140,10 +138,8 @@ pub fn cpu_ns_of_other(pid: u32) -> io::Result<u64> {
 fn cpu_ns_of_clock(clock: libc::clockid_t) -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec. (rustix's function takes the call for one that cannot fail.)
-    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
-        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
-        _ => Err(named("clock_gettime", io::Error::last_os_error())),
-    }
+    returned("clock_gettime", unsafe { libc::clock_gettime(clock, &raw mut time) })?;
+    Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// CPU time of this process in user code, ns: in microseconds, or shared out by ticks where entries are not counted.
@@ -219,9 +215,7 @@ pub fn end_with_input(account: Account) -> io::Result<()> {
             failed => failed,
         }
     };
-    if asked != 0 {
-        return Err(named("fcntl", io::Error::last_os_error()));
-    }
+    returned("fcntl", asked)?;
     // It may have ended before.
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::IO).call("kill")
 }
@@ -238,10 +232,7 @@ fn handle(action: libc::sighandler_t) -> io::Result<()> {
     new.sa_flags = libc::SA_RESTART;
     // SAFETY: the handler does nothing but what is safe at any point of the program: it loads from memory that nobody writes
     // any more, and calls read(2), clock_gettime(2), getrusage(2), write(2) and _exit(2).
-    match unsafe { libc::sigaction(libc::SIGIO, &raw const new, std::ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(named("sigaction", io::Error::last_os_error())),
-    }
+    returned("sigaction", unsafe { libc::sigaction(libc::SIGIO, &raw const new, std::ptr::null_mut()) }).map(drop)
 }
 
 /// Handles the signal that there is something to read, or the input has ended.

@@ -2,13 +2,12 @@
 //! code in a model of all interleavings.
 
 use std::io;
-use std::ptr::NonNull;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
-
-use hostmark_say::say;
 
 use super::arch;
 use super::call::named;
+use super::mapped::Mapped;
 
 #[cfg(any(test, feature = "tests"))]
 #[path = "waits_model.rs"]
@@ -166,21 +165,15 @@ fn privacy_flag(is_private: bool) -> libc::c_int {
 
 /// A value in memory that is shared with children forked later; unmapped when dropped, and never dropped itself.
 #[derive(Debug)]
-pub struct Shared<T: Sync>(NonNull<T>);
+pub struct Shared<T: Sync>(Mapped, PhantomData<T>);
 
 impl<T: Sync> Shared<T> {
     /// Maps memory and moves `value` there.
     pub fn new(value: T) -> io::Result<Shared<T>> {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<T>().max(1), protection, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(named("mmap", io::Error::last_os_error()));
-        }
-        let place = NonNull::new(address.cast::<T>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
+        let mapped = Mapped::anonymous(size_of::<T>().max(1), libc::MAP_SHARED)?;
         // SAFETY: the mapping is as long as the value, writable, nobody else's, and aligned to a page.
-        unsafe { place.write(value) };
-        Ok(Shared(place))
+        unsafe { mapped.start().cast::<T>().write(value) };
+        Ok(Shared(mapped, PhantomData))
     }
 }
 
@@ -194,14 +187,7 @@ impl<T: Sync> std::ops::Deref for Shared<T> {
 
     fn deref(&self) -> &T {
         // SAFETY: it was written when it was made, lives as long as self, and T may be used by several at once.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl<T: Sync> Drop for Shared<T> {
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `new` mapped; no borrow outlives self.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<T>().max(1)) };
+        unsafe { &*self.0.start().cast::<T>() }
     }
 }
 

@@ -2,10 +2,9 @@
 //! the pattern, and what instructions that do nothing cost shows what brings them to the core.
 
 use std::io;
-use std::ptr::NonNull;
 
-use hostmark_engine::prelude::say;
-use hostmark_engine::prelude::sys::call::named;
+use hostmark_engine::prelude::sys::call::returned;
+use hostmark_engine::prelude::sys::mapped::Mapped;
 
 use super::random_access::Random;
 
@@ -245,11 +244,10 @@ pub const MOST_BYTES: usize = 64 << 20;
 /// The shortest: far longer than its end.
 pub const LEAST_BYTES: usize = 64;
 
-/// Code in a mapping of its own, written first and executable only then; unmapped when dropped.
+/// Code in a mapping of its own, written first and executable only then.
 #[derive(Debug)]
 pub struct StraightCode {
-    mapping: NonNull<u8>,
-    mapped: usize,
+    mapped: Mapped,
     instructions: u64,
 }
 
@@ -266,28 +264,18 @@ impl StraightCode {
     }
 
     fn executable(code: &[u8], instructions: u64) -> io::Result<StraightCode> {
-        let mapped = code.len().next_multiple_of(rustix::param::page_size());
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
-        let address =
-            unsafe { libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(named("mmap", io::Error::last_os_error()));
-        }
-        let mapping =
-            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
-        let straight = StraightCode { mapping, mapped, instructions };
+        let bytes = code.len().next_multiple_of(rustix::param::page_size());
+        let mapped = Mapped::anonymous(bytes, libc::MAP_PRIVATE)?;
+        let start = mapped.start();
         // SAFETY: the mapping is new, writable, at least as long as the code, and nobody else's; the advice changes no contents.
         unsafe {
-            let _ = libc::madvise(address, mapped, libc::MADV_NOHUGEPAGE);
-            mapping.as_ptr().copy_from_nonoverlapping(code.as_ptr(), code.len());
+            let _ = libc::madvise(start.cast(), bytes, libc::MADV_NOHUGEPAGE);
+            start.copy_from_nonoverlapping(code.as_ptr(), code.len());
         }
         // SAFETY: the range is this mapping, which nobody writes from here on.
-        if unsafe { libc::mprotect(address, mapped, libc::PROT_READ | libc::PROT_EXEC) } < 0 {
-            return Err(named("mprotect", io::Error::last_os_error()));
-        }
-        publish(mapping.as_ptr().addr(), code.len());
-        Ok(straight)
+        returned("mprotect", unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_EXEC) })?;
+        publish(start.addr(), code.len());
+        Ok(StraightCode { mapped, instructions })
     }
 
     pub fn instructions(&self) -> u64 {
@@ -302,16 +290,9 @@ impl StraightCode {
         // SAFETY: the mapping begins with code that follows the C calling convention: it counts its argument down to zero, by a
         // register that a callee may change, touches no memory, and returns.
         unsafe {
-            let code: extern "C" fn(u64) = std::mem::transmute(self.mapping.as_ptr());
+            let code: extern "C" fn(u64) = std::mem::transmute(self.mapped.start());
             code(turns);
         }
-    }
-}
-
-impl Drop for StraightCode {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no call into it is under way: `run` borrows the value.
-        let _ = unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::workloads::call::named;
+use crate::workloads::call::returned;
 use crate::workloads::checked;
 use crate::workloads::machine::arch;
 use crate::workloads::memory::{Buffer, Pages};
@@ -48,7 +48,7 @@ pub fn set_signal_mask() -> io::Result<()> {
         let none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut())
     };
-    if result == 0 { Ok(()) } else { Err(named("sigprocmask", io::Error::last_os_error())) }
+    returned("sigprocmask", result).map(drop)
 }
 
 /// The same coroutine made and switched by the C library's makecontext and swapcontext, where it has them (glibc).
@@ -89,9 +89,7 @@ pub mod by_libc {
             // SAFETY: a ucontext is plain data, and zeroed is valid until getcontext fills it.
             let mut contexts = Box::new(unsafe { std::mem::zeroed::<Contexts>() });
             // SAFETY: fills the context it is given.
-            if unsafe { libc::getcontext(&raw mut contexts.coroutine) } != 0 {
-                return Err(super::named("getcontext", io::Error::last_os_error()));
-            }
+            super::returned("getcontext", unsafe { libc::getcontext(&raw mut contexts.coroutine) })?;
             contexts.coroutine.uc_stack.ss_sp = stack.bytes_mut().as_mut_ptr().cast();
             contexts.coroutine.uc_stack.ss_size = STACK_BYTES;
             contexts.coroutine.uc_link = std::ptr::null_mut();
@@ -106,10 +104,8 @@ pub mod by_libc {
         pub fn there_and_back(&mut self) -> io::Result<()> {
             let contexts = &raw mut *self.contexts;
             // SAFETY: both contexts are valid, and the coroutine's is one that waits.
-            match unsafe { libc::swapcontext(&raw mut (*contexts).caller, &raw const (*contexts).coroutine) } {
-                0 => Ok(()),
-                _ => Err(super::named("swapcontext", io::Error::last_os_error())),
-            }
+            let switched = unsafe { libc::swapcontext(&raw mut (*contexts).caller, &raw const (*contexts).coroutine) };
+            super::returned("swapcontext", switched).map(drop)
         }
     }
 }
@@ -175,9 +171,7 @@ impl Handled {
         let (mut action, mut former): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
         action.sa_sigaction = count as *const () as usize;
         // SAFETY: the handler only adds to an atomic, which is safe at any point of the program.
-        if unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut former) } != 0 {
-            return Err(named("sigaction", io::Error::last_os_error()));
-        }
+        returned("sigaction", unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, &raw mut former) })?;
         Ok(Handled { former, thread: ThisThread::new() })
     }
 

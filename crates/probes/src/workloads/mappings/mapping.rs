@@ -2,16 +2,15 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::sys::mapped::{Mapped, READ_WRITE};
 use rustix::fd::{AsRawFd, OwnedFd};
 
-use crate::workloads::call::named;
+use crate::workloads::call::{named, returned};
 use crate::workloads::memory::Pages;
 
 /// Effect of writes to a file's mapping.
@@ -22,11 +21,10 @@ pub enum Sharing {
     Private,
 }
 
-/// A mapping of this process, untouched until it is touched; unmapped when dropped. Whatever is in it may be anything.
+/// A mapping of this process, untouched until it is touched. Whatever is in it may be anything.
 #[derive(Debug)]
 pub struct Mapping {
-    mapping: NonNull<u8>,
-    mapped: usize,
+    mapped: Mapped,
     offset: usize,
     length: usize,
 }
@@ -35,19 +33,12 @@ pub struct Mapping {
 const MADV_COLD: libc::c_int = 20;
 const MADV_PAGEOUT: libc::c_int = 21;
 const MADV_COLLAPSE: libc::c_int = 25;
-const READ: libc::c_int = libc::PROT_READ;
-const WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Mapping {
-    fn map(mapped: usize, protection: libc::c_int, flags: libc::c_int, file: libc::c_int) -> io::Result<Mapping> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, file, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(named("mmap", io::Error::last_os_error()));
-        }
-        let mapping =
-            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
-        Ok(Mapping { mapping, mapped, offset: 0, length: mapped })
+    #[inline(always)]
+    fn of(mapped: Mapped) -> Mapping {
+        let length = mapped.bytes();
+        Mapping { mapped, offset: 0, length }
     }
 
     /// Private memory that asks for `pages`; `bytes` is rounded up to them.
@@ -58,9 +49,8 @@ impl Mapping {
         let (Some(length), Some(mapped)) = (length, mapped) else {
             return Err(named("mmap", io::ErrorKind::OutOfMemory.into()));
         };
-        let mut mapping = Mapping::map(mapped, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
-        mapping.offset = mapping.mapping.as_ptr().align_offset(align);
-        mapping.length = length;
+        let mapped = Mapped::anonymous(mapped, libc::MAP_PRIVATE)?;
+        let mapping = Mapping { offset: mapped.start().align_offset(align), mapped, length };
         mapping.advise(if pages == Pages::Pmd { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })?;
         Ok(mapping)
     }
@@ -68,19 +58,19 @@ impl Mapping {
     /// The same of the default kind, as programs get it: nothing is asked of its pages.
     #[inline(always)]
     pub fn plain(bytes: usize) -> io::Result<Mapping> {
-        Mapping::map(bytes, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        Ok(Mapping::of(Mapped::anonymous(bytes, libc::MAP_PRIVATE)?))
     }
 
     /// The first `bytes` of a file, to read and, where `write`, to write.
     #[inline(always)]
     pub fn file(file: &OwnedFd, bytes: usize, sharing: Sharing, write: bool) -> io::Result<Mapping> {
         let flags = if sharing == Sharing::Shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
-        Mapping::map(bytes, if write { WRITE } else { READ }, flags, file.as_raw_fd())
+        Ok(Mapping::of(Mapped::of_file(file.as_fd(), 0, bytes, access(write), flags)?))
     }
 
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside the mapping, by construction.
-        unsafe { self.mapping.as_ptr().add(self.offset) }
+        unsafe { self.mapped.start().add(self.offset) }
     }
 
     pub fn length(&self) -> usize {
@@ -89,10 +79,7 @@ impl Mapping {
 
     fn advise(&self, advice: libc::c_int) -> io::Result<()> {
         // SAFETY: the range is this mapping's own, and nobody holds a reference into it.
-        match unsafe { libc::madvise(self.start().cast(), self.length, advice) } {
-            0 => Ok(()),
-            _ => Err(named("madvise", io::Error::last_os_error())),
-        }
+        returned("madvise", unsafe { libc::madvise(self.start().cast(), self.length, advice) }).map(drop)
     }
 
     /// Tells the kernel that accesses come in no order, so that it reads nothing ahead.
@@ -140,10 +127,8 @@ impl Mapping {
         assert!(from <= self.length && bytes <= self.length - from);
         let mut held = vec![0_u8; bytes.div_ceil(Pages::Base.bytes())];
         // SAFETY: the range is of this mapping's own, and there is a byte for each of its pages.
-        match unsafe { libc::mincore(self.start().add(from).cast(), bytes, held.as_mut_ptr()) } {
-            0 => Ok(held.into_iter().map(|page| page & 1 == 1).collect()),
-            _ => Err(named("mincore", io::Error::last_os_error())),
-        }
+        returned("mincore", unsafe { libc::mincore(self.start().add(from).cast(), bytes, held.as_mut_ptr()) })?;
+        Ok(held.into_iter().map(|page| page & 1 == 1).collect())
     }
 
     /// Accesses each multiple of `stride` below `until`, as far as the mapping goes.
@@ -193,10 +178,7 @@ impl Mapping {
     #[inline(always)]
     pub fn protect(&self, write: bool) -> io::Result<()> {
         // SAFETY: the range is this mapping's own, which stays readable, and nobody holds a reference into it.
-        match unsafe { libc::mprotect(self.start().cast(), self.length, if write { WRITE } else { READ }) } {
-            0 => Ok(()),
-            _ => Err(named("mprotect", io::Error::last_os_error())),
-        }
+        returned("mprotect", unsafe { libc::mprotect(self.start().cast(), self.length, access(write)) }).map(drop)
     }
 
     /// The memory, which nothing else is done to meanwhile.
@@ -223,12 +205,9 @@ fn load(byte: &AtomicU8) {
     std::hint::black_box(byte.load(Ordering::Relaxed));
 }
 
-impl Drop for Mapping {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what was mapped; no borrow outlives self.
-        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
-    }
+#[inline(always)]
+fn access(write: bool) -> libc::c_int {
+    if write { READ_WRITE } else { libc::PROT_READ }
 }
 
 // SAFETY: the mapping is nobody else's; what several threads do by it are atomic accesses and system calls.
@@ -248,13 +227,10 @@ pub fn swapped(mapping: &Mapping) -> io::Result<Vec<bool>> {
     Ok(entries.as_chunks().0.iter().map(|&entry| u64::from_ne_bytes(entry) & IS_SWAPPED != 0).collect())
 }
 
-const ACCESS: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
-
-/// A range of addresses whose base pages get memory when touched, with huge pages at places that share one memory. Unmapped on drop.
+/// A range of addresses whose base pages get memory when touched, with huge pages at places that share one memory.
 #[derive(Debug)]
 pub struct Sparse {
-    mapping: NonNull<u8>,
-    mapped: usize,
+    mapped: Mapped,
     offset: usize,
     length: usize,
 }
@@ -273,10 +249,7 @@ impl Sparse {
         let page = Pages::Pmd.bytes();
         let sparse = Sparse::reserve(length, page)?;
         // SAFETY: the name ends with zero, and the kernel keeps nothing of it.
-        let file = unsafe { libc::memfd_create(c"hostmark".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(named("memfd_create", io::Error::last_os_error()));
-        }
+        let file = returned("memfd_create", unsafe { libc::memfd_create(c"hostmark".as_ptr(), libc::MFD_CLOEXEC) })?;
         // SAFETY: the descriptor is new and nobody else's.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         rustix::fs::ftruncate(&file, page as u64).map_err(|error| named("ftruncate", error.into()))?;
@@ -287,7 +260,7 @@ impl Sparse {
             let at = unsafe { sparse.start().add(place) };
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
             // SAFETY: as above; what was mapped there was this mapping's own, and empty.
-            if unsafe { libc::mmap(at.cast(), page, ACCESS, flags, file.as_raw_fd(), 0) } == libc::MAP_FAILED {
+            if unsafe { libc::mmap(at.cast(), page, READ_WRITE, flags, file.as_raw_fd(), 0) } == libc::MAP_FAILED {
                 return Err(named("mmap", io::Error::last_os_error()));
             }
             if is_first && !gathered(at, page) {
@@ -301,20 +274,13 @@ impl Sparse {
     fn reserve(length: usize, align: usize) -> io::Result<Sparse> {
         let mapped = length.checked_add(align).filter(|mapped| isize::try_from(*mapped).is_ok());
         let mapped = mapped.ok_or_else(|| named("mmap", io::ErrorKind::OutOfMemory.into()))?;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, ACCESS, flags, -1, 0) };
-        if address == libc::MAP_FAILED {
-            return Err(named("mmap", io::Error::last_os_error()));
-        }
-        let mapping =
-            NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other(say!("mmap gave address 0")))?;
-        Ok(Sparse { mapping, mapped, offset: mapping.as_ptr().align_offset(align), length })
+        let mapped = Mapped::anonymous(mapped, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
+        Ok(Sparse { offset: mapped.start().align_offset(align), mapped, length })
     }
 
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside the mapping, by construction.
-        unsafe { self.mapping.as_ptr().add(self.offset) }
+        unsafe { self.mapped.start().add(self.offset) }
     }
 
     /// All of it: of huge pages a byte may be found at each place, so that only one of these may be used.
@@ -330,13 +296,6 @@ fn gathered(at: *mut u8, page: usize) -> bool {
     unsafe {
         at.write_bytes(0x5a, page);
         libc::madvise(at.cast(), page, MADV_COLLAPSE) == 0
-    }
-}
-
-impl Drop for Sparse {
-    fn drop(&mut self) {
-        // SAFETY: the range is this value's own, from which nothing is borrowed any more.
-        let _ = unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
     }
 }
 

@@ -213,10 +213,8 @@ impl<'a> ZeroCopySender<'a> {
             let size = size_of_val(&on) as libc::socklen_t;
             libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), size)
         };
-        match result {
-            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false, is_reported: false }),
-            _ => Err(named("setsockopt", io::Error::last_os_error())),
-        }
+        returned("setsockopt", result)?;
+        Ok(ZeroCopySender { stream, under_way: 0, copied: false, is_reported: false })
     }
 
     /// Sends all of `message`, which the caller leaves as it is until it was received.
@@ -259,9 +257,7 @@ impl<'a> ZeroCopySender<'a> {
             }
             let mut polled = libc::pollfd { fd: self.stream.as_raw_fd(), events: 0, revents: 0 };
             // SAFETY: one entry, as said. Errors are told without being asked for.
-            if unsafe { libc::poll(&raw mut polled, 1, -1) } < 0 {
-                return Err(named("poll", io::Error::last_os_error()));
-            }
+            returned("poll", unsafe { libc::poll(&raw mut polled, 1, -1) })?;
             if polled.revents & libc::POLLHUP != 0 {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }

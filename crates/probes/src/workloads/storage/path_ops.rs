@@ -10,7 +10,7 @@ use hostmark_engine::prelude::say;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
-use crate::workloads::call::{Call, named};
+use crate::workloads::call::{Call, returned};
 use crate::workloads::checked;
 use crate::workloads::machine::arch;
 
@@ -114,14 +114,11 @@ impl KernelPath {
         let file = self.open()?;
         let mut attributes = Attributes::default();
         // SAFETY: `attributes` has the size that is part of the request's number.
-        let got = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSGETXATTR as _, &raw mut attributes) };
-        if got < 0 {
-            return Err(named("ioctl", io::Error::last_os_error()));
-        }
+        returned("ioctl", unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSGETXATTR as _, &raw mut attributes) })?;
         attributes.flags ^= FS_XFLAG_DAX;
         // SAFETY: as above; the kernel only reads them.
-        let set = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSSETXATTR as _, &raw const attributes) };
-        if set < 0 { Err(named("ioctl", io::Error::last_os_error())) } else { Ok(()) }
+        returned("ioctl", unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FSSETXATTR as _, &raw const attributes) })
+            .map(drop)
     }
 }
 

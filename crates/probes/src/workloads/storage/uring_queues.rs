@@ -1,10 +1,11 @@
 //! The two rings of an io_uring(7) as this process shares them with the kernel: made, filled and read, by raw system calls.
 
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use hostmark_engine::prelude::say;
+use hostmark_engine::prelude::sys::mapped::{Mapped, READ_WRITE};
+use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::workloads::call::{errno, named};
 use crate::workloads::{checked, machine::arch};
@@ -84,33 +85,32 @@ pub(crate) struct Completion {
     pub flags: u32,
 }
 
+impl Completion {
+    pub fn unexpected(self) -> io::Error {
+        let (name, result) = (self.name, self.result);
+        io::Error::other(say!("operation {name} ended with {result}"))
+    }
+}
+
 const _: () = assert!(size_of::<Parameters>() == 120 && size_of::<Submission>() == 64 && size_of::<Completion>() == 16);
 
-/// Memory that is shared with the kernel; unmapped when dropped.
+/// Memory that is shared with the kernel.
 #[derive(Debug)]
-struct Mapping {
-    start: NonNull<u8>,
-    bytes: usize,
-}
+struct Mapping(Mapped);
 
 impl Mapping {
     fn of(ring: &OwnedFd, offset: libc::off_t, bytes: usize) -> io::Result<Mapping> {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, ring.as_raw_fd(), offset) };
-        match NonNull::new(address.cast::<u8>()) {
-            Some(start) if address != libc::MAP_FAILED => Ok(Mapping { start, bytes }),
-            _ => Err(named("mmap", io::Error::last_os_error())),
-        }
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Ok(Mapping(Mapped::of_file(ring.as_fd(), offset, bytes, READ_WRITE, flags)?))
     }
 
     /// Item `index` of those that begin at `offset`.
     #[inline(always)]
     fn item<T>(&self, offset: u32, index: u32) -> *mut T {
         let at = offset as usize + index as usize * size_of::<T>();
-        assert!(at + size_of::<T>() <= self.bytes, "the kernel's offsets lie in its memory");
+        assert!(at + size_of::<T>() <= self.0.bytes(), "the kernel's offsets lie in its memory");
         // SAFETY: inside the mapping, as checked.
-        unsafe { self.start.as_ptr().add(at).cast() }
+        unsafe { self.0.start().add(at).cast() }
     }
 
     /// A word that both sides access as a whole.
@@ -118,13 +118,6 @@ impl Mapping {
     fn word(&self, offset: u32) -> &AtomicU32 {
         // SAFETY: inside the mapping, which lives as long as self; the kernel aligns its words.
         unsafe { AtomicU32::from_ptr(self.item(offset, 0)) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `of` mapped; no borrow outlives self.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
