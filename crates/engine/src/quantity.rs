@@ -53,21 +53,10 @@ impl Quantity {
         ValueSource::EachCoreCycle,
     );
     /// Time with the overhead in it, of a probe that measures what is left beyond another body.
-    pub const WHOLE: Quantity = Quantity {
-        name: "whole",
-        unit: Unit::Nanoseconds,
-        better: Better::Lower,
-        title: term!("raw"),
-        source: ValueSource::Probe,
-    };
+    pub const WHOLE: Quantity = Quantity::given("whole", Unit::Nanoseconds, Better::Lower, term!("raw"));
     /// Overhead that was taken away, of a probe that measures what is left beyond another body.
-    pub const OVERHEAD: Quantity = Quantity {
-        name: "overhead",
-        unit: Unit::Nanoseconds,
-        better: Better::Lower,
-        title: term!("of which overhead"),
-        source: ValueSource::Probe,
-    };
+    pub const OVERHEAD: Quantity =
+        Quantity::given("overhead", Unit::Nanoseconds, Better::Lower, term!("of which overhead"));
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
     /// probes whose operations are timed singly, where at least ten operations lie beyond it.
     pub const P50: Quantity = Quantity::percentile("p50", term!("p50"));

@@ -86,25 +86,11 @@ impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
 
     fn measure(self, amount: u64) -> Result<()> {
         let Timed { case, mut next } = self;
-        if case.start_barrier()? {
-            return copies::for_ever(&case.clock, &mut |_| next(&case.clock).map(drop));
-        }
-        let mut samples = Samples::of_times(1);
-        // The first is thrown away, as every round's first sample is.
-        next(&case.clock)?;
-        let begin = case.clock.start();
-        let mut blocks = CounterBlocks::begin(&case.clock, &case.interference);
-        loop {
-            let (ticks, operations) = next(&case.clock)?.of();
-            let ns = case.clock.ns(ticks);
-            samples.push(ns, operations, ns);
-            blocks.add(&mut samples);
-            let spent_ns = case.clock.ns(case.clock.start().since(begin));
-            if spent_ns >= case.job.budget_ns as f64 || samples.ns.len() >= 100_000 {
-                blocks.end(&mut samples);
-                return case.keep(samples, amount);
-            }
-        }
+        case.samples_of((Samples::of_times(1), amount), MOST_TIMED, |clock| {
+            let (ticks, operations) = next(clock)?.of();
+            let ns = clock.ns(ticks);
+            Ok((ns, operations, ns))
+        })
     }
 }
 
@@ -186,7 +172,8 @@ impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
     }
 }
 
-/// Values counted in one round at most.
+/// Times of one round at most, and values.
+const MOST_TIMED: usize = 100_000;
 const MOST_COUNTED: usize = 200;
 /// A search without a result ends after this multiple of its time, and so many ns at least: busy machines give turns of 10 ms.
 const MOST_SEARCHED: f64 = 4.0;
@@ -195,23 +182,35 @@ const LEAST_SEARCHED_NS: f64 = 250e6;
 impl Case {
     /// Values that are no times, in the probe's unit: sizes, counts, the clock's own step.
     pub fn values(&mut self, mut next: impl FnMut() -> Result<f64>) -> Result<()> {
+        self.samples_of((Samples::of_values(1), 0), MOST_COUNTED, |clock| {
+            let start = clock.start();
+            let value = next()?;
+            Ok((value, 1, clock.ns(clock.start().since(start))))
+        })
+    }
+
+    /// Samples until the time is over, `most` of them: `next` gives a value, of how many operations it is, and the time that it took.
+    fn samples_of(
+        &mut self,
+        (mut samples, amount): (Samples, u64),
+        most: usize,
+        mut next: impl FnMut(&Clock) -> Result<(f64, u64, f64)>,
+    ) -> Result<()> {
         if self.start_barrier()? {
-            return copies::for_ever(&self.clock, &mut |_| next().map(drop));
+            return copies::for_ever(&self.clock, &mut |_| next(&self.clock).map(drop));
         }
-        let mut samples = Samples::of_values(1);
         // The first is thrown away, as every round's first sample is.
-        next()?;
+        next(&self.clock)?;
         let begin = self.clock.start();
         let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
-            let start = self.clock.start();
-            let value = next()?;
-            let now = self.clock.start();
-            samples.push(value, 1, self.clock.ns(now.since(start)));
+            let (value, operations, ns) = next(&self.clock)?;
+            samples.push(value, operations, ns);
             blocks.add(&mut samples);
-            if self.clock.ns(now.since(begin)) >= self.job.budget_ns as f64 || samples.ns.len() >= MOST_COUNTED {
+            let spent_ns = self.clock.ns(self.clock.start().since(begin));
+            if spent_ns >= self.job.budget_ns as f64 || samples.ns.len() >= most {
                 blocks.end(&mut samples);
-                return self.keep(samples, 0);
+                return self.keep(samples, amount);
             }
         }
     }

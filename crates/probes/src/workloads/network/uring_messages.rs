@@ -267,11 +267,7 @@ impl Messages {
                 _ => done.result == READABLE,
             };
             if done.name >= u64::from(count) || done.flags & COMPLETION_MORE == 0 || !is_as_asked {
-                return Err(io::Error::other(say!(
-                    "operation {name} ended with {result}",
-                    name = done.name,
-                    result = done.result
-                )));
+                return Err(done.unexpected());
             }
             numbers += done.name;
         }

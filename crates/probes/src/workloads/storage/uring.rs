@@ -333,11 +333,7 @@ impl Batches {
             let done = self.rings.completion(ahead);
             let number = (done.name as u32).wrapping_sub(self.done);
             if number >= self.batch || done.result != result {
-                return Err(io::Error::other(say!(
-                    "operation {name} ended with {result}",
-                    name = done.name,
-                    result = done.result
-                )));
+                return Err(done.unexpected());
             }
             numbers += u64::from(number);
         }
