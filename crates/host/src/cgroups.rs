@@ -439,19 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn a_path_outside_the_mount_ends_at_the_mount_point() {
-        assert_eq!(below("/", "/a/b").as_deref(), Some("a/b"));
-        assert_eq!(below("/", "/").as_deref(), Some(""));
-        assert_eq!(below("/docker/ab", "/docker/ab").as_deref(), Some(""));
-        for (mounted, path) in [("/docker/ab", "/docker/abc"), ("/", "/../other")] {
-            assert_eq!(below(mounted, path), None);
-            let line = format!("32 31 0:29 {mounted} /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
-            let found = hierarchy(&line, &format!("0::{path}\n")).unwrap();
-            assert_eq!((found.upwards().collect::<Vec<_>>(), found.is_reached), (vec!["/sys/fs/cgroup".into()], false));
-        }
-    }
-
-    #[test]
     fn lines_that_are_no_control_group_are_passed_over() {
         for line in ["", "x", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw", "1 2 3 - cgroup2", "a - cgroup"] {
             assert!(hierarchy(line, "0::/\n").is_none(), "{line}");

@@ -189,16 +189,6 @@ mod tests {
         assert_eq!(available_bytes(&Root::at("/nowhere"), ""), None);
     }
 
-    #[test]
-    fn huge_pages_that_a_process_was_denied_are_reported_where_the_kernel_reports() {
-        for (line, wanted) in [("THP_enabled:\t1\n", Some(false)), ("THP_enabled:\t0\n", Some(true)), ("", None)] {
-            let at = tempfile::tempdir().unwrap();
-            std::fs::create_dir_all(at.path().join("proc/self")).unwrap();
-            std::fs::write(at.path().join("proc/self/status"), format!("Name:\tsh\n{line}")).unwrap();
-            assert_eq!(read(&Root::at(at.path())).transparent_huge_pages_forbidden, wanted);
-        }
-    }
-
     const ZONES: &str = "Node 0, zone    DMA32\n  pages free     700\n        boost    0\n        min      10\n        low      20\n        \
                          high     30\n        spanned  9\n        protection: (0, 0, 500, 500)\nNode 1, zone   Normal\n  pages free 9\n        \
                          high     7\n        protection: (0, 0, 0, 0)\n  pagesets\n    cpu: 0\n              count: 3\n              high:  2\n";

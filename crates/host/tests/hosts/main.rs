@@ -1,10 +1,10 @@
 //! What is read of machines that are not this one, from trees of files made here, and of this one.
 
-mod environment;
 mod machines;
 mod noise;
 mod page;
 mod placement;
+mod recorded;
 mod topology;
 
 use std::process::Command;

@@ -175,3 +175,29 @@ fn a_page_has_five_blocks_and_what_disturbs() {
     let quiet = page(&host_report(machines::chiplets().facts(), Disturbed::default()), &RenderOptions::default());
     assert!(quiet.contains("WHAT WOULD DISTURB A MEASUREMENT   nothing"), "{quiet}");
 }
+
+#[test]
+fn what_nobody_can_look_for_is_unknown_and_not_absent() {
+    // Marker files prove nothing where /proc does not tell whose namespaces these are.
+    let marked = Tree::new();
+    marked.file("/.dockerenv", "");
+    let without_proc = machines::two_sockets();
+    without_proc.file("/.dockerenv", "").remove("/proc");
+    for tree in [Tree::new(), marked, without_proc] {
+        let host = tree.facts();
+        assert_eq!((host.virtualization.container.as_deref(), host.virtualization.container_unknown), (None, true));
+        let limits = host.limits.clone();
+        assert!(limits.unknown && limits.is_root.is_none() && limits.cpu_quota.is_none(), "{limits:?}");
+        let report = host_report(host, Disturbed::default());
+        assert!(report.is_disturbed(), "{:?}", report.findings);
+        for (lang, claims, says) in [
+            (Lang::En, ["no container", "no CPU quota", "no memory limit", "not root"], "unknown"),
+            (Lang::Zh, ["非容器", "无 CPU 配额", "无内存限额", "非 root"], "未知"),
+        ] {
+            let options = RenderOptions { lang, ..Default::default() };
+            let shown = page(&report, &options);
+            assert!(!claims.iter().any(|claim| shown.contains(claim)), "{shown}");
+            assert!(shown.matches(says).count() > 4, "{shown}");
+        }
+    }
+}
