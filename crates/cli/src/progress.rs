@@ -248,23 +248,4 @@ mod tests {
             assert!(line.width() <= columns, "{line}");
         }
     }
-
-    #[test]
-    fn the_bar_is_full_at_the_end_and_never_over() {
-        for (done, all) in [(0, 0), (5, 5), (9, 5)] {
-            let line = ProgressState { done, all, ..STATE }.line(100, Lang::En, false);
-            let full = line.matches('━').count();
-            assert_eq!(full > 0, all > 0, "{line}");
-            assert!(line.width() <= 100, "{line}");
-        }
-    }
-
-    #[test]
-    fn colours_take_no_columns() {
-        let plain = STATE.line(100, Lang::En, false);
-        let colored = STATE.line(100, Lang::En, true);
-        let codes = ["\u{1b}[36m", "\u{1b}[2m", "\u{1b}[0m"];
-        let without = codes.iter().fold(colored, |text, code| text.replace(code, ""));
-        assert_eq!(without.replace('─', " "), plain);
-    }
 }

@@ -556,24 +556,3 @@ pub fn check_new(directory: &Path) -> io::Result<()> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_written_to_is_told_and_nothing_is_left_where_it_can() {
-        let place = tempfile::tempdir().unwrap();
-        check(place.path()).unwrap();
-        check_new(&place.path().join("a/b")).unwrap();
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
-        let file = place.path().join("file");
-        fs::write(&file, "").unwrap();
-        for wrong in ["/proc", "/proc/a/b"] {
-            assert!(check_new(Path::new(wrong)).is_err(), "{wrong}");
-        }
-        assert!(check_new(&file.join("a")).is_err() && check(&file).is_err());
-    }
-}

@@ -14,45 +14,20 @@ const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json"]
 #[test]
 fn a_request_to_stop_keeps_what_is_measured() {
     let _alone = alone();
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+    // The last as a terminal sends it.
+    for (signal, code, to_group) in
+        [(Signal::INT, 130, false), (Signal::TERM, 143, false), (Signal::HUP, 129, false), (Signal::INT, 130, true)]
+    {
         let mut run = UnderWay::start(LONG);
-        run.child.signal(signal);
+        match to_group {
+            true => kill_process_group(Pid::from_child(&run.child), signal).unwrap(),
+            false => run.child.signal(signal),
+        }
         let (ended, json, errors) = said(&run.child.ends(SOON));
         assert_eq!((ended, errors.as_str()), (code, ""));
         let kept = run.kept();
         assert_is_interrupted(&kept);
         assert_eq!(load_run(&json).unwrap(), kept);
-    }
-}
-
-#[test]
-fn a_terminals_interrupt_goes_to_the_whole_group_and_keeps_what_is_measured() {
-    let _alone = alone();
-    let mut run = UnderWay::start(LONG);
-    kill_process_group(Pid::from_child(&run.child), Signal::INT).unwrap();
-    let (code, _, errors) = said(&run.child.ends(SOON));
-    assert_eq!((code, errors.as_str()), (130, ""));
-    assert_is_interrupted(&run.kept());
-}
-
-#[test]
-fn two_interrupts_end_a_run_at_once() {
-    let _alone = alone();
-    let mut run = UnderWay::start(LONG);
-    run.child.signal(Signal::INT);
-    // Two of one kind that wait are one: the second is sent when the first has been delivered.
-    let status = format!("/proc/{}/status", run.child.id());
-    let is_pending = || {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        text.lines().any(|line| line.starts_with("ShdPnd:") && line.ends_with('2'))
-    };
-    within(SOON, || !is_pending());
-    run.child.signal(Signal::INT);
-    assert_eq!(run.child.ends(SOON).status.code(), Some(130));
-    // The first may already have brought everything to its end.
-    match &run.left(SOON)[..] {
-        [_, _] => assert_is_interrupted(&run.kept()),
-        _ => run.assert_only_the_journal_is_left(),
     }
 }
 

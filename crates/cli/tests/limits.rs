@@ -193,32 +193,6 @@ fn a_place_for_runs_that_cannot_be_written_is_reported_and_the_run_is_shown() {
     assert!(errors.ends_with(end), "{errors}");
 }
 
-/// hostmark under `ulimit OPTION`, whose own output goes where the limit is none: a pipe.
-fn limited(home: &Home, option: &str, arguments: &[&str]) -> (i32, String, String) {
-    let mut command = home.start("sh");
-    command.args(["-c", &format!("ulimit -c 0; ulimit {option}; exec \"$0\" \"$@\""), PROGRAM]).args(arguments);
-    ended(&mut command)
-}
-
-#[test]
-fn a_limit_of_file_sizes_is_reported_in_a_sentence_and_the_name_is_free_again() {
-    let _alone = alone();
-    let home = Home::new();
-    let file = home.data.path().join("mine.json").display().to_string();
-    let (code, out, errors) = limited(&home, "-f 0", &["run", "clock.loop", "--out", &file]);
-    let sentence = format!(
-        "hostmark: the journal {} cannot be written (write: File too large (os error 27)); \
-         raise the limit of file sizes (ulimit -f)\n",
-        home.data.path().join("mine.partial.jsonl").display()
-    );
-    assert_eq!((code, out, errors), (5, String::new(), sentence));
-    assert!(files(home.data.path()).is_empty());
-    // An empty journal, as one leaves that is killed before its first line.
-    fs::write(home.data.path().join("mine.partial.jsonl"), "").unwrap();
-    succeeded(home.says(&["run", "clock.loop", "--out", &file]));
-    assert_eq!(files(home.data.path()), [PathBuf::from(&file)]);
-}
-
 #[test]
 fn the_limit_of_cpu_time_ends_a_run_as_a_person_would() {
     let _alone = alone();

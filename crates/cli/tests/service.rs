@@ -352,23 +352,6 @@ fn what_is_no_greeting_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn whoever_says_nothing_more_is_left_in_peace() {
-    for input in [
-        "",
-        "{",
-        "{\"hello\"",
-        HELLO,
-        "{\"hello\":{\"protocol\":3}}\n\"by",
-        "{\"hello\":{\"protocol\":3}}\n\"bye\"\n\"stop",
-    ] {
-        let mut agent = Agent::start();
-        agent.send(input);
-        agent.input = None;
-        assert_eq!(agent.rest().0, Some(0), "{input}");
-    }
-}
-
-#[test]
 fn a_run_of_what_is_not_there_is_refused_and_nothing_is_left() {
     let inputs = Inputs::default;
     let scratch = |path: &[u8]| Inputs { scratch: Some(PathBytes(path.to_vec())), ..inputs() };

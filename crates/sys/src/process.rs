@@ -374,17 +374,4 @@ mod tests {
             assert!(inherited(number).unwrap_err().to_string().starts_with("fcntl: "));
         }
     }
-
-    #[test]
-    fn it_is_done_until_it_is_done_and_not_for_ever() {
-        let after = |wanted: usize| {
-            let mut turns = 0;
-            let is_done = retry_until(|| {
-                turns += 1;
-                turns == wanted
-            });
-            (is_done, turns)
-        };
-        assert_eq!((after(1), after(3), after(usize::MAX)), ((true, 1), (true, 3), (false, RETRY_TURNS)));
-    }
 }

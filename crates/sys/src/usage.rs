@@ -320,13 +320,6 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_they_are_read() {
-        for number in [0, 7, 10, 4_096, u64::MAX] {
-            assert_eq!(decimal(number, &mut [0; MOST_DIGITS]), number.to_string().as_bytes());
-        }
-    }
-
-    #[test]
     fn what_was_used_is_counted_from_a_moment_on() {
         let before = Usage::so_far().unwrap();
         while Usage::so_far().unwrap().since(before).cpu_ns < 1_000_000 {}

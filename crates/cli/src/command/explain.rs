@@ -489,22 +489,4 @@ mod tests {
         words.dedup();
         assert_eq!(words.len(), count);
     }
-
-    #[test]
-    fn words_fit_with_other_endings_and_not_by_their_beginning_alone() {
-        let fits = |word: &str, text: &str| times(&words_of(word), &text.to_lowercase()) > 0;
-        for (word, text) in [
-            ("throttling", "is Throttled"),
-            ("pages", "a huge page"),
-            ("页表", "遍历页表一次"),
-            ("CPU积分", "cpu 的积分"),
-            ("L2", "(l2)"),
-        ] {
-            assert!(fits(word, text), "{word}");
-        }
-        for (word, text) in [("L2", "l20"), ("steal", "stale"), ("st", "stat"), ("页表", "页"), ("huge pages", "huge")]
-        {
-            assert!(!fits(word, text), "{word}");
-        }
-    }
 }

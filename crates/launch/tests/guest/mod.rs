@@ -253,16 +253,6 @@ fn a_guest_answers_one_agent_after_the_other() {
     assert!(described.boot_ns > 0 && described.digests.len() == 2);
 }
 
-#[test]
-fn a_case_is_measured_in_a_guest() {
-    let Some((spec, programs)) = spec() else { return };
-    let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
-    let run = measured(&booted, &programs, "syscall.null", Inputs::default());
-    assert!(!run.cases.is_empty());
-    assert!(run.cases.iter().all(|case| matches!(case.outcome, Outcome::Measured(_))), "{:?}", run.cases);
-    assert!(run.host.virtualization.hypervisor.is_some());
-}
-
 /// Tells a child of this test that it boots a guest, and is killed.
 const IS_KILLED: &str = "HOSTMARK_GUEST_IS_KILLED";
 /// How often it is looked whether a process has ended, every 10 ms.
@@ -471,18 +461,6 @@ fn an_emulator_that_fails_each_time_is_named() {
     let text = refused(&misemulates(&spec, folder.path(), 99), &programs);
     assert!(text.contains("code that the kernel had just changed; its console ends with: "), "{text}");
     assert_eq!(fs::read_to_string(folder.path().join("boots")).unwrap().len(), 3);
-}
-
-#[test]
-fn a_guest_of_64_mib_comes_up_or_is_said_to_have_too_little_memory() {
-    let Some((spec, programs)) = spec() else { return };
-    let spec = GuestSpec { memory: 64 << 20, ..spec };
-    match Booted::boot(&spec, &programs, None, |_| {}) {
-        Ok(_) => {}
-        Err(error) => {
-            assert!(error.to_string().contains("--memory"), "{error}");
-        }
-    }
 }
 
 #[test]

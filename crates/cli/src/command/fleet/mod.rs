@@ -256,31 +256,3 @@ pub fn below(directory: &Path) -> io::Result<FoundFiles> {
     found.journals.sort();
     Ok(found)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_found_below_and_nothing_is_gone_into_twice() {
-        let root = tempfile::tempdir().unwrap();
-        let at = |name: &str| root.path().join(name);
-        fs::create_dir_all(at("a/b/c/d/e/f/g/h/i/j")).unwrap();
-        for name in
-            ["one.json", "a/two.json", "a/notes.txt", "a/.hidden.json", "cut.partial.jsonl", "one.partial.jsonl"]
-        {
-            fs::write(at(name), "{}").unwrap();
-        }
-        fs::write(at("a/b/c/d/e/f/g/h/i/j/deep.json"), "{}").unwrap();
-        std::os::unix::fs::symlink(root.path(), at("a/again")).unwrap();
-        let found = below(root.path()).unwrap();
-        let names = |paths: &[PathBuf]| -> Vec<String> {
-            let short = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().to_string_lossy().into_owned();
-            paths.iter().map(short).collect()
-        };
-        assert_eq!(names(&found.files), ["a/two.json", "one.json"]);
-        assert_eq!(names(&found.journals), ["cut.partial.jsonl"]);
-        assert!(!found.is_cut && found.unreadable.is_empty());
-        assert!(below(&at("nowhere")).is_err());
-    }
-}

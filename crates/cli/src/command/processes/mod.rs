@@ -283,25 +283,3 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
         Err(error) => Err(not_started(&error.to_string())),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_work_for_it_is_refused() {
-        let served = |words: &[&str]| serve_neighbour(words.iter().map(OsString::from));
-        let refused = format!("{:?}", ExitCode::FAILURE);
-        for words in [
-            &[][..],
-            &["1"],
-            &["x", "spin", "0"],
-            &["1", "sleep", "0"],
-            &["1", "spin", "-1"],
-            &["1", "spin", "a"],
-            &["1", "101%", "0"],
-        ] {
-            assert_eq!(format!("{:?}", served(words)), refused, "{words:?}");
-        }
-    }
-}

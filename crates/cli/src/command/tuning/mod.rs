@@ -170,15 +170,6 @@ pub fn of_probe(id: &str) -> Vec<&'static str> {
 }
 
 /// Texts of the settings, for tests.
-#[cfg(test)]
-fn texts() -> impl Iterator<Item = hostmark_model::Text> {
-    TUNINGS.iter().flat_map(|tuning| {
-        let cases = tuning.cases.iter().map(|case| case.name);
-        let TuningTexts { what, makes, sides, permanent } = &tuning.texts;
-        [*what, *permanent].into_iter().chain(*makes).chain(*sides).chain(cases)
-    })
-}
-
 /// Facts about this machine that a trial needs.
 #[derive(Debug, Clone)]
 pub struct Sides {
@@ -314,14 +305,6 @@ mod tests {
 
     use super::*;
     use setting::{TUNINGS, named};
-
-    #[test]
-    fn every_text_is_there_in_both_languages() {
-        for text in texts() {
-            assert!(!text.en.is_empty() && !text.zh.is_empty(), "{text:?}");
-            assert!(!text.en.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)), "{text:?}");
-        }
-    }
 
     #[test]
     fn names_are_words_of_their_own_and_findings_are_rules() {

@@ -505,33 +505,3 @@ impl Means {
         usable.iter().cycle().take(parties).map(|&cpu| vec![cpu]).collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use hostmark_model::{PathBytes, Profile};
-
-    use super::*;
-
-    #[test]
-    fn who_came_by_a_server_may_measure_and_name_nothing_of_this_machine() {
-        let run = |inputs: Inputs| {
-            let (filters, set) = (vec!["clock".to_owned()], Vec::new());
-            let request = RunRequest { filters, profile: Profile::Quick, set, inputs, ..RunRequest::default() };
-            refusal(&AgentRequest::Run(Box::new(request)))
-        };
-        let none = Inputs::default();
-        assert_eq!(run(none.clone()), None);
-        assert_eq!(run(Inputs { cpus: Some("0".into()), ..none.clone() }), None);
-        let named = [
-            Inputs { command: vec!["true".into()], ..none.clone() },
-            Inputs { peers: vec!["peer".into()], ..none.clone() },
-            Inputs { isolate: vec!["seccomp".into()], ..none.clone() },
-            Inputs { scratch: Some(PathBytes(b"/".to_vec())), ..none },
-        ];
-        for (inputs, word) in named.into_iter().zip(["commands", "no other host", "layers", "directory"]) {
-            assert!(run(inputs).is_some_and(|sentence| sentence.to_string().contains(word)), "{word}");
-        }
-        assert!(refusal(&AgentRequest::Kept { run: "last".into() }).is_some());
-        assert_eq!(refusal(&AgentRequest::Facts), None);
-    }
-}

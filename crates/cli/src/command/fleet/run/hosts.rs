@@ -193,35 +193,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_names_and_comments_and_nothing_else() {
-        let text = "# racks\n\ndb-1\r\n  db-2\t# slow?\nme@db-3\n#db-4\n";
-        assert_eq!(of_list(text).unwrap(), ["db-1", "db-2", "me@db-3"]);
-        for (text, line, part) in [
-            ("a\nb c\n", 2, "'b c' is no host"),
-            ("-oProxyCommand=x", 1, "dash"),
-            ("a\n\nb\nA\n", 4, "'A' is in line 1 already"),
-            ("a#b", 1, "is no host"),
-            ("\u{1b}[2J", 1, "is no host"),
-        ] {
-            let (found, why) = of_list(text).unwrap_err();
-            assert!(found == line && why.contains(part), "{text:?}: {found} {why}");
-        }
-    }
-
-    #[test]
-    fn a_name_stays_in_its_word() {
-        assert_eq!(words_of("ssh -J 'gate {host}' {host}").unwrap(), ["ssh", "-J", "gate {host}", "{host}"]);
-        for (each, part) in
-            [("ssh db", "same place"), ("{host}", "begins with"), ("ssh '{host}", "quote"), ("", "same place")]
-        {
-            assert!(words_of(each).unwrap_err().to_string().contains(part), "{each}");
-        }
-        let mut listed =
-            Listed { hosts: vec![Registered::named("db".into())], each: words_of("ssh -l a {host}").unwrap() };
-        assert!(matches!(listed.way(0), HostAccess::Open(words) if words == ["ssh", "-l", "a", "db"]));
-    }
-
-    #[test]
     fn what_a_command_or_a_terminal_would_take_for_something_else_is_no_name() {
         for name in ["db-17", "db-17.example.org", "me@db_17", "10.0.0.7", "fe80::1%eth0", "pod/db-0", "a+b"] {
             assert_eq!(refused(name), None, "{name}");
