@@ -17,15 +17,6 @@ fn hostmark(arguments: &[&str]) -> (i32, String, String) {
     Home::new().mocked(arguments)
 }
 
-/// Exit code 4 instead of 2: the command is right, and nothing is selected.
-fn assert_selects_nothing(arguments: &[&str], sentence: &str) {
-    assert_ends(4, arguments, sentence);
-}
-
-fn assert_ends(code: i32, arguments: &[&str], sentence: &str) {
-    assert_eq!(hostmark(arguments), (code, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
-}
-
 /// What `report` says of a file with this content.
 fn refusal_of(content: &[u8]) -> String {
     let home = Home::new();
@@ -35,30 +26,6 @@ fn refusal_of(content: &[u8]) -> String {
     assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{errors}");
     let rest = errors.strip_prefix(&format!("hostmark: {} ", file.display())).unwrap_or_else(|| panic!("{errors}"));
     rest.trim_end().to_owned()
-}
-
-#[test]
-fn a_bare_hostmark_prints_help() {
-    let (code, out, errors) = hostmark(&[]);
-    assert_eq!((code, errors.as_str()), (0, ""));
-    for word in ["Usage: hostmark", "run", "list", "explain", "report"] {
-        assert!(out.contains(word), "{word}: {out}");
-    }
-    assert_eq!(hostmark(&["--help"]).0, 0);
-    // Options of every command ask for nothing by themselves.
-    for options in [&["-q"][..], &["--quiet"], &["--color", "never"], &["--lang", "en"], &["-q", "--lang=en"]] {
-        assert_eq!(hostmark(options), (code, out.clone(), errors.clone()), "{options:?}");
-    }
-    let (code, out, errors) = hostmark(&["--lang", "zh"]);
-    assert!(code == 0 && errors.is_empty() && out.contains("用法"), "{out}{errors}");
-    assert_eq!(hostmark(&["vm"]).0, 2);
-    let errors = refusal(hostmark(&["--lang", "xx"]));
-    assert!(errors.starts_with("hostmark: ") && errors.contains("; ") && errors.lines().count() == 1, "{errors}");
-}
-
-#[test]
-fn the_version_is_the_packages() {
-    assert_eq!(hostmark(&["--version"]), (0, concat!("hostmark ", env!("CARGO_PKG_VERSION"), "\n").into(), "".into()));
 }
 
 #[test]
@@ -80,17 +47,6 @@ fn a_list_has_a_line_for_each_probe() {
     let (_, group, _) = hostmark(&["list", "clock", "--format", "json"]);
     let group: Vec<hostmark_model::ProbeInfo> = serde_json::from_str(&group).unwrap();
     assert!(!group.is_empty() && group.iter().all(|probe| probe.id.starts_with("clock.")));
-}
-
-#[test]
-fn a_probe_is_explained_in_both_languages_and_by_its_lmbench_name() {
-    let english = succeeded(hostmark(&["explain", "syscall.null"]));
-    assert!(english.contains("syscall.null") && english.contains("Null call"), "{english}");
-    let chinese = succeeded(hostmark(&["explain", "syscall.null", "--lang", "zh"]));
-    assert!(chinese.contains("syscall.null") && chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)));
-    assert_eq!(ended(Home::new().hostmark(&["explain", "syscall.null"]).env("LC_ALL", "zh_CN.UTF-8")).1, chinese);
-    let (code, by_name, _) = hostmark(&["explain", "lat_mem_rd"]);
-    assert!(code == 0 && by_name.contains("memory.latency"), "{by_name}");
 }
 
 #[test]
@@ -119,33 +75,6 @@ fn the_contents_have_a_heading_for_each_section() {
 }
 
 #[test]
-fn a_filter_that_fits_nothing_is_answered_with_what_would() {
-    assert_selects_nothing(
-        &["run", "memroy.read"],
-        "no probe is called 'memroy.read'; did you mean memory.read? (hostmark list shows all)",
-    );
-    for command in ["run", "list", "explain"] {
-        assert_selects_nothing(&[command, "qqqq"], "no probe is called 'qqqq'; hostmark list shows all");
-    }
-    // Whole names only.
-    assert_selects_nothing(
-        &["run", "clock.loop", "memory.rea"],
-        "no probe is called 'memory.rea'; did you mean memory.read? (hostmark list shows all)",
-    );
-    assert_refused(&Home::new(), &["run", "clock.read@colour=1"], "clock.read has no axis 'colour'; use source");
-    assert_refused(
-        &Home::new(),
-        &["run", "memory.read@size=4K,,"],
-        "'' is not of the form axis=value, with a value of a-z 0-9 _ . + -; \
-         write a filter as group, group.probe or group.probe@axis=value",
-    );
-    assert_selects_nothing(
-        &["run", "a\n\u{1b}[31mb"],
-        "no probe is called 'a\\n\\u{1b}[31mb'; hostmark list shows all",
-    );
-}
-
-#[test]
 fn a_file_past_the_limit_of_sizes_is_an_error_and_nothing_of_it_is_left() {
     let home = Home::new();
     let (run, directory) = (home.data.path().join("run.json"), home.data.path().join("out"));
@@ -163,48 +92,6 @@ fn a_file_past_the_limit_of_sizes_is_an_error_and_nothing_of_it_is_left() {
     );
     assert_eq!((code, out, errors), (5, String::new(), sentence));
     assert!(files(&directory).is_empty(), "{:?}", files(&directory));
-}
-
-#[test]
-fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
-    let home = Home::new();
-    let directory = home.data.path().display().to_string();
-    let refused =
-        |out: &str, sentence: &str| assert_refused(&Home::new(), &["run", "clock.loop", "--out", out], sentence);
-    let missing = format!("{directory}/missing/run.json");
-    refused(&missing, &format!("--out {missing}: there is no directory {directory}/missing; create it first"));
-    refused(&directory, &format!("--out {directory} is a directory; name a file in it"));
-    refused("/dev/null", "--out /dev/null is no regular file; give another file");
-    refused("..", "--out '..' has no file name; give another file");
-    let journal = format!("{directory}/busy.partial.jsonl");
-    fs::write(&journal, "{}\n").unwrap();
-    let busy =
-        format!("{journal} is the journal of a run under way or cut short; remove it, or name another file by --out");
-    refused(&format!("{directory}/busy.json"), &busy);
-    assert_eq!(fs::read_to_string(&journal).unwrap(), "{}\n");
-}
-
-#[test]
-fn a_run_that_is_not_there_is_said_to_be_missing() {
-    assert_refused(&Home::new(), &["report"], "no run is kept on this machine; hostmark run makes one");
-    assert_refused(&Home::new(), &["report", "last-3"], "no run is kept on this machine; hostmark run makes one");
-    for name in ["nosuch", "", "last-x"] {
-        assert_refused(
-            &Home::new(),
-            &["report", name],
-            &format!("there is no run '{name}'; give a file, a run's name, or last"),
-        );
-    }
-    // Who types a path means a file.
-    for path in ["/nonexistent/run.json", "./r4.json", "r4.json", "r4.json.gz"] {
-        let sentence = format!("there is no file {path}; give another, a run's name, or last");
-        assert_refused(&Home::new(), &["report", path], &sentence);
-        assert_refused(&Home::new(), &["compare", path, "last"], &sentence);
-        assert_refused(&Home::new(), &["run", "clock.loop", "--expect", path], &sentence);
-    }
-    let home = Home::new();
-    let (code, _, errors) = ended(home.hostmark(&["report"]).env_remove("XDG_DATA_HOME").env_remove("HOME"));
-    assert_eq!((code, errors.as_str()), (2, "hostmark: no run is kept on this machine; hostmark run makes one\n"));
 }
 
 #[test]
@@ -252,24 +139,6 @@ fn a_run_that_was_cut_off_anywhere_is_said_to_be_truncated() {
             "{length} bytes: {refusal}"
         );
     }
-}
-
-#[test]
-fn what_cannot_be_read_is_refused() {
-    let home = Home::new();
-    let directory = home.data.path().display().to_string();
-    assert_refused(
-        &Home::new(),
-        &["report", &directory],
-        &format!("there is no run (*.json) in {directory}; give another directory"),
-    );
-    let large = home.data.path().join("large").display().to_string();
-    fs::File::create(&large).unwrap().set_len((256 << 20) + 1).unwrap();
-    assert_refused(
-        &Home::new(),
-        &["report", &large],
-        &format!("{large} is too large for a run; give a file that `hostmark run` wrote"),
-    );
 }
 
 #[test]

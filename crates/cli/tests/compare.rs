@@ -211,32 +211,6 @@ fn pairs_are_made_until_all_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_one_sentence() {
-    let home = Home::new();
-    let run = a_run(&home);
-    let at = tempfile::tempdir().unwrap();
-    let base = write(at.path(), "base.json", &variant(&run, "base", 1.0));
-    let empty = tempfile::tempdir().unwrap();
-    let empty = empty.path().display().to_string();
-    home.refuses(&[
-        (&["compare", &base], "give both"),
-        (&["compare", &base, &base], "name each run once"),
-        (&["compare", &base, "nothing"], "there is no run 'nothing'"),
-        (&["compare", &base, &empty], "give another directory"),
-        (&["compare", &base, "no*thing"], "no run is called like"),
-        (&["compare", "--interleave", "", "hostmark"], "is empty"),
-        (&["compare", "--interleave", "'a", "hostmark"], "a single quote is not closed"),
-        (&["compare", "--interleave", "/nonexistent/hostmark", "hostmark"], "cannot be started"),
-        (&["compare", "--interleave", "true hostmark", "true hostmark"], "'true hostmark' printed nothing"),
-        (&["compare", "--interleave", "echo hostmark", "echo hostmark"], "printed is not a hostmark run"),
-        (&["compare", "--interleave", "false hostmark", "false hostmark"], "ended with exit status: 1"),
-        (&["compare", "--interleave", "true", "true"], "'true' ended before its shell had begun"),
-        (&["compare", "--interleave", "false", "false"], "'false' ended before its shell had begun"),
-        (&["compare", "--interleave", "/nonexistent/ssh a", "/nonexistent/ssh a"], "'/nonexistent/ssh a'"),
-    ]);
-}
-
-#[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_commands_measure_in_turn() {
     let home = Home::new();
@@ -313,8 +287,6 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     let [case] = &cases[..] else { panic!("{json}") };
     assert!(case["id"].as_str().unwrap().starts_with("external.time@"), "{case}");
     assert_eq!(case["verdict"], "slower", "{case}");
-    let (code, _, errors) = home.says(&["compare", "--command", "./program"]);
-    assert!(code == 2 && errors.contains("--interleave"), "{errors}");
 }
 
 #[test]
@@ -366,18 +338,6 @@ fn a_place_and_a_command_measure_in_turn_and_two_programs_are_reported() {
     let differs = value["new"][0]["differs"].as_array().unwrap();
     assert!(differs.iter().any(|fact| fact["key"] == "tool.digest"), "{differs:?}");
     assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
-}
-
-#[test]
-fn what_a_place_cannot_measure_ends_a_trial_as_it_ends_a_run() {
-    let home = Home::new();
-    let (code, out, errors) = home.says(&["compare", "--interleave", "env", "here", "nothing.here"]);
-    assert_eq!((code, out.as_str()), (4, ""));
-    let sentence = "no probe is called 'nothing.here'; hostmark list shows all\n";
-    assert!(
-        [format!("hostmark: 'env': {sentence}"), format!("hostmark: 'here': {sentence}")].contains(&errors),
-        "{errors}"
-    );
 }
 
 /// Asks a comparison to stop once it has begun: its errors. It prints nothing, and nobody is left.

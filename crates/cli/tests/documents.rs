@@ -139,67 +139,24 @@ fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says(
     assert!(executed > 60 && compared > 20, "{executed} {compared}");
 }
 
-/// Why a command is not executed: it has one of these in it.
-const NOT: &[(&str, &[&str])] = &[
-    (
-        "it needs another host, a cluster or a container",
-        &["ssh ", "kubectl", "docker ", "tcp:", "--on ", "--peer", "--hosts", "--slurm", "--kubernetes"],
-    ),
-    ("it needs root", &["sudo ", "systemctl", "systemd-run", "/sys/fs/cgroup", "/var/lib/", "XDG_DATA_HOME="]),
-    ("it compiles, which other steps do", &["cargo ", "make", "buildah", "target/"]),
-    ("it needs QEMU and a kernel to boot", &["vm run"]),
-    (
-        "it serves until it is ended",
-        &["hostmark serve", "hostmark agent", "hostmark worker", "hostmark service", "umask"],
-    ),
-    ("it takes minutes", &["--interleave", "hostmark try "]),
-    ("it needs a run that was cut short", &["--resume"]),
-];
-/// Programs that a machine may lack.
-const PROGRAMS: [&str; 8] = ["multichase", "sysbench", "redis-benchmark", "getsummary", "jq", "xz", "taskset", "dd"];
-/// What stands in a document for what its reader has, with what is there; and what measures as long as a reader wants, with less.
-const STAND_INS: &[(&str, &str)] = &[
-    ("'COMMAND'", "true"),
-    ("--format FORMAT", "--format csv"),
-    ("--format NAME", "--format answer"),
-    ("--table NAME", "--table stream"),
-    ("RUN --format overhead", "overhead.json --format overhead"),
-    ("RUN --format data-path", "data-path.json --format data-path"),
-    ("lmbench FILE", "lmbench results/x86_64-linux-gnu/db-17.0"),
-    ("FORMAT FILE", "fio fio.json"),
-    ("LAYER[,LAYER]", "namespaces,seccomp"),
-    ("DIR/", "vm/"),
-    ("DIR", "runs"),
-    ("OLD", "last-1"),
-    ("NEW", "last"),
-    ("BASE", "last-1"),
-    ("REFERENCE", "base.json"),
-    ("RUN", "last"),
-    ("NAME", "last-1"),
-    ("FILE", "written"),
-    ("ID", "syscall.null"),
-    ("GROUP.PROBE", "syscall.null"),
-    ("/a/directory/on/the/disk", "."),
-    ("/mnt/d/f", "f"),
-    ("count=1024", "count=8"),
-    ("for n in 1 2 3 4 5", "for n in 1 2"),
-    ("hostmark watch", "hostmark watch --once --series w"),
-    ("ipc net", "ipc.round_trip@by=pipe net.round_trip"),
-    ("syscall ipc process file net", "syscall.null ipc.round_trip@by=pipe"),
-];
-/// Programs that print what the documents' commands look for.
-const SCRIPTS: [(&str, &str); 3] = [("program", ":"), ("bench", "echo 120 MB/s"), ("latency", "echo avg=12.5")];
+/// Values of a kind, each with what stands behind it.
+fn values(kind: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rows = include_str!("support/documents.tsv").lines().filter(|row| !row.starts_with('#'));
+    let columns = rows.map(|row| row.splitn(3, '\t').collect::<Vec<_>>());
+    columns.filter(move |columns| columns[0] == kind).map(|columns| (columns[1], columns[2]))
+}
 
+/// Why a command is not executed.
 fn why_not(line: &str) -> Option<String> {
     if line.starts_with("hostmark ") && line.contains("--dry-run") && !line.contains("vm run") {
         return None;
     }
-    let reason = NOT.iter().find(|(_, signs)| signs.iter().any(|sign| line.contains(sign)));
-    let lacks = |name: &&&str| {
-        line.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == **name) && !is_there(name)
+    let reason = values("not").find(|(sign, _)| line.contains(sign));
+    let lacks = |name: &&str| {
+        line.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == *name) && !is_there(name)
     };
-    let lacking = || PROGRAMS.iter().find(lacks).map(|name| format!("there is no {name}"));
-    reason.map(|(why, _)| (*why).to_owned()).or_else(lacking)
+    let lacking = || values("program").map(|(name, _)| name).find(lacks).map(|name| format!("there is no {name}"));
+    reason.map(|(_, why)| why.to_owned()).or_else(lacking)
 }
 
 fn is_there(program: &str) -> bool {
@@ -236,7 +193,7 @@ impl FreshClone {
         for folder in ["runs", "vm", "cloud-a", "cloud-b", "results/x86_64-linux-gnu"] {
             fs::create_dir_all(at(folder)).unwrap();
         }
-        for (name, text) in SCRIPTS {
+        for (name, text) in values("script") {
             fs::write(at(name), format!("#!/bin/sh\n{text}\n")).unwrap();
             fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
@@ -275,7 +232,7 @@ impl FreshClone {
     /// Executes a command of a document, in a store of the two runs. What it prints, or the file that it writes, and its errors.
     pub fn execute(&self, line: &str, locale: &str) -> (i32, String, String) {
         let mut line = line.to_owned();
-        for (word, stands_for) in STAND_INS {
+        for (word, stands_for) in values("stand_in") {
             line = replace_words(&line, word, stands_for);
         }
         // The last in the time of one screen.
@@ -331,11 +288,6 @@ fn shape_of(line: &str) -> Option<(Vec<i32>, Vec<&'static str>)> {
     })
 }
 
-/// Rows that not every machine has, as it has no such level or no time for it, and what not every comparison has: where others disturb both
-/// runs, no group may have a case that can be compared, and the set-up of two runs is equal or differs by what was run last.
-const OF_SOME: [&str; 8] =
-    ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS", "SETUP", "配置"];
-
 /// Beginnings of those lines that are headings or have a name before their columns: `TRUST`, `NEXT`, `pipe, 1 CPU`.
 pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let heading = |line: &'a str| {
@@ -343,7 +295,7 @@ pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         // The grade is that of one run.
         let named = named.strip_suffix(" C").unwrap_or(named);
         let is_name = named.starts_with(char::is_alphabetic) && !line.contains(": ") && !line.contains('：');
-        (is_name && !OF_SOME.contains(&named)).then_some(named)
+        (is_name && values("of_some").all(|(row, _)| row != named)).then_some(named)
     };
     lines.filter_map(heading).collect()
 }
@@ -377,30 +329,6 @@ fn a_first_screen_holds_its_constants_in_any_of_its_forms() {
         assert!(!has_heading(screen, "pipe, 1 CPU") && !has_heading(screen, "NEXT"), "{screen}");
     }
 }
-
-/// What a command line of a document begins with.
-const BEGINNINGS: [&str; 16] = [
-    "hostmark ",
-    "cargo ",
-    "sudo ",
-    "make ",
-    "mkdir ",
-    "rmdir ",
-    "cp ",
-    "echo ",
-    "sh -c",
-    "for n ",
-    "(umask",
-    "buildah ",
-    "systemctl ",
-    "systemd-run ",
-    "XDG_DATA_HOME=",
-    "HOSTMARK_BLESS=",
-];
-/// What stands for something that is left out, or is one of several.
-const OPEN: [&str; 4] = ["…", "<", " [", "|--"];
-/// An option alone, whose value is left out.
-const OPTIONS: [&str; 2] = ["--out", "--interleave"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Snippet {
@@ -443,15 +371,16 @@ fn snippets(document: &str) -> Vec<Snippet> {
             }
         }
     }
-    let is_open =
-        |line: &str| OPEN.iter().any(|sign| line.contains(sign)) || OPTIONS.iter().any(|end| line.ends_with(end));
+    let is_open = |line: &str| {
+        values("open").any(|(sign, _)| line.contains(sign)) || values("option").any(|(end, _)| line.ends_with(end))
+    };
     all.retain(|snippet| !is_open(&snippet.line));
     all
 }
 
 fn is_command(line: &str) -> bool {
     // Not the first line of a report.
-    BEGINNINGS.iter().any(|start| line.starts_with(start)) && !line.starts_with("hostmark 0.")
+    values("begins").any(|(start, _)| line.starts_with(start)) && !line.starts_with("hostmark 0.")
 }
 
 fn without_comment(line: &str) -> &str {

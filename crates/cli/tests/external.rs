@@ -169,48 +169,6 @@ fn one_that_prints_for_ever_or_much_ends_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_in_a_sentence() {
-    let home = Home::new();
-    let file = home.scratch.path().join("plain");
-    fs::write(&file, "true").unwrap();
-    let file = file.to_str().unwrap();
-    home.refuses(&[
-        (&["run", "--command", "a 'b"], "quote"),
-        (&["run", "--command", "  "], "word"),
-        (&["run", "syscall", "--command", "true"], "--command"),
-        (&["run", "--command", "true", "--bytes", "0"], "64K"),
-        (&["run", "--command", "true", "--bytes=-1"], "64K"),
-        (&["run", "--command", "true", "--bytes", "10Q"], "64K"),
-        (&["run", "--command", "true", "--bytes", "99999999999T"], "64K"),
-        (&["run", "--command", "true", "--bytes", ""], "--bytes"),
-        (&["run", "--bytes", "1G"], "--command"),
-        (&["run", "--command", "true", "--bytes", "1G", "--value", "x", "--unit", "s"], "cannot be used"),
-        (&["run", "--command", "true", "--value", "x"], "--unit"),
-        (&["run", "--command", "true", "--value", "(", "--unit", "s"], "grep -E"),
-        (&["run", "--command", "true", "--value", "", "--unit", "s"], "--value"),
-        (&["run", "--command", "true", "--value", "(a{1000}){1000}", "--unit", "s"], "--value"),
-        (&["run", "--command", "true", "--value", "x", "--unit", "furlongs"], "MiB/s"),
-        // Of its probes each measures what was asked alone.
-        (&["run", "external.rate", "--command", "true"], "leave the filter out"),
-        (&["run", "external.command", "--command", "true", "--bytes", "1G", "--dry-run"], "leave the filter out"),
-        (&["run", "external.time", "--command", "true", "--value", "x", "--unit", "GB/s"], "leave the filter out"),
-        (&["run", "external"], "none was given; name one, as --command 'make -j4'"),
-        (&["run", "external", "--dry-run"], "--command 'make -j4'"),
-        (&["run", "external.rate", "--format", "json"], "--command 'make -j4'"),
-        (&["run", "syscall.null", "external"], "--command 'make -j4'"),
-        (&["compare", "--interleave", "here", "here", "external"], "--command 'make -j4'"),
-        (&["run", "--command", "./nothere"], "./nothere cannot be started (No such file"),
-        (&["run", "--command", "/no/such/program"], "/no/such/program cannot be started (No such file"),
-        (&["run", "--command", "no-such-program"], "no-such-program cannot be started (No such file"),
-        (&["run", "--command", "/dev"], "/dev cannot be started (Is a directory"),
-        (&["run", "--command", file], &format!("{file} cannot be started (Permission denied")),
-    ]);
-    assert!(files(home.data.path()).is_empty());
-    let (code, plan, _) = home.says(&["run", "--dry-run", "--format", "json"]);
-    assert!(code == 0 && !plan.contains("external."));
-}
-
-#[test]
 fn a_signal_ends_the_command_too() {
     let home = Home::new();
     let mut run = Running::start(home.heeding(&["run", "--command", "sleep 1000"]).process_group(0));

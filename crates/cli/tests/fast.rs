@@ -39,6 +39,7 @@ mod texts {
     }
 }
 
+mod answers;
 mod catalogue;
 mod commands;
 mod compare;

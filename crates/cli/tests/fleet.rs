@@ -1,6 +1,6 @@
-//! `hostmark fleet report` as a person or a nightly job meets it: exit codes, hostile directories, both languages.
+//! `hostmark fleet report` of directories that hold other things beside runs.
 
-use hostmark_analysis::fleet::planted::{MadeUp, Planted};
+use hostmark_analysis::fleet::planted::MadeUp;
 
 use crate::prelude::*;
 
@@ -15,45 +15,6 @@ fn report(home: &Home, directory: &Path, further: &[&str]) -> (i32, String, Stri
     let mut words = vec!["fleet", "report", directory.to_str().unwrap()];
     words.extend(further);
     home.says(&words)
-}
-
-#[test]
-fn a_nightly_job_learns_of_an_odd_host_by_the_exit_code() {
-    let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
-    let odd = MadeUp { odd: 1, shift: 0.5, planted: Planted::Quota, ..MadeUp::usual(8, 1) };
-    written(&odd, &root.path().join("odd"));
-    written(&MadeUp::usual(8, 1), &root.path().join("usual"));
-    let (code, out, errors) = report(&home, &root.path().join("odd"), &["--check"]);
-    assert_eq!((code, errors.as_str()), (1, ""), "{out}");
-    assert!(out.contains("node00000") && out.contains("CPU quota: 4, usually none; 0 of 7 others have it"), "{out}");
-    let (code, out, errors) = report(&home, &root.path().join("usual"), &["--check"]);
-    assert_eq!((code, errors.as_str()), (0, ""), "{out}");
-    assert!(out.contains("no host differs from the others of its kind"), "{out}");
-    let (code, out, _) = report(&home, &root.path().join("odd"), &["--lang", "zh"]);
-    assert_eq!(code, 0);
-    assert!(out.contains("8 台主机中有 1 台与同机型的其他主机不同") && out.contains("CPU 配额：4，通常为无"), "{out}");
-    let page = root.path().join("fleet.html");
-    let (code, out, errors) =
-        report(&home, &root.path().join("odd"), &["--format", "html", "--out", page.to_str().unwrap(), "--check"]);
-    assert_eq!((code, out.as_str(), errors.as_str()), (1, "", ""));
-    assert!(fs::read_to_string(page).unwrap().ends_with("</html>\n"));
-    // Nothing is left beside the runs.
-    assert_eq!(files(&root.path().join("odd")).len(), 8);
-}
-
-#[test]
-fn each_cause_is_named_beside_its_host() {
-    let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
-    for (planted, cause) in [
-        (Planted::Modules, "memory: 224 GiB, usually 256 GiB"),
-        (Planted::HugePages, "transparent huge pages: never, usually madvise"),
-        (Planted::Mitigations, "mitigations (spectre_v2): Mitigation: Retpolines, usually Not affected"),
-    ] {
-        let directory = root.path().join(format!("{planted:?}"));
-        written(&MadeUp { odd: 1, shift: 0.5, planted, ..MadeUp::usual(12, 5) }, &directory);
-        let (code, out, _) = report(&home, &directory, &["--check"]);
-        assert!(code == 1 && out.contains(cause), "{cause}: {out}");
-    }
 }
 
 #[test]
@@ -101,19 +62,4 @@ fn a_directory_of_a_hundred_thousand_entries_ends() {
     }
     let out = succeeded(report(&home, root.path(), &[]));
     assert!(out.contains("5 hosts, 5 runs") && out.contains("9990 more; show them by --verbose"), "{out}");
-}
-
-#[test]
-fn errors_say_what_to_do() {
-    let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
-    let (_, errors) = with_code(2, report(&home, root.path(), &[]));
-    assert!(errors.contains("there is no run (*.json) in") && errors.contains("give the directory"), "{errors}");
-    fs::write(root.path().join("a.json"), "{}").unwrap();
-    let (_, errors) = with_code(2, report(&home, root.path(), &[]));
-    assert!(errors.contains("none of the 1 files") && errors.lines().count() == 1, "{errors}");
-    let (_, errors) = with_code(2, report(&home, &root.path().join("nowhere"), &[]));
-    assert!(errors.contains("cannot be read") && errors.contains("give a directory"), "{errors}");
-    written(&MadeUp::usual(5, 4), root.path());
-    let (_, errors) = with_code(4, report(&home, root.path(), &["memroy"]));
-    assert!(errors.contains("no run there has a case of memroy"), "{errors}");
 }

@@ -166,45 +166,6 @@ fn a_fleet_that_is_killed_leaves_no_process_and_goes_on_later() {
 }
 
 #[test]
-fn a_list_that_has_anything_but_hosts_is_refused_with_its_line() {
-    let _beside = beside();
-    let fleet = Fleet::new();
-    let runs = fleet.at("runs").display().to_string();
-    for (list, part) in [
-        ("a\n-oProxyCommand=touch${IFS}x\n", "line 2: '-oProxyCommand"),
-        ("a\nme@-oProxyCommand=x\n", "line 2: 'me@-oProxyCommand"),
-        ("\u{1b}[2Ja\n", "line 1: "),
-        ("a b\n", "line 1: "),
-        ("a\n\n# b\na\n", "line 4: 'a' is in line 1 already"),
-        ("$(touch x)\n", "line 1: "),
-        ("# nobody\n", "there is no host to measure"),
-        ("", "there is no host to measure"),
-    ] {
-        let hosts = fleet.write("hosts", list);
-        let (code, out, errors) =
-            ended(&mut fleet.command(&["--hosts", &hosts, "--each", "ssh {host}", "--out", &runs, SHORT]));
-        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{list:?} {errors}");
-        assert!(errors.contains(part) && !errors.contains('\u{1b}'), "{errors}");
-        assert!(!fleet.at("runs").exists());
-    }
-    let hosts = fleet.write("hosts", "a\n");
-    for (words, wanted, part) in [
-        (["--hosts", &hosts, "--each", "ssh db"], 2, "write {host}"),
-        (["--hosts", &hosts, "--each", "{host}"], 2, "begin with a command"),
-        (["--hosts", "/dev/zero", "--each", "ssh {host}"], 2, "is a device"),
-        (["--hosts", &hosts, "--out", &runs], 2, "--each"),
-        (["--out", &runs, "--at-once", "1"], 2, "nothing says which hosts"),
-        (["--kubernetes", "a=b", "--out", &runs], 2, "--image"),
-    ] {
-        let (code, _, errors) = ended(&mut fleet.command(&[&words[..], &[SHORT]].concat()));
-        assert!(code == wanted && errors.contains(part) && errors.lines().count() == 1, "{words:?} {code} {errors}");
-    }
-    let words = ["--hosts", &hosts, "--each", "ssh {host}", "--out", &runs, "memroy"];
-    assert_eq!(ended(&mut fleet.command(&words)).0, 4);
-    assert!(!fleet.at("runs").exists());
-}
-
-#[test]
 fn a_directory_that_is_not_this_fleets_is_refused() {
     let _beside = beside();
     let fleet = Fleet::new();

@@ -3,7 +3,6 @@
 
 use hostmark_model::HostReport;
 
-use crate::commands::printed;
 use crate::prelude::*;
 use crate::support;
 
@@ -44,52 +43,6 @@ fn a_check_fails_exactly_when_something_disturbs() {
     assert!(code == 1 && page.contains("one usable CPU"), "{code}: {page}");
     let (code, ..) = home.says(&["host"]);
     assert_eq!(code, 0, "without --check it only tells");
-}
-
-#[test]
-fn the_page_comes_in_both_languages_without_colour_into_a_file() {
-    let home = Home::new();
-    for (language, words) in [("en", ["MEMORY", "DISTURB"]), ("zh", ["内存", "干扰"])] {
-        let page = succeeded(home.says(&["host", "--lang", language]));
-        assert!(words.iter().all(|word| page.contains(word)) && !page.contains('\u{1b}'), "{page}");
-    }
-    assert_eq!(home.says(&["host", "--format", "csv"]).0, 2);
-}
-
-const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
-
-#[test]
-fn the_man_page_reports_every_command_and_option_and_help_none_that_is_not_for_people() {
-    let (page, help) = (printed(&Home::new(), &["man"]), printed(&Home::new(), &["--help"]));
-    assert!(!help.contains("worker") && !help.contains("janitor"), "{help}");
-    assert!(page.starts_with(".") && page.contains(".TH"));
-    for command in COMMANDS {
-        assert!(page.contains(command), "{command}");
-    }
-    for option in ["profile", "seed", "cpu", "resume", "check"] {
-        assert!(page.contains(option), "{option}");
-    }
-}
-
-#[test]
-fn every_shell_gets_what_asks_the_program() {
-    for shell in ["bash", "zsh", "fish"] {
-        let script = printed(&Home::new(), &["completions", shell]);
-        assert!(script.contains("COMPLETE=") && script.contains("hostmark"), "{shell}: {script}");
-    }
-}
-
-#[test]
-fn each_command_has_its_manual_page_in_both_languages() {
-    let page = printed(&Home::new(), &["man", "vm", "run"]);
-    assert!(page.contains("HOSTMARK") && page.contains("EXIT CODES") && page.contains("EXAMPLES"), "{page}");
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().to_str().expect("text");
-    printed(&Home::new(), &["--lang", "zh", "man", "--dir", path]);
-    for command in ["hostmark", "hostmark-run", "hostmark-vm-run"] {
-        let page = fs::read_to_string(directory.path().join(format!("{command}.1"))).expect("a page");
-        assert!(page.contains("退出码") && page.contains("示例") && page.contains("选项"), "{command}");
-    }
 }
 
 const FILTER: [&str; 4] = ["run", "clock.loop", "--format", "json"];

@@ -162,23 +162,6 @@ fn layers_are_entered_together_and_reported_by_a_comparison() {
     assert!(text.contains("layers") && text.contains('%'), "{text}");
 }
 
-#[test]
-fn exit_codes_and_complaints_pass_through() {
-    let _beside = beside();
-    let home = Home::new();
-    for (words, wanted) in
-        [(&["run", "syscall.nul", "--isolate", "namespaces"][..], 4), (&["run", "--isolate", "chroot"], 2)]
-    {
-        if wanted == 4 && !can_have_namespaces() {
-            skipped(LACKS_NAMESPACES);
-            continue;
-        }
-        let (code, text, errors) = home.says(words);
-        assert_eq!((code, text.as_str()), (wanted, ""), "{errors}");
-        assert!(!errors.is_empty());
-    }
-}
-
 /// A command by root that lacks the privilege that namespaces ask for.
 fn without_privilege(home: &Home) -> Command {
     let mut command = home.start("setpriv");

@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::symlink;
 
-use hostmark_engine::plan::keep_to_cpus;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::commands::{assert_refused, printed};
@@ -162,40 +161,17 @@ fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
 }
 
 #[test]
-fn a_run_has_the_name_that_it_was_given_and_shows_the_cases_that_are_asked_for() {
+fn a_value_is_got_in_its_base_unit_or_the_one_that_is_asked_for() {
     let home = Home::new();
-    printed(&home, &["run", "clock.loop", "syscall.null", "--name", "before-bios", "--note", "BIOS 2.1, SMT off"]);
-    for words in [&["runs"][..], &["report", "before-bios"], &["report", "before-bios", "--full"]] {
-        assert!(printed(&home, words).contains("BIOS 2.1, SMT off"), "{words:?}");
-    }
-    let got = |words: &[&str]| printed(&home, &[&["report", "before-bios", "--get"], words].concat());
+    printed(&home, &["run", "clock.loop"]);
+    let got = |words: &[&str]| printed(&home, &[&["report", "last", "--get", "clock.loop"], words].concat());
     // The base unit stands behind its number; a unit that was asked for does not.
-    let (base, asked) = (got(&["clock.loop"]), got(&["clock.loop", "--unit", "us"]));
+    let (base, asked) = (got(&[]), got(&["--unit", "us"]));
     let ns: f64 = base.strip_suffix(" ns\n").unwrap().parse().unwrap();
     let us: f64 = asked.trim().parse().unwrap();
     assert!(ns > 0.0 && (us * 1e3 / ns - 1.0).abs() < 1e-5, "{base} {asked}");
     let digits = base.chars().filter(char::is_ascii_digit).collect::<String>();
     assert!(digits.trim_start_matches('0').len() <= 6, "{base}");
-    let shown = printed(&home, &["report", "before-bios", "syscall"]);
-    assert!(shown.contains("Null call") && !shown.contains("Empty loop"), "{shown}");
-    let nothing: i32 = hostmark_model::Exit::NothingSelected.code().into();
-    for (words, exit) in [
-        (&["report", "before-bios", "memory"][..], nothing),
-        (&["report", "before-bios", "--get", "memory.read"], nothing),
-        (&["report", "before-bios", "--get", "clock.loop", "--unit", "MB/s"], 2),
-        (&["report", "before-", "clock.loop"], 2),
-        (&["run", "clock.loop", "--name", "last-1"], 2),
-        (&["run", "clock.loop", "--name", "a/b"], 2),
-        (&["run", "clock.loop", "--note", " "], 2),
-        (&["run", "clock.loop", "--expect", "nothing"], 2),
-        (&["run", "--command", "/no/such/program", "--dry-run"], 2),
-    ] {
-        assert_eq!(home.says(words).0, exit, "{words:?}");
-    }
-    assert_eq!(names(&home).len(), 1);
-    // The newest of a name is meant.
-    printed(&home, &["run", "clock.loop", "--name", "before-bios"]);
-    assert_eq!(home.says(&["report", "before-bios", "syscall"]).0, nothing);
 }
 
 #[test]
@@ -295,37 +271,6 @@ fn what_is_set_is_measured_and_recorded() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused() {
-    let home = Home::new();
-    let refused = |rest: &[&str], sentence: &str| assert_refused(&home, &[&["run"][..], rest].concat(), sentence);
-    refused(&["--cpu", "x"], "'x' is no list of CPUs; write one as 0-3,8");
-    let mut host = hostmark_host::read_here();
-    refused(&["--cpu", "4095"], &keep_to_cpus(&mut host, "4095").unwrap_err().to_string());
-    refused(
-        &["clock.loop", "--set", "colour=1"],
-        "--set colour=1 is for no selected probe; select one that has this axis, or leave it out",
-    );
-    assert!(files(home.data.path()).is_empty());
-}
-
-#[test]
-fn a_seed_that_is_shown_can_be_given_again() {
-    let home = Home::new();
-    let dry =
-        |seed: &str, format: &str| printed(&home, &["run", "clock", "--dry-run", "--seed", seed, "--format", format]);
-    for seed in ["32570", "0x7f3a", "0x7F3A"] {
-        assert_eq!(serde_json::from_str::<Value>(&dry(seed, "json")).unwrap()["seed"], 0x7f3a, "{seed}");
-        assert!(dry(seed, "table").contains("   seed 0x7f3a\n"), "{seed}");
-    }
-    let largest = dry("0xffffffffffffffff", "json");
-    assert_eq!(serde_json::from_str::<Value>(&largest).unwrap()["seed"], u64::MAX);
-    for seed in ["7f3a", "0x", "1.5", "0x10000000000000000", ""] {
-        let errors = refusal(home.says(&["run", "clock", "--dry-run", "--seed", seed]));
-        assert!(errors.contains("hexadecimal as 0x7f3a"), "{seed}: {errors}");
-    }
-}
-
-#[test]
 fn a_dry_run_shows_the_plan_and_touches_nothing() {
     let home = Home::new();
     let arguments = ["run", "clock", "ipc", "--set", "source=monotonic", "--dry-run", "--seed", "5"];
@@ -349,66 +294,6 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     // Nor is a directory made for the runs.
     let is_empty = |folder: &tempfile::TempDir| fs::read_dir(folder.path()).unwrap().next().is_none();
     assert!(is_empty(&home.data) && is_empty(&home.scratch));
-    with_code(2, home.says(&["run", "--dry-run", "--set", "qq"]));
-}
-
-/// What cannot run, and why it is refused before its first measurement.
-const CANNOT: &[(&[&str], i32, &str)] = &[
-    (&["disk", "--scratch", "/proc"], 2, "nothing can be made in --scratch /proc"),
-    (&["clock.loop", "--scratch", "/no/such"], 2, "--scratch /no/such"),
-    (&["clock.loop", "--out", "/proc/x.json"], 2, "journal /proc/x.partial.jsonl cannot be written"),
-    (&["clock.loop", "--out", "/no/such/x.json"], 2, "there is no directory /no/such"),
-    (&["clock.loop", "--expect", "nosuch"], 2, "there is no run 'nosuch'"),
-    (&["clock.loop", "--expect", "usual"], 2, "nothing is known of what is usual for "),
-    (&["clock.loop", "--expect", "./r4.json"], 2, "there is no file ./r4.json"),
-    (&["--command", "/no/such"], 2, "--command /no/such cannot be started"),
-    (&["clock.loop", "--cpu", "4095"], 2, "cannot bind to CPU 4095"),
-    (&["nosuch"], 4, "no probe is called 'nosuch'"),
-];
-
-#[test]
-fn a_dry_run_refuses_what_the_run_refuses_in_the_same_words() {
-    let home = Home::new();
-    let said = |words: &[&str], more: &[&str]| home.mocked(&[&["run"], words, more].concat());
-    for (words, code, sentence) in CANNOT {
-        let refused = said(words, &[]);
-        assert!(refused.0 == *code && refused.2.contains(sentence), "{words:?}: {refused:?}");
-        assert_eq!(said(words, &["--dry-run"]), refused, "{words:?}");
-    }
-    let mut named = home.hostmark(&["run", "clock.loop", "--name", "x"]);
-    let refused = in_process(named.env("XDG_DATA_HOME", "/proc"));
-    assert!(refused.0 == 2 && refused.2.contains("cannot be kept as x"), "{refused:?}");
-    assert_eq!(in_process(named.arg("--dry-run")), refused);
-    assert!(files(home.data.path()).is_empty());
-}
-
-#[test]
-fn a_run_that_can_measure_nothing_is_no_success_and_is_kept_only_where_a_file_is_named() {
-    let (home, cpu) = (Home::new(), last_cpu().to_string());
-    // Two CPUs are needed.
-    let words = ["run", "cpu.core_to_core", "--cpu", &cpu];
-    let said = |more: &[&str]| home.mocked(&[&words[..], more].concat());
-    let (code, shown, errors) = said(&[]);
-    assert!(
-        code == 4 && errors.contains("nothing can be measured: needs 2 CPUs") && errors.lines().count() == 1,
-        "{errors}"
-    );
-    assert!(
-        shown.contains("FINDINGS   not looked for: nothing was measured") && !shown.contains("saved as"),
-        "{shown}"
-    );
-    let (code, _, dry) = said(&["--dry-run"]);
-    assert_eq!((code, dry), (4, errors));
-    let (code, _, errors) = said(&["--name", "x", "--lang", "zh"]);
-    assert!(code == 4 && errors.contains("没有可测得的用例："), "{errors}");
-    assert!(files(home.data.path()).is_empty());
-    let out = home.scratch.path().join("run.json").display().to_string();
-    assert_eq!(said(&["--out", &out]).0, 4);
-    let run = load_run(&fs::read_to_string(&out).unwrap()).unwrap();
-    assert!(!run.cases.is_empty());
-    // What else there is to measure makes it a run.
-    let (code, shown, errors) = said(&["clock.loop"]);
-    assert!(code == 0 && errors.is_empty() && shown.contains("saved as"), "{errors}");
 }
 
 /// A run that is killed when its journal has some rounds; its journal.

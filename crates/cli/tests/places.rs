@@ -177,53 +177,6 @@ fn a_place_may_be_measured_within_namespaces() {
 }
 
 #[test]
-fn a_place_that_leads_nowhere_is_reported_in_one_sentence_and_leaves_nothing() {
-    let _alone = alone();
-    let home = Home::new();
-    for (place, words) in [
-        ("", vec!["has no word"]),
-        ("  ", vec!["has no word"]),
-        ("'a", vec!["--on ''a'", "a single quote is not closed"]),
-        ("a \\", vec!["it ends with a backslash"]),
-        ("/nonexistent/ssh h", vec!["'/nonexistent/ssh h'", "No such file"]),
-        ("false", vec!["'false'", "exit status: 1"]),
-        ("true", vec!["'true'", "exit status: 0"]),
-        ("echo hi", vec!["'echo hi'", "hi sh"]),
-        ("env PATH=/nonexistent", vec!["'env PATH=/nonexistent'"]),
-    ] {
-        for command in [&["run", "clock.loop"][..], &["host"], &["report"], &["run", "--dry-run"]] {
-            let (code, out, errors) = home.says(&[command, &["--on", place]].concat());
-            assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{command:?} {place:?}: {errors}");
-            assert!(words.iter().all(|word| errors.contains(word)), "{command:?} {place:?}: {errors}");
-        }
-    }
-    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
-}
-
-#[test]
-fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it() {
-    let _alone = alone();
-    let home = Home::new();
-    for arguments in [
-        &["run", "nothing.here"][..],
-        &["run", "memory.read", "--set", "size=4Q"],
-        &["run", "clock.loop", "--cpu", "4096"],
-        &["run", "--command", "/nonexistent/program"],
-        &["run", "clock.loop", "--scratch", "/proc"],
-    ] {
-        let (code, out, errors) = home.says(arguments);
-        assert!(matches!(code, 2 | 4), "{arguments:?} {code} {errors}");
-        let (far_code, far_out, far) = home.says(&[arguments, &["--on", ENV]].concat());
-        assert_eq!(far_code, code, "{arguments:?}");
-        assert_eq!((out.as_str(), far_out.as_str()), ("", ""));
-        let sentence = errors.strip_prefix("hostmark: ").unwrap();
-        assert_eq!(far, format!("hostmark: '{ENV}': {sentence}"), "{arguments:?}");
-        let dry = home.says(&[arguments, &["--on", ENV, "--dry-run"]].concat());
-        assert_eq!(dry, (code, String::new(), far), "{arguments:?}");
-    }
-}
-
-#[test]
 fn what_is_usual_for_an_unknown_processor_there_is_refused_before_anything_is_measured() {
     let _alone = alone();
     let home = Home::new();

@@ -103,19 +103,6 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert!(table.starts_with(&shown), "{table}\n{shown}");
 }
 
-#[test]
-fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
-    let home = Home::new();
-    let file = home.data.path().join("mine.json");
-    fs::write(&file, "old").unwrap();
-    let shown = file.display().to_string();
-    let table = succeeded(home.mocked(&["run", "clock.loop", "--out", &shown]));
-    assert!(table.contains(&format!("saved as {shown}\n")) && table.contains(&format!("hostmark report {shown}")));
-    assert_eq!(load_run(&fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
-    assert_eq!(files(home.data.path()), [file]);
-    assert!(files(home.scratch.path()).is_empty());
-}
-
 /// A stream that keeps nothing: it fails with this error of the system, or is a terminal.
 struct Nowhere(Option<i32>);
 
@@ -166,19 +153,6 @@ fn a_standard_output_that_is_lost_is_reported_also_where_a_case_failed_and_the_r
             assert_eq!(only_run(&home).cases[0].measured().is_some(), is_measured);
         }
     }
-}
-
-#[test]
-fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
-    let home = Home::new();
-    let mut command = home.hostmark(&["run", "clock.loop"]);
-    let (code, table, errors) = in_process(command.env_remove("HOME").env_remove("XDG_DATA_HOME"));
-    let why = "neither XDG_DATA_HOME nor HOME names a directory";
-    assert_eq!((code, errors), (5, format!("hostmark: the run cannot be kept ({why}); name a file by --out\n")));
-    assert_is_table(&table);
-    assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
-    let everything = [home.data.path(), home.scratch.path()].map(|directory: &Path| files(directory));
-    assert!(everything.concat().is_empty());
 }
 
 #[test]

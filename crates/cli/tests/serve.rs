@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::Child;
 
 use hostmark_launch::channel::{Dialling, Token};
-use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_model::{
     AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, RunRequest,
     ServeRequest,
@@ -18,8 +17,6 @@ use crate::support;
 
 /// KiB that a server has ever had in memory at most, whatever was done to it: with nobody there it has some 6000.
 const MOST_KIB: usize = 32 << 10;
-/// Files that it has open beside its connections: streams, listener, pipes of signals, the pipes of its sessions.
-const OTHER_FILES: usize = 16 + 4 * SESSIONS;
 
 /// A run that takes some seconds.
 const LONG: [&str; 5] = ["run", "clock", "syscall.null", "--format", "json"];
@@ -98,19 +95,6 @@ fn who_has_another_token_is_informed_and_no_agent_is_started() {
     server.assert_serves();
 }
 
-#[test]
-fn a_place_of_a_server_wants_its_token_and_an_address() {
-    Home::new().refuses(&[
-        (&["run", "--on", "tcp:db-17"], "name the file that holds it by --token-file"),
-        (&["host", "--on", "tcp:", "--token-file", "t"], "give one as tcp:db-17"),
-        (&["host", "--on", "here", "--token-file", "t"], "leave it out"),
-        (&["report", "--on", "tcp:db-17"], "gives no runs"),
-        (&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"], "cannot be read"),
-        (&["serve", "--token-file", "/nonexistent"], "cannot be read"),
-        (&["serve", "--bind", "192.0.2.1:7417"], "name an address of this machine by --bind"),
-    ]);
-}
-
 /// A request to measure what filters pick.
 fn request_with(filters: &[&str], set: &[String], inputs: Inputs) -> String {
     let filters = filters.iter().map(|&filter| filter.to_owned()).collect();
@@ -140,6 +124,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
     let asked = [
         (request(Inputs { command: vec!["id".into()], ..none.clone() }), "runs no commands"),
         (request(Inputs { isolate: vec!["namespaces".into()], ..none.clone() }), "enters no layers"),
+        (request(Inputs { peers: vec!["peer".into()], ..none.clone() }), "no other host"),
         (request(Inputs { scratch: Some(PathBytes(b"/etc".to_vec())), ..none.clone() }), "takes no directory"),
         (AgentRequest::Kept { run: "last".into() }.to_line().unwrap(), "gives no runs that are kept"),
         ("{\"shell\":\"id\"}".to_owned(), "is no request"),
@@ -152,30 +137,6 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
     }
     assert!(Client::asks(&server, &request(none)).starts_with("{\"plan\""));
     assert_alone(&server);
-}
-
-#[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn half_open_connections_keep_nobody_from_measuring() {
-    let mut server = Server::start(&[]);
-    let first = Measuring::at(&server).once_under_way(&server);
-    let mut held: Vec<TcpStream> = (0..1000).map(|_| server.connect()).collect();
-    // Each at another step.
-    for (index, socket) in held.iter_mut().enumerate() {
-        let _ = socket.write(&[0, 48, 7, 7, 7][..index % 6]);
-    }
-    let home = Home::new();
-    let (code, json, errors) = ended(&mut server.client(&home, &["run", "clock.read", "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
-    assert!(load_run(&json).unwrap().interrupted.is_none());
-    assert!(server.files() <= MOST_AT_DOOR + OTHER_FILES, "{}", server.files());
-    let mut first = first;
-    assert!(first.0.wait().unwrap().success());
-    drop(held);
-    server.assert_serves();
-    let (kib, files) = (server.status("VmHWM"), server.files());
-    show(&format!("half-open: VmHWM {kib} KiB, then {files} files\n"));
-    assert!(kib < MOST_KIB && server.status("Threads") == 1, "{kib}");
 }
 
 pub fn show(text: &str) {
@@ -209,43 +170,6 @@ fn garbage_at_the_door_is_refused_and_reported_in_few_lines() {
     let (lines, kib) = (server.complaints.lock().unwrap().lines().count(), server.status("VmHWM"));
     show(&format!("garbage: {tried} connections, {lines} lines, VmHWM {kib} KiB\n"));
     assert!(lines < 10 + tried / 50 && kib < MOST_KIB, "{lines} {kib}");
-    assert_alone(&server);
-}
-
-#[test]
-fn a_first_message_that_was_received_once_lets_nobody_in_again() {
-    let mut server = Server::start(&[]);
-    let mut socket = server.connect();
-    let (_, first) = Dialling::begin(&server.token, &greeting(&socket)).unwrap();
-    socket.write_all(&first).unwrap();
-    // It is answered there, and nowhere else.
-    assert_eq!(socket.read(&mut [0]).unwrap(), 1);
-    for _ in 0..30 {
-        let mut again = server.connect();
-        let _ = greeting(&again);
-        again.write_all(&first).unwrap();
-        assert!(is_shown_out(&again));
-    }
-    assert_eq!(count(&server, "agent"), 0);
-    server.assert_serves();
-}
-
-#[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
-    let mut server = Server::start(&[]);
-    let running = Measuring::at(&server).once_under_way(&server);
-    let [mut in_record, mut in_line, mut altered] = [0; 3].map(|_| Client::enter(&server));
-    in_record.socket.write_all(&[0xff, 0xff, 1, 2, 3]).unwrap();
-    in_line.says(b"{\"hello\":");
-    altered.socket.write_all(&[[0, 20].to_vec(), vec![9; 20]].concat()).unwrap();
-    assert_eq!(altered.next_line(), None);
-    assert!(within(SOON, || server.complaints.lock().unwrap().contains("altered record")));
-    // Neither takes up a session once it is gone.
-    drop((in_record, in_line));
-    let mut running = running;
-    assert!(running.0.wait().unwrap().success());
-    server.assert_serves();
     assert_alone(&server);
 }
 

@@ -12,19 +12,6 @@ use crate::prelude::*;
 use crate::whole_runs::stopped;
 
 #[test]
-fn what_would_not_be_the_table_is_refused() {
-    let names = "choose memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead or data-path";
-    let with_set = ["run", "--table", "size-stride", "--set", "memory.latency:size=4K", "--dry-run"];
-    Home::new().refuses(&[
-        (&["run", "--table", "pipes"], &format!("no table is called 'pipes'; {names}")),
-        (&["run", "--table", "pipe", "--set", "message=4K", "--dry-run"], "leave out --set message=4K"),
-        (&with_set, "leave out --set"),
-        (&["run", "--table", "pipe", "memory"], "cannot be used with"),
-        (&["run", "--table", "pipe", "--command", "true"], "cannot be used with"),
-    ]);
-}
-
-#[test]
 fn help_names_every_table() {
     let (_, help, _) = Home::new().mocked(&["run", "--help"]);
     let of_option = help.split("--table").nth(1).unwrap().split("--format").next().unwrap();
@@ -178,8 +165,6 @@ fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
             assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
         }
     }
-    let page = succeeded(Home::new().says(&["explain", "2p/0K ctxsw", "lat_pipe"]));
-    assert!(page.contains("sched.context_switch") && page.contains("ipc.round_trip"), "{page}");
 }
 
 /// What the handbook for those who know lmbench says.
@@ -221,12 +206,6 @@ fn an_imported_file_is_a_run_like_any_other_and_a_bad_one_is_refused_with_its_li
     fs::write(&file, FILE.replace("0.2500", "much")).unwrap();
     let errors = refusal(ended(home.hostmark(&["import", "lmbench"]).arg(&file)));
     assert!(errors.contains("old-host.0, line 2: 'much' is no number"), "{errors}");
-}
-
-#[test]
-fn a_program_without_a_probe_is_answered_with_the_handbook() {
-    let (_, errors) = with_code(4, Home::new().says(&["run", "lat_pmake"]));
-    assert!(errors.contains("lat_pmake") && errors.contains("docs/coming-from-lmbench.md"), "{errors}");
 }
 
 /// A run with one call that takes so many microseconds, kept in a file of this name.

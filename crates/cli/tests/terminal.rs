@@ -4,7 +4,6 @@ use std::os::fd::AsFd;
 
 use crate::commands::printed;
 use crate::prelude::*;
-use crate::support;
 use crate::support::in_process::{Written, healthy_worker, with_streams};
 
 /// The ids of a plan as JSON has them, exact.
@@ -83,39 +82,6 @@ fn what_is_suggested_after_a_run_works_when_it_is_pasted() {
     assert!(pasted(&home, &report).1.contains("Empty loop"), "{report}");
     // All was shown: there is no more of it.
     assert!(!printed(&home, &["run", "clock.loop", "--verbose"]).contains("hostmark report"));
-}
-
-#[test]
-fn quiet_leaves_the_result_alone() {
-    let home = Home::new();
-    for arguments in [["--quiet", "run", "clock.loop"], ["run", "clock.loop", "-q"]] {
-        let text = printed(&home, &arguments);
-        assert!(text.contains("Empty loop") && !text.contains("saved as"), "{text}");
-    }
-    assert_eq!(support::files(home.data.path()).len(), 2);
-    let (code, _, errors) = home.mocked(&["-q", "run", "no.such"]);
-    assert!(code != 0 && errors.contains("no.such"), "{errors}");
-}
-
-#[test]
-fn colour_is_as_asked_for() {
-    let home = Home::new();
-    let colored = |arguments: &[&str], variables: &[(&str, &str)]| {
-        let mut command = home.hostmark(arguments);
-        command.envs(variables.iter().copied());
-        ended(&mut command).1.contains('\u{1b}')
-    };
-    assert!(!colored(&["host"], &[]));
-    assert!(colored(&["host", "--color", "always"], &[("NO_COLOR", "1")]));
-    assert!(colored(&["host"], &[("CLICOLOR_FORCE", "1")]));
-    assert!(!colored(&["host"], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
-    assert!(!colored(&["host", "--color=never"], &[("CLICOLOR_FORCE", "1")]));
-    // A file is read by programs and editors.
-    printed(&home, &["run", "clock.loop", "-q"]);
-    let file = home.scratch.path().join("out.txt").display().to_string();
-    let mut command = home.hostmark(&["report", "--out", &file]);
-    ended(command.env("CLICOLOR_FORCE", "1"));
-    assert!(!fs::read_to_string(&file).unwrap().contains('\u{1b}'));
 }
 
 #[test]

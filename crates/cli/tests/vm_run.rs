@@ -185,29 +185,6 @@ fn a_side_that_fails_ends_the_turns_with_one_sentence_that_names_it() {
     }
 }
 
-#[test]
-fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
-    let _beside = beside();
-    let options =
-        ["accel=tcg", "kernel=x", "memory=1G", "smp=2", "disk=1G", "boot-timeout=5", "cpu-model=max", "append=quiet"];
-    for option in options.map(|option| format!("--{option}")) {
-        Home::new().refuses(&[(&["vm", "run", "--on", "env", &option], "cannot be used with")]);
-    }
-}
-
-#[test]
-fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
-    let _beside = beside();
-    let home = Home::new();
-    let shown = succeeded(home.says(&["vm", "run", "--on", "env", "--dry-run"]));
-    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
-    let (_, shown, _) = home.says(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]);
-    assert!(shown.contains("3 个环境各测 3 次，每次至多 20 s"), "{shown}");
-    assert!(files(home.data.path()).is_empty());
-}
-
 /// The marks of a kernel and of a static program: enough for what is looked at before QEMU starts.
 fn stand_ins(folder: &Path) -> String {
     let mut kernel = vec![0; 1 << 16];
@@ -386,30 +363,6 @@ fn a_guest_is_made_and_measured_beside_this_machine_and_says_what_it_was() {
         assert!(facts.vmm.contains("QEMU") && facts.command.len() > 5 && facts.digests.contains_key("kernel"));
         assert!(facts.idle_cpus.is_some_and(|cpus| (0.0..1.5).contains(&cpus)), "{:?}", facts.idle_cpus);
         assert!(facts.host.contains_key("clock_source"), "{:?}", facts.host);
-    }
-}
-
-#[test]
-fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
-    let _alone = alone();
-    let Some(program) = program() else { return };
-    let none = tempfile::NamedTempFile::new().unwrap();
-    fs::write(none.path(), "no kernel").unwrap();
-    let none = none.path().display().to_string();
-    for (words, code, says) in [
-        (&["--kernel", none.as_str()][..], 2, "kernel"),
-        (&["--kernel", "/dev/zero"], 2, "kernel"),
-        (&["--qemu", "no-such-qemu"], 2, "no-such-qemu"),
-        (&["--qemu-arg", "-no-such-option"], 2, "no-such-option"),
-        (&["--nodes", "2"], 2, "nodes"),
-    ] {
-        let home = Home::new();
-        let (ended_with, shown, errors) = ended(&mut vm_run(&home, &program, &[&["syscall.null"], words].concat()));
-        assert_eq!(ended_with, code, "{words:?}: {shown}{errors}");
-        let lines: Vec<&str> = errors.lines().collect();
-        assert!(lines.len() == 1 && errors.to_lowercase().contains(&says.to_lowercase()), "{words:?}: {errors}");
-        assert_nothing_is_left(&home);
-        assert!(files(home.data.path()).is_empty());
     }
 }
 

@@ -3,7 +3,7 @@
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{ProbeInfo, Unit, counted};
 
-use crate::commands::{assert_refused, printed};
+use crate::commands::printed;
 use crate::prelude::*;
 use crate::whole_runs::{killed_at, stopped};
 
@@ -49,18 +49,6 @@ fn each_turn_is_a_kept_run_of_one_series_and_is_told_as_it_ends() {
     assert_eq!((kept.len(), run(&kept[3]).settings.filters), (4, vec!["clock".to_owned()]));
     printed(&home, &["watch", "clock", "--series", "night", "--once"]);
     assert_eq!(turns(&home, "night").len(), 5);
-}
-
-#[test]
-fn what_costs_more_than_is_allowed_or_cannot_be_measured_is_refused() {
-    let home = Home::new();
-    let sentence = "--every 5m would use 3.3 % of one CPU, and 2.0 % is the limit; give --every 8m20s or longer, or raise \
-                    --max-cpu";
-    assert_refused(&home, &["watch", "--every", "5m"], sentence);
-    let (code, _, error) = home.mocked(&["watch", "no.such", "--once", "--series", "a"]);
-    assert!(code == 4 && error.contains("no.such"), "{code} {error}");
-    let (code, _, error) = home.mocked(&["watch", "--resume", "a"]);
-    assert!(code == 2 && error.contains("'a'"), "{error}");
 }
 
 #[test]

@@ -80,16 +80,6 @@ impl Home {
         ended(&mut self.hostmark(arguments))
     }
 
-    /// Each of these command lines is bad input: nothing is printed, and one sentence has this part.
-    #[track_caller]
-    pub fn refuses(&self, all: &[(&[&str], &str)]) {
-        for (words, part) in all {
-            let (code, out, errors) = self.says(words);
-            assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{words:?}: {errors}");
-            assert!(errors.contains(part), "{words:?}: {errors}");
-        }
-    }
-
     /// What hostmark answers another user; none where there is no other, or it cannot start the program.
     pub fn answers_nobody(&self) -> Option<impl Fn(&[&str]) -> (i32, String, String)> {
         let answer = |arguments: &[&str]| {

@@ -71,10 +71,6 @@ impl Server {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    pub fn files(&self) -> usize {
-        fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
-    }
-
     /// Whether it still serves; a server that has ended fails its test.
     #[track_caller]
     pub fn assert_serves(&mut self) {
