@@ -2,7 +2,7 @@
 //!
 //! A run judges its rounds when it is over: looks of all of them tell together what the core can do, and a neighbour may have been there
 //! from the first one. Where only a shared core was ever seen, its design tells what it does alone; of a design that is not known, a core is
-//! never called alone (docs/decisions/0051-what-a-core-can-do.md).
+//! never called alone (docs/decisions/0051-what-a-core-can-do.md). A design of which the least is known does that or more.
 
 use hostmark_model::{DisturbanceFlags, HostFacts, RoundNoise};
 use hostmark_stats::descriptive;
@@ -48,6 +48,8 @@ const IN_A_ROW: usize = 3;
 const ALIKE: f64 = 0.02;
 /// Width that is more than ten chains of adds can do.
 const MOST: f64 = 10.5;
+/// Adds of the widest known design: a later design than the one that is named may do as many.
+const WIDEST: f64 = 6.0;
 /// Plausible width of a core, as parts of what its design does: less is another design's, an emulator's; so is more.
 const OF_DESIGN: std::ops::Range<f64> = 0.45..1.2;
 /// Shares that a file tells lie so far below what its adds saw: they were held against a core that was shared itself.
@@ -101,9 +103,14 @@ impl CoreWidths {
     fn whole(&self, host: &HostFacts, cpu: Option<&usize>) -> Option<Whole> {
         let kind = host.kind_of_core(*cpu?);
         let seen = self.0.iter().find(|seen| seen.kind == kind)?;
-        let of_design = design(host).map(|(_, adds, _)| *adds).filter(|width| OF_DESIGN.contains(&(seen.most / width)));
+        let of_design =
+            least_design(host).map(|(_, adds, _)| *adds).filter(|width| OF_DESIGN.contains(&(seen.most / width)));
+        // Between these a later design may be shared or alone.
+        let is_either =
+            |least: f64| host.cpu.is_later_design() && (SHARED * least..SHARED * WIDEST).contains(&seen.most);
         let width = seen.most.max(of_design.unwrap_or(0.0));
-        Some(Whole { width, is_certain: of_design.is_some() || seen.least < SHARED * width })
+        let is_certain = of_design.is_some_and(|least| !is_either(least)) || seen.least < SHARED * width;
+        Some(Whole { width, is_certain })
     }
 
     /// Marks the samples of a round that were taken on a shared core, and tells the share of looks that saw another thread there.
@@ -169,7 +176,12 @@ fn adds(sampled: &Sampled) -> Vec<f64> {
 
 /// Work of a core in a cycle by the host's design, where it is known and all cores are alike.
 pub(super) fn design(host: &HostFacts) -> Option<&'static (&'static str, f64, f64)> {
-    let model = host.cpu.named_model().filter(|_| host.cpu.kinds.is_empty() && !host.cpu.is_later_design())?;
+    least_design(host).filter(|_| !host.cpu.is_later_design())
+}
+
+/// The same, or of a later design the one that it is not before.
+fn least_design(host: &HostFacts) -> Option<&'static (&'static str, f64, f64)> {
+    let model = host.cpu.named_model().filter(|_| host.cpu.kinds.is_empty())?;
     DESIGNS.iter().find(|(name, ..)| model.contains(name))
 }
 
@@ -243,6 +255,13 @@ mod tests {
         host.cpu.vendor = Some("GenuineIntel".into());
         (host.cpu.model, host.cpu.microarchitecture) =
             (Some("Intel Xeon Processor".into()), Some("Emerald Rapids".into()));
+        host
+    }
+
+    /// A guest whose numbers are those of another design.
+    fn later() -> HostFacts {
+        let mut host = golden_cove();
+        host.cpu.microarchitecture = Some("≥ Sapphire Rapids".into());
         host
     }
 
@@ -341,9 +360,17 @@ mod tests {
     fn an_emulator_is_not_what_it_says() {
         let slow = [looked(&[0.8, 0.9, 0.85, 0.8])];
         assert_eq!(judged(&golden_cove(), &slow), (vec![None], None));
-        let mut later = golden_cove();
-        later.cpu.microarchitecture = Some("≥ Sapphire Rapids".into());
-        assert_eq!(judged(&later, &[looked(&BESIDE)]).1, None);
+        assert_eq!(judged(&later(), &slow), (vec![None], None));
+    }
+
+    #[test]
+    fn of_a_later_design_a_core_tells_that_did_less_than_any_or_as_much_as_one_alone() {
+        assert_eq!(judged(&later(), &[looked(&BESIDE)]).1, Some(1.0));
+        assert_eq!(judged(&later(), &[looked(&ALONE), looked(&[4.97, 4.98, 4.97, 3.1])]).0, [Some(0.0), Some(0.25)]);
+        // One of six adds may be shared with a little, one of five would be alone.
+        assert_eq!(judged(&later(), &[looked(&[4.5; 4])]).1, None);
+        assert_eq!(judged(&later(), &[looked(&[4.5; 4]), looked(&[5.97; 4])]).0, [Some(1.0), Some(0.0)]);
+        assert!(DESIGNS.iter().all(|(_, adds, _)| *adds <= WIDEST) && design(&later()).is_none());
     }
 
     #[test]
