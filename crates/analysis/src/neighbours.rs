@@ -10,6 +10,13 @@ pub(crate) const COST: f64 = 0.22;
 const CHANGED: f64 = 1.3;
 const LOOKS: usize = 3;
 
+/// The share of a run in which another thread used its core. Where the run does not tell: whether the core has no neighbours, as the machine
+/// is no guest.
+pub(crate) fn core_shared(run: &Run) -> Result<f64, bool> {
+    let told = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
+    told.ok_or(run.host.virtualization.hypervisor.is_none())
+}
+
 /// The probe that tells what a load from memory takes.
 const LATENCY: &str = "memory.latency";
 

@@ -179,6 +179,8 @@ const MOST_BEYOND: f64 = 3.0;
 /// Factor of a core-bound value's deviation for each part of the run in which another thread used the core, from half of it on: no round
 /// is alone then, and the undisturbed value is itself disturbed.
 const SHARED: f64 = 2.0;
+/// That part of a guest's run which does not tell it: as on the recorded guests beside busy neighbours.
+const UNKNOWN: f64 = 0.75;
 
 /// Returns by what factor runs lie further apart than a run of this duration tells. What disturbs a guest drifts: the variance of a drift
 /// grows with time. It is no less than one, which longer runs had too (docs/decisions/0065-how-far-another-run-lies.md).
@@ -198,7 +200,7 @@ impl OfOneRun {
             }
             halves
         });
-        let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared).unwrap_or(0.0);
+        let core_shared = neighbours::core_shared(run).unwrap_or_else(|is_alone| if is_alone { 0.0 } else { UNKNOWN });
         let rates = run.probes.iter().filter(|probe| probe.better == Better::Higher).map(|probe| probe.id.clone());
         let (clock, beyond, rates) = (clock_deviation(run), beyond(run), rates.collect());
         OfOneRun { halves, clock, beyond, shared: SHARED * core_shared, rates }

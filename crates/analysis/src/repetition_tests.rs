@@ -103,6 +103,15 @@ fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
     new.neighbours = Some(hostmark_model::Neighbours { core_shared: Some(0.9), last_cache: None });
     add(&mut new, &Earlier::default());
     assert!(width(of_id(&new, "cpu.latency")) > width(core) && of_id(&new, "net.round_trip") == net);
+    // Of a guest that is not known to be alone, more is expected than of one that was.
+    let mut with = |hypervisor: Option<&str>, core_shared: Option<f64>| {
+        new.host.virtualization.hypervisor = hypervisor.map(Into::into);
+        new.neighbours = Some(hostmark_model::Neighbours { core_shared, last_cache: None });
+        add(&mut new, &Earlier::default());
+        width(of_id(&new, "cpu.latency"))
+    };
+    assert!(with(Some("kvm"), None) > with(Some("kvm"), Some(0.0)));
+    assert_eq!((with(Some("kvm"), Some(0.0)), with(None, None)), (width(core), width(core)));
 }
 
 #[test]

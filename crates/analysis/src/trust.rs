@@ -13,7 +13,7 @@ use crate::escape::visible;
 use crate::findings::host::{limits_unseen, tracer, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
-use crate::neighbours::{SHARED, of_rounds, slowed};
+use crate::neighbours::{SHARED, core_shared, of_rounds, slowed};
 use crate::repetition::is_of_core;
 use crate::typography::SEMICOLON;
 use crate::words;
@@ -227,14 +227,15 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             term!("take an instance with CPUs of its own"),
         );
     }
-    let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
-    if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
-        doubt(
-            DoubtSource::Neighbours,
-            shared,
-            say!("a neighbour used this core {shared} of the time", shared = percent(shared)),
-            term!("repeat off-peak, or use an instance with dedicated cores"),
-        );
+    let core_shared = match core_shared(run) {
+        Ok(shared) => (shared >= SHARED)
+            .then(|| (shared, say!("a neighbour used this core {shared} of the time", shared = percent(shared)))),
+        Err(is_alone) => (!is_alone && measured.iter().any(|measured| is_of_core(&measured.estimate)))
+            .then(|| (NOTABLE, term!("it could not be told whether a neighbour used this core").into())),
+    };
+    if let Some((weight, text)) = core_shared {
+        let cure = term!("repeat off-peak, or use an instance with dedicated cores");
+        doubt(DoubtSource::Neighbours, weight, text, cure);
     }
     if let Some((fastest, slowest)) = slowed(run) {
         let times = slowest / fastest;
@@ -305,17 +306,25 @@ fn graded(trust: &Trust, promised: Message) -> Text<String> {
     Text { en: line(Lang::En), zh: line(Lang::Zh) }
 }
 
+/// Width of a promise. A width beyond a doubling is none.
+fn within_or_not(fraction: f64) -> Message {
+    match fraction <= WITHIN_D {
+        true => say!("within {width}", width = percent(fraction)),
+        false => term!("not within a factor of 2").into(),
+    }
+}
+
 /// Range in which nine of ten figures of another run lie.
 fn repeats(trust: &Trust) -> Message {
     match (trust.core, trust.others) {
         (Some(core), Some(others)) => {
             let [core_grade, others_grade] = [core, others].map(|within| of_within(Some(within)).letter());
-            let [core, others] = [core, others].map(percent);
-            say!("core figures repeat within {core} ({core_grade}), the rest within {others} ({others_grade})")
+            let [core, others] = [core, others].map(within_or_not);
+            say!("core figures repeat {core} ({core_grade}), the rest {others} ({others_grade})")
         }
         (one, other) => {
-            let within = one.or(other).or(trust.within).map(percent).unwrap_or_default();
-            say!("figures repeat within {within}")
+            let within = one.or(other).or(trust.within).map(within_or_not).unwrap_or_default();
+            say!("figures repeat {within}")
         }
     }
 }
@@ -342,8 +351,8 @@ fn promised(trust: &Trust, by: Option<Message>) -> Message {
             true => term!("a known value came back wrong"),
             false => term!("other programs had the CPUs, or stopped hostmark"),
         };
-        let within = percent(within);
-        return with_basis(say!("{good_for}: {why}; a repeat under the same conditions lies within {within}"));
+        let within = within_or_not(within);
+        return with_basis(say!("{good_for}: {why}; a repeat under the same conditions lies {within}"));
     }
     with_basis(say!("{good_for}: {near}"))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::made_up;
-use hostmark_model::{LastCache, Neighbours, Outcome};
+use hostmark_model::{LastCache, Leading, Neighbours, Outcome, Quiet};
 
 /// A run of so many values, of which each differs from another run's by this deviation.
 fn run(deviations: &[f64], runs: u32) -> Run {
@@ -28,6 +28,14 @@ fn estimate(run: &mut Run, index: usize) -> &mut hostmark_model::Measured {
     }
 }
 
+/// Makes a value one of the core.
+fn core_bound(run: &mut Run, index: usize) {
+    let estimate = &mut estimate(run, index).estimate;
+    let value = estimate.typical;
+    estimate.quiet = Some(Quiet { value, low: Some(value), high: Some(value), range: None, at_hz: None });
+    estimate.leading = Leading::Quiet;
+}
+
 #[test]
 fn the_grade_follows_from_how_far_another_runs_values_lie() {
     // 1.645 × √2 deviations hold nine of ten.
@@ -41,6 +49,23 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
     assert!(far.zh.contains("只看大的差别："), "{far:?}");
     let near = trust(&run(&[0.01; 20], 5)).unwrap();
     assert!((near.within.unwrap() - 0.0235).abs() < 0.002 && near.runs == 5 && near.doubts.is_empty(), "{near:?}");
+    // What may be off by any factor has no number.
+    let off = |deviation: f64| lines(&trust(&run(&[deviation; 20], 5)).unwrap())[0].clone();
+    assert!(off(0.25).en.contains("figures repeat within 79 %"), "{:?}", off(0.25));
+    let mut parts = run(&[3.0; 20], 5);
+    (0..10).for_each(|index| core_bound(&mut parts, index));
+    let parts = lines(&trust(&parts).unwrap())[0].clone();
+    let says = "core figures repeat not within a factor of 2 (F), the rest not within a factor of 2 (F)";
+    assert!(
+        parts.en.contains(says) && parts.zh.contains("核内数值相差可能超过一倍（F），其余可能超过一倍（F）"),
+        "{parts:?}"
+    );
+    for far in [off(0.5), off(3.0)] {
+        assert!(
+            far.en.contains("repeat not within a factor of 2") && far.zh.contains("数值相差可能超过一倍"),
+            "{far:?}"
+        );
+    }
     // One of ten may be anywhere.
     let mixed: Vec<f64> = (0..40).map(|number| if number % 20 == 0 { 0.9 } else { 0.005 }).collect();
     assert_eq!(grade(&run(&mixed, 5)), Grade::A);
@@ -59,6 +84,11 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
     let mut shared = quiet();
     shared.neighbours = Some(Neighbours { core_shared: Some(0.31), last_cache: None });
     assert_doubt(&shared, "a neighbour used this core 31 %");
+    let mut unknown = quiet();
+    unknown.host.virtualization.hypervisor = Some("kvm".into());
+    assert_eq!(grade(&unknown), Grade::A, "no value is the core's");
+    (0..2).for_each(|index| core_bound(&mut unknown, index));
+    assert_doubt(&unknown, "it could not be told whether a neighbour used this core");
     shared.host.process.traced = Some(true);
     let traced = trust(&shared).unwrap();
     assert_eq!((traced.grade, &*traced.doubts[0].text.en, traced.doubts.len()), (Grade::D, "traced by a tracer", 1));

@@ -199,12 +199,20 @@ pub(super) fn grounds(case: &CaseComparison) -> Option<Message> {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
         p => format!("p = {p:.4}"),
     };
-    let (within, deviation) = (percent(test.within), percent(test.deviation));
+    let deviation = percent(test.deviation);
     let by = match test.runs {
         0 => say!("assumed"),
         runs => say!("{runs:run}"),
     };
-    Some(say!("{p}, changed by {within} at most, runs differ by {deviation} ({by})"))
+    let change = changed_by(test.within);
+    Some(say!("{p}, {change}, runs differ by {deviation} ({by})"))
+}
+
+fn changed_by(within: f64) -> Message {
+    match within <= MOST_VISIBLE {
+        true => say!("changed by {within} at most", within = percent(within)),
+        false => say!("perhaps by more than a factor of 2"),
+    }
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
@@ -402,6 +410,8 @@ mod tests {
         let expected =
             ["unclear under 14 %", "unclear under 100 %", "cannot tell under 8.3x", "cannot tell", "cannot tell"];
         assert_eq!(texts, expected);
+        let texts = [0.14, 6.34].map(|within| changed_by(within).to_string());
+        assert_eq!(texts, ["changed by 14 % at most", "perhaps by more than a factor of 2"]);
     }
 
     #[test]
