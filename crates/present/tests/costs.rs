@@ -507,6 +507,19 @@ fn usable_cpus_are_cores_or_threads_by_what_they_do_together() {
     begins(&of(1.97), "2 cores (1.97x one, ");
     begins(&of(1.2), "threads of 1 core (1.20x one, ");
     assert_eq!([1.7, 2.8].map(|times| said(&of(times))), [None, None], "neither, and impossible");
+    let with_line = |times: f64, ns: f64| {
+        let case = value("cpu.core_to_core@cpus=same_cache,method=compare_and_swap", ns, NARROW);
+        run(vec![copies("cpu.sieve", 2, times), case])
+    };
+    for (times, ns, expected) in [
+        (1.7, 8.0, "threads of 1 core (8 ns apart)"),
+        (1.7, 50.0, "2 cores (50 ns apart)"),
+        (1.97, 50.0, "2 cores (1.97x one, "),
+        (1.97, 8.0, "at times threads of a core, at times cores ("),
+    ] {
+        begins(&with_line(times, ns), expected);
+    }
+    assert_eq!(said(&with_line(1.7, 13.0)), None, "between both");
 
     let mut changes = of(1.6);
     let rounds = &mut changes.cases[0].measured_mut().unwrap().samples;

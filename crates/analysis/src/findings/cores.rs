@@ -111,9 +111,68 @@ pub(crate) fn usable_cores(host: &HostFacts) -> Option<usize> {
 /// Two threads of one core do at most this share of what two cores do; a virtual CPU that had a core of its own did more.
 const OF_ONE_CORE: f64 = 0.8;
 
-/// Says whether the usable CPUs are cores or threads of a core, by what they do together in multiples of one alone, whatever the host
-/// tells. None where this is not known, or where other programs, a quota or a slower clock take as much.
+/// A line takes at most so long between threads of one core, and more between cores: published measurements have 5 to 10 ns and 18 or more.
+const WITHIN_CORE_NS: f64 = 12.0;
+const BETWEEN_CORES_NS: f64 = 15.0;
+
+/// Fastest and slowest round of a line's way between the two usable CPUs, ns; none where there are more CPUs or it was not measured.
+fn transfer(run: &Run) -> Option<(f64, f64)> {
+    let is_one =
+        |case: &&CaseRecord| case.probe == "cpu.core_to_core" && case.params.get("method") == Some("compare_and_swap");
+    let measured = run.cases.iter().filter(is_one).find_map(CaseRecord::measured);
+    let measured = measured.filter(|_| run.host.usable_cpus().len() == 2)?;
+    let rounds: Vec<f64> = measured.samples.iter().filter_map(|round| median(round)).collect();
+    Some((rounds.iter().copied().reduce(f64::min)?, rounds.iter().copied().reduce(f64::max)?))
+}
+
+/// Says whether the usable CPUs are cores or threads of a core, whatever the host tells: by what they do together in multiples of one
+/// alone, and of two CPUs by the time that a line takes between them. None where neither tells: other programs, a quota or a slower clock
+/// may take as much as a core has.
 pub fn cores_by_measurement(run: &Run) -> Option<Message> {
+    let (host, usable) = (&run.host, run.host.usable_cpus().len());
+    let (times, line) = (times_together(run), transfer(run));
+    let is_guest = host.virtualization.hypervisor.is_some();
+    let told = usable_cores(host).filter(|cores| *cores < usable);
+    let known = told.or((is_guest && usable == 2).then_some(1));
+    let by_line = line.and_then(|(least, most)| match (least, most) {
+        (_, most) if most <= WITHIN_CORE_NS => known.map(|_| true),
+        (least, _) if least >= BETWEEN_CORES_NS => Some(false),
+        _ => None,
+    });
+    let line_changes = line.is_some_and(|(least, most)| least <= WITHIN_CORE_NS && most >= BETWEEN_CORES_NS);
+    let scaled = times.map(|[value, low, high, ..]| [value, low, high].map(number));
+    let by_times = times.and_then(|[value, _, _, least, most]| {
+        let copies = usable as f64;
+        let are_cores = least > OF_ONE_CORE && value / copies >= 1.0 - NOTABLE;
+        let are_threads = most < OF_ONE_CORE && slower_clock(run, copies).is_none() && known.is_some();
+        (are_cores || are_threads).then_some(are_threads)
+    });
+    let times_change = times.is_some_and(|[.., least, most]| least < OF_ONE_CORE && most >= 1.0 - NOTABLE);
+    if is_guest && (line_changes || times_change || by_times.zip(by_line).is_some_and(|(one, other)| one != other)) {
+        let times = scaled.map(|[_, low, high]| say!("{low} to {high}x one"));
+        let why = Message::joined(times.into_iter().chain(line.map(apart)), COMMA);
+        return Some(say!("at times threads of a core, at times cores ({why})"));
+    }
+    let times = scaled.filter(|_| by_times.is_some()).map(|[value, low, high]| say!("{value}x one, {low} to {high}"));
+    let line = line.filter(|_| by_line.is_some());
+    let why = Message::joined(times.into_iter().chain(line.map(apart)), COMMA);
+    Some(match by_times.or(by_line)? {
+        true => say!("threads of {cores:core} ({why})", cores = known?),
+        false => say!("{usable:core} ({why})"),
+    })
+}
+
+/// Time of a line between two CPUs by its fastest and slowest round.
+fn apart((least, most): (f64, f64)) -> Message {
+    match [least, most].map(|ns| format!("{ns:.0}")) {
+        [one, other] if one == other => say!("{one} ns apart"),
+        [least, most] => say!("{least} to {most} ns apart"),
+    }
+}
+
+/// Work of all usable CPUs in multiples of one alone with its interval, and the least and most share of a round; none where something else
+/// than cores set it.
+fn times_together(run: &Run) -> Option<[f64; 5]> {
     let (host, usable) = (&run.host, run.host.usable_cpus().len());
     let all = most_copies(run);
     let sieve = all.iter().find(|together| together.source == PURE && together.copies == usable as f64)?;
@@ -124,21 +183,9 @@ pub fn cores_by_measurement(run: &Run) -> Option<Message> {
     if is_spoiled || is_beyond || host.limits.cpu_quota.is_some_and(|quota| quota < sieve.copies) {
         return None;
     }
-    let mut shares = measured.samples.iter().filter_map(|round| Some(median(round)? / sieve.copies));
-    let first = shares.next()?;
-    let (least, most) = shares.fold((first, first), |(least, most), share| (share.min(least), share.max(most)));
-    let is_guest = host.virtualization.hypervisor.is_some();
-    let [value, low, high] = [sieve.times.value, sieve.times.low, sieve.times.high].map(number);
-    if least > OF_ONE_CORE && sieve.times.value / sieve.copies >= 1.0 - NOTABLE {
-        return Some(say!("{usable:core} ({value}x one, {low} to {high})"));
-    }
-    if most < OF_ONE_CORE && slower_clock(run, sieve.copies).is_none() {
-        let told = usable_cores(host).filter(|cores| *cores < usable);
-        let cores = told.or((is_guest && usable == 2).then_some(1))?;
-        return Some(say!("threads of {cores:core} ({value}x one, {low} to {high})"));
-    }
-    let is_both = is_guest && least < OF_ONE_CORE && most >= 1.0 - NOTABLE;
-    is_both.then(|| say!("at times threads of a core, at times cores ({low} to {high}x one)"))
+    let shares: Vec<f64> = measured.samples.iter().filter_map(|round| Some(median(round)? / sieve.copies)).collect();
+    let (least, most) = (shares.iter().copied().reduce(f64::min)?, shares.iter().copied().reduce(f64::max)?);
+    Some([sieve.times.value, sieve.times.low, sieve.times.high, least, most])
 }
 
 pub(super) static SCALING_FALLS: Rule = Rule {
