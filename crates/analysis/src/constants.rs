@@ -210,7 +210,7 @@ pub struct ConstantValue<'a> {
     pub estimate: &'a Estimate,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    pub(crate) case: &'a CaseRecord,
+    pub case: &'a CaseRecord,
     place: &'static ConstantCase,
     /// True of a last cache that is as slow as memory.
     pub is_as_memory: bool,
@@ -233,6 +233,16 @@ impl ConstantValue<'_> {
         if axes.is_empty() { self.place.probe.to_owned() } else { format!("{}@{}", self.place.probe, axes.join(",")) }
     }
 
+    /// The same with the further quantity that it is: `disk.fsync p99`.
+    pub fn id(&self) -> String {
+        [&self.key(), self.quantity()].join(" ").trim_end().to_owned()
+    }
+
+    /// Ends of the range in which a repeat should fall, in the unit of the value shown.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        likely_ends(&self.shown().0)
+    }
+
     /// Tells whether a case id means this constant on any machine.
     pub(crate) fn is_at(&self, id: &str) -> bool {
         let id = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok());
@@ -245,7 +255,7 @@ impl ConstantValue<'_> {
     }
 
     /// Value as key figures are shown, in core cycles where the core alone decides and its clock is known.
-    pub(crate) fn shown(&self) -> (Cow<'_, Estimate>, Unit) {
+    pub fn shown(&self) -> (Cow<'_, Estimate>, Unit) {
         match self.in_core_cycles().filter(|_| is_of_core(&self.key())) {
             Some(cycles) => (cycles, Unit::CoreCycles),
             None => (Cow::Borrowed(self.estimate), self.unit),
@@ -266,7 +276,7 @@ impl ConstantValue<'_> {
 
     /// Range in which a repeat should fall, in the scale of that value: `157 … 196`.
     pub fn repeat(&self) -> Message {
-        match likely_ends(&self.shown().0) {
+        match self.ends() {
             Some((low, high)) if high > MOST_APART * low => UNSTEADY.into(),
             Some(ends) => Message::plain(in_short(ends, self.scale())),
             None if self.estimate.rounds == 1 => ONE_ROUND.into(),
@@ -377,11 +387,15 @@ pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)
     LINES.iter().filter_map(of_line).collect()
 }
 
+/// Rows of the constants that are missing, each with its reason.
+pub fn missing(run: &Run) -> impl Iterator<Item = (Text, &Reason)> {
+    let constants = LINES.iter().flat_map(|line| line.constants);
+    constants.filter_map(|constant| Some((constant.row, constant.missing_in(run)?)))
+}
+
 /// Sentences that list the constants that are missing, one for each reason.
 pub fn not_measured(run: &Run) -> Vec<Message> {
-    let constants = LINES.iter().flat_map(|line| line.constants);
-    let missing = constants.filter_map(|constant| Some((constant.missing_in(run)?, constant.row)));
-    let by_reason = grouped(missing.map(|(reason, row)| (&reason.text, (reason, row))));
+    let by_reason = grouped(missing(run).map(|(row, reason)| (&reason.text, (reason, row))));
     let sentence = |(_, missing): (&String, Vec<(&Reason, Text)>)| {
         let named = Message::joined(missing.iter().map(|(_, row)| *row), term!(", ", "list"));
         say!("{named}: not measured ({why})", why = reasons::brief(missing[0].0))

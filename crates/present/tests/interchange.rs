@@ -544,3 +544,32 @@ fn services_that_follow_benchmarks_get_every_value_that_counts_with_its_directio
         assert!(text.contains(&format!("Unit {unit} better=")), "{unit}");
     }
 }
+
+#[test]
+fn a_brief_has_figures_their_limits_codes_and_the_next_command_in_two_kilobytes() {
+    let run = synthetic::plausible();
+    let brief = |format: &str, lang| {
+        format_named(format).unwrap().render_one(&run, &RenderOptions { lang, ..RenderOptions::default() })
+    };
+    for (format, lang) in [("brief", Lang::En), ("brief", Lang::Zh), ("brief-json", Lang::En), ("brief-json", Lang::Zh)]
+    {
+        let text = brief(format, lang);
+        assert!(text.len() <= 2048, "{format} {lang:?}: {} bytes", text.len());
+    }
+    let json: serde_json::Value = serde_json::from_str(&brief("brief-json", Lang::En)).unwrap();
+    let dram = run.cases.iter().find(|case| case.id == "memory.hierarchy@level=dram").unwrap().measured().unwrap();
+    let figure = &json["figures"]["memory.hierarchy@level=dram"];
+    let value = figure[0].as_f64().unwrap();
+    assert!((value / dram.estimate.value() - 1.0).abs() < 1e-3 && figure[3] == "ns", "{figure}");
+    let codes: Vec<&str> =
+        json["findings"].as_array().unwrap().iter().filter_map(|found| found["code"].as_str()).collect();
+    assert!(
+        !codes.is_empty()
+            && codes.iter().all(|code| hostmark_analysis::findings::RULES.iter().any(|rule| rule.id == *code))
+    );
+    let is_limited = |figure: &serde_json::Value| !figure[4].as_array().unwrap().is_empty();
+    assert!(json["figures"].as_object().unwrap().values().any(is_limited), "{json}");
+    assert!(json["next"].as_str().unwrap().starts_with("hostmark "));
+    let text = brief("brief", Lang::En);
+    assert!(text.contains("DRAM: ") && text.contains(codes[0]) && text.contains("next: hostmark "), "{text}");
+}

@@ -1,5 +1,6 @@
 //! The formats in which runs are written, by name; a new one is a file here, or a renderer, and one name in [`FORMATS`].
 
+mod brief;
 pub mod comparison;
 mod csv;
 pub mod fleet;
@@ -92,6 +93,8 @@ pub static FORMATS: &[ExportFormat] = &[
         ),
         render: Render::One(console::answer),
     },
+    brief::TEXT,
+    brief::JSON,
     ExportFormat {
         name: "hosts",
         description: term!("several runs: what differs between their machines, and the constants of each in a column"),

@@ -67,7 +67,7 @@ fn github(run: &Run) -> Value {
 const NS_PER_S: f64 = 1e9;
 
 /// Symbol of a unit; of a rate it ends with `/s`.
-fn symbol(unit: Unit) -> &'static str {
+pub(super) fn symbol(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "ns",
         Unit::BytesPerSecond => "B/s",
