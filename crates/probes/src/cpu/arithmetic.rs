@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::kernels::arith::Arrays;
-use crate::kernels::flops;
+use crate::kernels::flops::{self, FlopsKernel};
 use crate::kernels::operation::INDEPENDENT;
 
 /// Probe cpu.latency: how long one arithmetic operation takes when the next one waits for it.
@@ -93,43 +93,51 @@ fn measure_bogoflops(case: &mut Case) -> Result<()> {
     }
 }
 
-/// Probe cpu.flops: floating-point operations a second at their peak, by instruction set, on one core and on all.
+/// Probe cpu.flops: multiplications and additions a second at their peak, by instruction set and type, on one core and on all.
 pub static FLOPS: Probe = Probe {
+    also: &[Quantity::OPERATIONS_PER_CYCLE],
     axes: &[
         Axis::choice(
             "isa",
             "best",
-            Points::quick(&["best"]).standard(&["scalar", "sse2", "fma-128", "avx2", "avx512", "neon", "sve"]),
+            Points::quick(&["best"])
+                .standard(&["scalar", "sse2", "fma-128", "avx2", "avx512", "amx", "neon", "i8mm", "sve"]),
         ),
-        Axis::choice("type", "f64", Points::quick(&["f64"]).standard(&["f32"])),
+        Axis::choice("type", "f64", Points::quick(&["f64"]).standard(&["f32", "bf16", "fp16", "int8"])),
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
-    limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
+    limit: Limit::OperationsPerCycle(MOST_FLOPS_A_CYCLE),
     core_bound: CoreBound::Yes,
     measure: Measure::Run(measure_flops),
     ..crate::rate(Unit::OperationsPerSecond, crate::texts::cpu::FLOPS)
 };
 
-/// A fused multiply-add counts as two; two pipes of 512 bits are the most that a core has (Intel's servers, AMD Zen 5, A64FX).
-const MOST_F64_A_CYCLE: u32 = 2 * 2 * 8;
+/// A multiplication with its addition counts as two. Two pipes of 512 bits are the most that a core has (Intel's server cores, AMD Zen 5,
+/// A64FX; four of 128 bits of Neoverse V2 are half of it), and tiles of 16 × 16 take 16 cycles (Intel's optimization manual on AMX).
+const MOST_FLOPS_A_CYCLE: &[(&str, u32)] =
+    &[("int8", 2048), ("bf16", 1024), ("fp16", 2 * 2 * 32), ("f32", 2 * 2 * 16), ("", 2 * 2 * 8)];
+
+/// The kernel of an instruction set for a type of factors, or with `best` the fastest for it.
+pub(super) fn flops_kernel(name: &str, of: &str) -> Result<&'static FlopsKernel> {
+    let is_best = name == "best";
+    if !is_best && !flops::is_known(name) {
+        return Err(RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}")));
+    }
+    let kernel = flops::available(of).rfind(|kernel| is_best || kernel.name == name);
+    kernel.ok_or_else(|| match is_best {
+        true => RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no instruction for {of}")),
+        false => RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {name} for {of}")),
+    })
+}
 
 fn measure_flops(case: &mut Case) -> Result<()> {
-    let isa: String = case.param("isa")?;
-    let kernel = match isa.as_str() {
-        "best" => flops::widest(),
-        name => flops::kernel(name)
-            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}")))?,
-    };
-    let is_double = case.param::<String>("type")? == "f64";
-    let kernel_name = kernel.name;
-    let kernel = kernel
-        .runnable(is_double)
-        .ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {kernel_name}")))?;
-    case.note("isa", kernel_name);
+    let (isa, of): (String, String) = (case.param("isa")?, case.param("type")?);
+    let kernel = flops_kernel(&isa, &of)?;
+    case.note("isa", kernel.name);
     match case.thread_cpus().as_slice() {
-        [] | [_] => case.loops(|turns| kernel.run(turns)).rate(kernel.flops()),
-        cpus => case.workers(cpus, |_| Ok(|turns| kernel.run(turns))).rate(kernel.flops()),
+        [] | [_] => case.loops(|turns| kernel.run(turns)).rate(kernel.operations()),
+        cpus => case.workers(cpus, |_| Ok(|turns| kernel.run(turns))).rate(kernel.operations()),
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use hostmark_engine::prelude::*;
 
 use crate::kernels::arith;
-use crate::kernels::flops::{self, FlopsKernel};
+use crate::kernels::flops::FlopsKernel;
+
+use super::arithmetic::flops_kernel;
 
 /// The clock once the vectors are over.
 const AFTER: Quantity = Quantity::given("after", Unit::Hertz, Better::Higher, term!("4 ms after the vectors"));
@@ -32,12 +34,8 @@ fn one_and_all(host: &HostFacts, _: Profile) -> Vec<u64> {
 fn measure_frequency(case: &mut Case) -> Result<()> {
     match case.param::<String>("load")?.as_str() {
         "scalar" => {}
-        "simd" => return beside_vectors(case, flops::widest(), false),
-        name => {
-            let kernel = flops::kernel(name);
-            let none = || RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no {name}"));
-            return beside_vectors(case, kernel.ok_or_else(none)?, true);
-        }
+        "simd" => return beside_vectors(case, flops_kernel("best", "f64")?, false),
+        name => return beside_vectors(case, flops_kernel(name, "f64")?, true),
     }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(add).rate(1),
@@ -57,10 +55,8 @@ const TURNS: u64 = 4_000;
 /// Additions after which the clock is looked at again: 4 ms and more, several times as long as a clock is kept.
 const ADDITIONS_AFTER: u64 = 80 * ADDITIONS;
 
-fn beside_vectors(case: &mut Case, kernel: &FlopsKernel, is_followed: bool) -> Result<()> {
-    let none = || RoundError::skipped(ReasonCode::Hardware, say!("this CPU has no {name}", name = kernel.name));
-    let vectors = kernel.runnable(true).ok_or_else(none)?;
-    case.note("isa", kernel.name);
+fn beside_vectors(case: &mut Case, vectors: &FlopsKernel, is_followed: bool) -> Result<()> {
+    case.note("isa", vectors.name);
     let mut after_hz = Vec::new();
     let stop = AtomicBool::new(false);
     let others = case.thread_cpus().split_off(1);
