@@ -116,6 +116,11 @@ impl Case {
         Ticks(self.begun.0 + self.clock.ticks(self.job.budget_ns as f64).0)
     }
 
+    /// Clock that times the samples.
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     /// The round's time for samples, ns.
     pub fn grant_ns(&self) -> f64 {
         self.job.budget_ns as f64

@@ -1,5 +1,6 @@
 //! Probes of a cache line that CPUs share: handed from one to another, and added to by all.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hostmark_engine::prelude::*;
@@ -12,8 +13,18 @@ use crate::kernels::words::{ByStore, BySwap, HandOver};
 /// Pages that a round chooses one of, so that rounds differ in where the line's home is.
 const PAGES: u64 = 64;
 
+/// Pages that a round goes over once more, round trips of one timing there, and timings of which the fastest counts: 4 ms in all.
+const SWEPT: u64 = 32;
+const TRIPS: u64 = 200;
+const TIMINGS: usize = 5;
+
+/// Difference between addresses: a mesh has a home for each line, nearer to some cores than to others.
+const SPREAD: Quantity =
+    Quantity::given("spread", Unit::Nanoseconds, Better::Lower, term!("slowest less fastest of 32 addresses"));
+
 /// Probe cpu.core_to_core: how long a cache line takes from one CPU to another.
 pub static CORE_TO_CORE: Probe = Probe {
+    also: &[SPREAD],
     axes: &[
         Axis::placements("cpus", "same_cache", Points::NamesOfHost(places)),
         Axis::choice("method", "compare_and_swap", Points::quick(&["compare_and_swap"]).standard(&["load_store"])),
@@ -37,47 +48,69 @@ fn measure_core_to_core(case: &mut Case) -> Result<()> {
 }
 
 fn to_and_fro(case: &mut Case, way: &impl HandOver) -> Result<()> {
-    /// States of the other thread, on a line that only changes at the beginning and at the end.
+    /// States of the other thread, on a line that changes with the page and at the end. A ready one is told a page beside the state, and its
+    /// own turn from which on the word lies there.
     const STARTING: u64 = 0;
     const READY: u64 = 1;
     const LOST: u64 = 2;
     const END: u64 = 3;
+    let at = |page: u64, turn: u64| READY | page << 2 | turn << 16;
     let [_, there] = case.cpus::<2>()?;
+    let clock = case.clock();
     let pages: Vec<Lonely> = (0..PAGES).map(|_| Lonely::default()).collect();
-    let (word, state) = (&pages[(case.seed() % PAGES) as usize].0, Lonely::default());
+    let (first, state) = (case.seed() % PAGES, Lonely::default());
+    let word = |page: u64| &pages[(page % PAGES) as usize].0;
     std::thread::scope(|scope| {
         let other = || {
             let bound = threads::bind(there);
-            state.0.store(if bound.is_ok() { READY } else { LOST }, Ordering::Release);
+            state.0.store(if bound.is_ok() { at(first, 1) } else { LOST }, Ordering::Release);
             bound?;
-            let mut turn = 1;
-            while state.0.load(Ordering::Relaxed) != END {
-                way.hand_over(word, turn, turn + 1);
+            let (mut turn, mut here) = (1, word(first));
+            loop {
+                match state.0.load(Ordering::Relaxed) {
+                    END => return Ok(()),
+                    told if turn >= told >> 16 => here = word(told >> 2),
+                    _ => {}
+                }
+                way.hand_over(here, turn, turn + 1);
                 turn += 2;
             }
-            Ok(())
         };
         let others = threads::start(scope, [other])?;
         while state.0.load(Ordering::Acquire) == STARTING {}
         if state.0.load(Ordering::Acquire) == LOST {
             return threads::join(others).map(drop);
         }
-        let (mut turn, mut halves) = (0, 0);
+        let (mut turn, mut halves, here) = (0, 0, Cell::new(word(first)));
         let mut round_trip = || {
-            way.hand_over(word, turn, turn + 1);
+            way.hand_over(here.get(), turn, turn + 1);
             turn += 2;
+            turn
         };
         let measured = case
             .loops(|n| {
                 halves += n;
-                (0..halves / 2).for_each(|_| round_trip());
+                (0..halves / 2).for_each(|_| _ = round_trip());
                 halves %= 2;
             })
             .time();
+        let mut fastest_ns = Vec::new();
+        for page in first + 1..=first + SWEPT {
+            // The other sees this with its next turn, which is the last on the old page.
+            let next = round_trip();
+            word(page).store(next + 2, Ordering::Release);
+            state.0.store(at(page % PAGES, next + 3), Ordering::Release);
+            round_trip();
+            here.set(word(page));
+            let timing = |_| clock.time(|| (0..TRIPS).for_each(|_| _ = round_trip())) / (2 * TRIPS) as f64;
+            fastest_ns.push((0..TIMINGS).map(timing).fold(f64::INFINITY, f64::min));
+        }
         // The other sees the end after its next turn, which it gets once more.
         state.0.store(END, Ordering::Release);
         round_trip();
-        measured
+        let most = fastest_ns.iter().copied().fold(0.0, f64::max);
+        let least = fastest_ns.iter().copied().fold(f64::INFINITY, f64::min);
+        measured.and_then(|()| case.also(SPREAD.name, [most - least]))
     })
 }
 
