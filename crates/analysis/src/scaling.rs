@@ -10,7 +10,7 @@ use hostmark_stats::{descriptive, trend};
 use crate::curve::{CurvePoint, curve};
 use crate::findings::cores;
 use crate::format::{number, percent_number};
-use crate::typography::SEMICOLON;
+use crate::typography::{COMMA, SEMICOLON};
 
 /// Probes of which each thread of one process has a time, and of processes that do the same.
 const PARALLEL: &[&str] = &["paging.parallel_fault", "syscall.parallel"];
@@ -19,6 +19,9 @@ const OPERATION: &str = "call";
 
 /// Requests to a device past the cache, by how many are under way at once.
 const QUEUED: &str = "disk.direct_io";
+/// Threads that read memory together, and a load beside such threads.
+const TOGETHER: &str = "memory.scaling";
+const BESIDE: &str = "memory.loaded_latency";
 /// A rate is near the highest when it has this share of it.
 const NEAR_THE_MOST: f64 = 0.9;
 
@@ -48,6 +51,8 @@ pub struct Scaling {
     pub cores: Option<f64>,
     /// The share by which every number of them did less in the last round than in the first.
     pub slows: Option<f64>,
+    /// Of threads that read memory: latencies of a load beside them by their number, itself included, ns; 1 is beside nobody.
+    pub beside: Vec<(u64, f64)>,
 }
 
 /// Every work that was measured on several CPUs at once, as processes and as threads.
@@ -88,16 +93,31 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
             }
         }
     }
-    for operation in ["read", "write"] {
-        let rates = curve(run, QUEUED, "depth", &[("op", operation)]);
+    let rates = [
+        (QUEUED, "depth", Some("read"), Parties::Requests),
+        (QUEUED, "depth", Some("write"), Parties::Requests),
+        (TOGETHER, "threads", None, Parties::Threads),
+    ];
+    for (probe, axis, operation, parties) in rates {
+        let but: Vec<(&str, &str)> = operation.map(|operation| ("op", operation)).into_iter().collect();
+        let rates = curve(run, probe, axis, &but);
         let Some(one) = rates.first().filter(|point| point.at == 1) else { continue };
         let throughput = |rate: &CurvePoint| typical(rate) / typical(one);
         let points = rates.iter().map(|rate| Point { parties: rate.at as f64, throughput: throughput(rate) }).collect();
-        let (source, slows) = (format!("{QUEUED} {operation}"), slows(run, QUEUED, &rates));
-        all.push(Scaling::of(run, source, Parties::Requests, points, slows));
+        let source = operation.map_or_else(|| probe.to_owned(), |operation| format!("{probe} {operation}"));
+        let scaling = Scaling::of(run, source, parties, points, slows(run, probe, &rates));
+        let beside = if probe == TOGETHER { loads_beside(run) } else { Vec::new() };
+        all.push(Scaling { beside, ..scaling });
     }
     all.retain(|scaling| scaling.points.len() > 1);
     all
+}
+
+/// Latencies of a load from memory, alone and beside others that read it, by the number of CPUs, ns.
+fn loads_beside(run: &Run) -> Vec<(u64, f64)> {
+    let alone = run.cases.iter().find(|case| case.probe == BESIDE && case.params.get("delay") == Some("idle"));
+    let alone = alone.and_then(|case| Some((1, case.measured()?.estimate.value())));
+    alone.into_iter().chain(curve(run, BESIDE, "threads", &[]).iter().map(|point| (point.at, typical(point)))).collect()
 }
 
 /// Typical value, as an undisturbed value of one CPU has no like among several.
@@ -124,7 +144,7 @@ impl Scaling {
     fn of(run: &Run, source: String, parties: Parties, points: Vec<Point>, slows: Option<f64>) -> Scaling {
         let cores = cores::usable_cores(&run.host).filter(|_| parties != Parties::Requests).map(|cores| cores as f64);
         let growth = growth(&points, cores, run.settings.seed);
-        Scaling { source, parties, points, growth, cores, slows }
+        Scaling { source, parties, points, growth, cores, slows, beside: Vec::new() }
     }
 
     /// Tells whether enough numbers of CPUs were measured to fit a law.
@@ -165,8 +185,12 @@ impl Scaling {
                 parts.extend(falls_from.map(|parties| say!("{parties} do less than fewer did")));
             }
         }
-        if self.parties == Parties::Requests {
+        if self.parties == Parties::Requests || self.source == TOGETHER {
             parts.extend(self.knee());
+        }
+        let nanoseconds = |(cpus, ns): &(u64, f64)| say!("{ns:.0} ns by {cpus}");
+        if let [_, _, ..] = self.beside[..] {
+            parts.push(say!("a load takes {all}", all = Message::joined(self.beside.iter().map(nanoseconds), COMMA)));
         }
         Message::joined(parts, SEMICOLON)
     }

@@ -222,6 +222,8 @@ fn universal(contention: f64, coherence: f64, parties: u32) -> f64 {
     n / (1.0 + contention * (n - 1.0) + coherence * n * (n - 1.0))
 }
 
+const LOAD_AXES: &[(&str, AxisKind, &str)] = &[("delay", AxisKind::Choice, "0"), ("threads", AxisKind::Threads, "32")];
+
 fn on_32_cpus(cases: Vec<CaseRecord>) -> Run {
     let mut run = Run { host: synthetic::plausible().host, cases, ..synthetic::empty() };
     let cpu = run.host.cpus[0].clone();
@@ -238,6 +240,8 @@ fn on_32_cpus(cases: Vec<CaseRecord>) -> Run {
             &[("op", AxisKind::Choice, "read"), ("depth", AxisKind::Count, "1")],
         ),
         synthetic::probe("syscall.parallel", ("calls", "调用"), Unit::Nanoseconds, ("system", "系统"), axes),
+        synthetic::probe("memory.scaling", ("reads", "读"), Unit::BytesPerSecond, ("memory", "内存"), &axes[1..2]),
+        synthetic::probe("memory.loaded_latency", ("load", "加载"), Unit::Nanoseconds, ("memory", "内存"), LOAD_AXES),
     ];
     run
 }
@@ -291,6 +295,24 @@ fn a_curve_that_falls_tells_contention_coherence_peak_and_fall() {
         &en,
         &["竞争 σ 10.0%", "一致性 κ 1.00%", "峰值在 9 个", "16 个时少于更少数目时所做", "同一进程的线程"],
     );
+}
+
+#[test]
+fn threads_that_read_memory_have_a_knee_and_what_a_load_takes_beside_them() {
+    let read = |n: u32| synthetic::value(&format!("memory.scaling@threads={n}"), 10e9 * f64::from(n.min(8)));
+    let load = |&(n, delay, ns): &(u32, &str, f64)| {
+        synthetic::value(&format!("memory.loaded_latency@delay={delay},threads={n}"), ns)
+    };
+    let loads = [(32, "idle", 90.0), (2, "0", 95.0), (8, "0", 140.0), (32, "0", 250.0)];
+    let run = on_32_cpus(COUNTS.map(read).into_iter().chain(loads.iter().map(load)).collect());
+    let en = [
+        "memory.scaling, threads of one process",
+        "knee at 8 (8.00x one): more get under 10 % more done, and wait",
+        "a load takes 90 ns by 1, 95 ns by 2, 140 ns by 8, 250 ns by 32",
+    ];
+    says(&run, false, &en, &["拐点在 8（", "一次加载：1 个 CPU 时 90 ns"]);
+    let page = format_named("html").unwrap().render_one(&run, &RenderOptions::default());
+    assert!(page.contains("Memory bandwidth by CPUs") && page.contains("Memory latency by CPUs"));
 }
 
 #[test]

@@ -300,7 +300,7 @@ pub static SCALING: Probe = Probe {
 };
 
 /// All; from the standard profile on powers of two, and as many as there are packages, nodes, caches and cores.
-fn scaling_threads(host: &HostFacts, profile: Profile) -> Vec<String> {
+pub(super) fn scaling_threads(host: &HostFacts, profile: Profile) -> Vec<String> {
     let all = host.usable_cpus().len() as u64;
     let powers = (0..u64::BITS).map(|power| 1 << power).take_while(|&threads| threads < all);
     let counts = powers.chain(domains(host).into_iter().map(|count| count as u64));

@@ -121,7 +121,7 @@ pub static LOADED_LATENCY: Probe = Probe {
                 .thorough(&["16384", "8192", "32"]),
         ),
         Axis::choice("mix", "read", Points::quick(&["read"]).standard(&["two_to_one", "read_write", "write"])),
-        Axis::all_threads("threads", Points::quick(&["all"])),
+        Axis::all_threads("threads", Points::NamesOfHost(threads)),
         Axis::settled_size("size", size).fills(Fill::Chain),
         Axis::settled_size("traffic", traffic).fills(Fill::InAll(1)),
     ],
@@ -138,6 +138,11 @@ const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
 
 pub(super) fn size(host: &HostFacts) -> u64 {
     super::outside_caches(host)
+}
+
+/// As many as read memory together in `memory.scaling`; one has nobody beside it.
+fn threads(host: &HostFacts, profile: Profile) -> Vec<String> {
+    super::bandwidth::scaling_threads(host, profile).into_iter().filter(|threads| threads != "1").collect()
 }
 
 fn traffic(host: &HostFacts) -> u64 {

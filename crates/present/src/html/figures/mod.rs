@@ -51,6 +51,7 @@ pub static FIGURES: &[FigureKind] = &[
     FigureKind { id: "nodes", probes: &[NUMA_LATENCY, NUMA_BANDWIDTH], draw: pairs_of_nodes },
     FigureKind { id: "roofline", probes: &[FLOPS, HIERARCHY, STREAM], draw: rooflines },
     FigureKind { id: "loaded_latency", probes: &[LOADED], draw: loaded_latencies },
+    FigureKind { id: "threads", probes: &[SCALING, LOADED], draw: by_threads },
     FigureKind { id: "context_switch", probes: &[SWITCH], draw: context_switches },
 ];
 
@@ -312,18 +313,37 @@ fn loaded_latencies(runs: &Runs) -> Vec<Figure> {
     vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]
 }
 
+const SCALING: &str = "memory.scaling";
 const SWITCH: &str = "sched.context_switch";
 
+/// Figure of a probe along an axis of numbers, all other axes but these at their default.
+fn along(
+    runs: &Runs,
+    id: &str,
+    (axis, label): (&str, Text),
+    (value, title): (Text, Text),
+    but: &[&str],
+) -> Option<Figure> {
+    let probe = runs.probe(id)?;
+    let series = series_along(runs, probe, &Along { axis, least: 2, but });
+    let ends = ((label.into(), ScaleKind::Count), (value.into(), ScaleKind::Value(probe.unit())));
+    let chart = LineChart::of(ends.0, ends.1, series).draw()?;
+    Some(Figure { title: title.into(), note: None, chart, probes: vec![id.to_owned()] })
+}
+
+/// Bandwidth and latency of memory by how many CPUs use it.
+fn by_threads(runs: &Runs) -> Vec<Figure> {
+    let threads = ("threads", term!("CPUs that use memory, number"));
+    let bandwidth = (term!("bandwidth of all"), term!("Memory bandwidth by CPUs"));
+    let latency = (term!("latency of a load"), term!("Memory latency by CPUs"));
+    let bandwidth = along(runs, SCALING, threads, bandwidth, &["threads", "order", "mix"]);
+    bandwidth.into_iter().chain(along(runs, LOADED, threads, latency, &["threads"])).collect()
+}
+
 fn context_switches(runs: &Runs) -> Vec<Figure> {
-    let Some(probe) = runs.probe(SWITCH) else { return Vec::new() };
-    let line = LineChart::of(
-        (term!("processes in the ring, number").into(), ScaleKind::Count),
-        (term!("context switch").into(), ScaleKind::Value(Unit::Nanoseconds)),
-        series_along(runs, probe, &Along { axis: "processes", least: 2, but: &["processes", "footprint"] }),
-    );
-    let Some(chart) = line.draw() else { return Vec::new() };
-    let name = term!("Context switch by processes and footprint").into();
-    vec![Figure { title: name, note: None, chart, probes: vec![SWITCH.to_owned()] }]
+    let processes = ("processes", term!("processes in the ring, number"));
+    let name = (term!("context switch"), term!("Context switch by processes and footprint"));
+    along(runs, SWITCH, processes, name, &["processes", "footprint"]).into_iter().collect()
 }
 
 const FLOPS: &str = "cpu.flops";
