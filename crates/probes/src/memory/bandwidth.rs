@@ -5,6 +5,7 @@ use std::ops::Range;
 use hostmark_engine::prelude::*;
 
 use crate::fastest::{Candidates, passes};
+use crate::kernels::Refused;
 use crate::kernels::bandwidth::{self, CopyKernel, WriteKernel};
 use crate::kernels::stream::{self, StreamOperation, numbers, starts};
 
@@ -281,7 +282,7 @@ fn measure_stream2(case: &mut Case) -> Result<()> {
     .rate(size / 8 * operation.bytes_per_element())
 }
 
-/// Probe memory.scaling: how fast threads read memory together, by their number and by how they lie over the CPUs.
+/// Probe memory.scaling: how fast threads use memory together, by their number, by how they lie over the CPUs, and by what they do.
 pub static SCALING: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     axes: &[
@@ -289,6 +290,18 @@ pub static SCALING: Probe = Probe {
         Axis::order(),
         Axis { points: Points::NamesOfHost(scaling_sizes), ..Axis::settled_size("size", scaling_size) }
             .fills(Fill::EachThread(1)),
+        Axis::choice(
+            "mix",
+            "read",
+            Points::quick(&["read"]).standard(&[
+                "three_to_one",
+                "two_to_one",
+                "one_to_one",
+                "three_to_one_nt",
+                "two_to_one_nt",
+                "one_to_one_nt",
+            ]),
+        ),
     ],
     full_factorial: &[
         FullFactorial { from: Profile::Standard, axes: &["threads", "order"] },
@@ -327,7 +340,10 @@ fn scaling_sizes(host: &HostFacts, profile: Profile) -> Vec<String> {
 }
 
 fn measure_scaling(case: &mut Case) -> Result<()> {
-    let (size, cpus) = (case.param::<u64>("size")?, case.thread_cpus());
+    let (size, cpus, mix) = (case.param::<u64>("size")?, case.thread_cpus(), case.param::<String>("mix")?);
+    if mix != "read" {
+        return measure_mix(case, &mix, size, &cpus);
+    }
     let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
     let usual = bandwidth::best_read(reach(case, size));
     let kernels = Candidates::of_reads(case, cpus.len(), usual)?;
@@ -343,4 +359,93 @@ fn measure_scaling(case: &mut Case) -> Result<()> {
     })
     .of_long_iterations(size >= crate::fastest::LONG_PASS_BYTES)
     .rate(size)
+}
+
+/// Parts that are copied, or read beside, at once: so short that all threads move everything all the time, and so long that waiting for
+/// stores past the caches at the end of each takes 1 %.
+const MIX_PART_BYTES: usize = 64 << 10;
+
+/// What a thread does beside others so that the bus reads so many bytes for each that it writes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mix {
+    /// True where the stores are a copy's, and false where they are alone.
+    copies: bool,
+    /// Parts that are read for each part that is copied.
+    beside: usize,
+    /// True for stores past the caches: plain ones read their line first.
+    is_nt: bool,
+}
+
+impl Mix {
+    fn named(name: &str) -> Mix {
+        let (ratio, is_nt) = name.strip_suffix("_nt").map_or((name, false), |ratio| (ratio, true));
+        let reads: usize = match ratio {
+            "three_to_one" => 3,
+            "two_to_one" => 2,
+            _ => 1,
+        };
+        let of_store = usize::from(!is_nt);
+        let copies = reads > of_store;
+        Mix { copies, beside: if copies { reads - of_store - 1 } else { 0 }, is_nt }
+    }
+
+    /// Bytes that the bus reads for each that it writes.
+    fn reads(self) -> usize {
+        usize::from(self.copies) + self.beside + usize::from(!self.is_nt)
+    }
+}
+
+fn measure_mix(case: &mut Case, name: &str, size: u64, cpus: &[Cpu]) -> Result<()> {
+    let (mix, reach, bytes) = (Mix::named(name), reach(case, size), usize::try_from(size)?);
+    let (read, write) = (bandwidth::best_read(reach), bandwidth::best_write(reach));
+    let copy = if mix.is_nt { bandwidth::copy("nt") } else { Some(bandwidth::best_copy(reach)) };
+    let copy = copy
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, say!("this architecture has no such kernel")))?;
+    let offset = bandwidth::copy_offset_bytes(reach);
+    let part = match mix.copies {
+        true => bytes.saturating_sub(2 * 4096) / (2 + mix.beside) / MIX_PART_BYTES * MIX_PART_BYTES,
+        false => bytes,
+    };
+    if part == 0 {
+        return Err(RoundError::not_applicable(say!("{size} bytes are too few for {name}")));
+    }
+    case.note("kernel", if mix.copies { copy.name } else { write.name });
+    let allotment = case.allot(cpus.len() as u64, size, Pages::Pmd, None)?;
+    case.workers(cpus, |_| {
+        let mut buffer = allotment.map()?;
+        let mut pass = move || -> std::result::Result<(), Refused> {
+            let memory = buffer.bytes_mut();
+            if !mix.copies {
+                return write.run(memory, 1, PATTERN);
+            }
+            let (source, rest) = memory.split_at_mut(part);
+            let (destination, more) = rest[offset..].split_at_mut(part);
+            let mut more = more[4096 - offset..].chunks(MIX_PART_BYTES);
+            for (source, destination) in source.chunks(MIX_PART_BYTES).zip(destination.chunks_mut(MIX_PART_BYTES)) {
+                copy.run(destination, source, 1)?;
+                more.by_ref().take(mix.beside).try_for_each(|part| read.run(part, 1).map(drop))?;
+            }
+            Ok(())
+        };
+        Ok(move |n| (0..n).try_for_each(|_| pass()))
+    })
+    .of_long_iterations(size >= crate::fastest::LONG_PASS_BYTES)
+    .rate((part * (1 + mix.reads())) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_reads_as_often_as_its_name_says() {
+        for (name, reads) in [("one_to_one", 1), ("two_to_one", 2), ("three_to_one", 3)] {
+            for name in [name.to_owned(), format!("{name}_nt")] {
+                let mix = Mix::named(&name);
+                assert_eq!((mix.reads(), mix.is_nt), (reads, name.ends_with("_nt")), "{name}: {mix:?}");
+            }
+        }
+        // Plain stores alone read each line once; those past the caches need a copy's loads.
+        assert_eq!(["one_to_one", "one_to_one_nt"].map(|name| Mix::named(name).copies), [false, true]);
+    }
 }
