@@ -7,7 +7,7 @@ use hostmark_engine::prelude::say;
 use hostmark_engine::prelude::sys::mapped::{Mapped, READ_WRITE};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::workloads::call::{errno, named};
+use crate::workloads::call::errno;
 use crate::workloads::{checked, machine::arch};
 
 /// Constants of the kernel's interface (include/uapi/linux/io_uring.h).
