@@ -1,6 +1,7 @@
 //! One command's page: what its help on a screen and its manual page are made of, and how text breaks into lines.
 
 use clap::{Arg, Command};
+use hostmark_analysis::groups::distinct;
 use hostmark_analysis::spoken;
 use hostmark_analysis::typography::COLON;
 use hostmark_model::Lang;
@@ -34,8 +35,6 @@ pub enum SectionKind {
     Commands,
     /// Arguments and options: a table in the short help, blocks in the long one.
     Options,
-    /// Options that only the long help shows.
-    More,
     /// Table in the long help alone.
     Topic,
     Examples,
@@ -84,17 +83,16 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
     let entries = |wanted: &dyn Fn(&Arg) -> bool| -> Vec<HelpEntry> {
         shown().filter(|argument| wanted(argument)).map(|argument| entry(argument, path, lang)).collect()
     };
-    add(SectionKind::Options, said("Arguments"), entries(&|argument| argument.is_positional()));
-    let mut headings: Vec<&str> = Vec::new();
-    for heading in shown().filter_map(Arg::get_help_heading) {
-        if !headings.contains(&heading) {
-            headings.push(heading);
-        }
-    }
-    let is_option = |argument: &Arg| !argument.is_positional() && argument.get_help_heading().is_none();
-    add(SectionKind::Options, said("Options"), entries(&is_option));
+    let is_argument = |one: &Arg| one.is_positional() && one.get_help_heading().is_none();
+    add(SectionKind::Options, said("Arguments"), entries(&is_argument));
+    let is_every = |one: &Arg| one.is_global_set() || super::of_every_command(one.get_id().as_str()).is_some();
+    let has_own = shown().any(|one| one.get_help_heading().is_none() && !is_argument(one) && !is_every(one));
+    let mut headings: Vec<_> = distinct(shown().filter_map(Arg::get_help_heading)).into_iter().map(Some).collect();
+    // Options of every command come last.
+    headings.insert(if has_own { 0 } else { headings.len() }, None);
     for heading in headings {
-        add(SectionKind::More, heading.to_owned(), entries(&|argument| argument.get_help_heading() == Some(heading)));
+        let title = heading.map_or_else(|| said("Options"), str::to_owned);
+        add(SectionKind::Options, title, entries(&|one| one.get_help_heading() == heading && !is_argument(one)));
     }
     add(SectionKind::Examples, said("Examples"), help::entries(path, lang));
     for topic in super::of(path) {
@@ -129,6 +127,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
     let colon = COLON.get(lang);
     let takes_values = argument.get_action().takes_values();
     let values: Vec<_> = argument.get_possible_values().into_iter().filter(|value| !value.is_hide_set()).collect();
+    let names = || values.iter().map(clap::builder::PossibleValue::get_name).collect::<Vec<&str>>().join(", ");
     let mut brackets = Vec::new();
     let defaults: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if takes_values && !defaults.is_empty() {
@@ -146,17 +145,10 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
             text.push(format!("{}{colon}{help}", value.get_name()));
         }
     } else if takes_values && !values.is_empty() {
-        let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-        brackets.push(format!("[{}{colon}{}]", super::heading("values", lang), names.join(", ")));
+        brackets.push(format!("[{}{colon}{}]", super::heading("values", lang), names()));
     }
     text.extend(brackets.iter().cloned());
-    let short = match (takes_values, explained) {
-        (true, true) => {
-            let names: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-            format!("{short} [{}]", names.join(", "))
-        }
-        _ => short,
-    };
+    let short = if takes_values && explained { format!("{short} [{}]", names()) } else { short };
     let short = if argument.is_hide_short_help_set() { String::new() } else { short };
     HelpEntry { term, short, text }
 }
@@ -174,14 +166,21 @@ impl HelpPage {
     /// One screen: what it does, how it is called, and every option in a line.
     pub fn short(&self, look: PageStyle) -> String {
         let mut out = self.head(look);
-        for section in
-            self.sections.iter().filter(|section| matches!(section.kind, SectionKind::Commands | SectionKind::Options))
-        {
-            heading(&mut out, &section.heading, look);
-            // What few people need stands in the long help alone.
-            let entries: Vec<HelpEntry> =
-                section.entries.iter().filter(|entry| !entry.short.is_empty()).cloned().collect();
-            table(&mut out, &entries, look, |entry| vec![entry.short.clone()]);
+        // What few people need stands in the long help alone.
+        let in_short = |section: &HelpSection| -> Vec<HelpEntry> {
+            let is_wanted = matches!(section.kind, SectionKind::Commands | SectionKind::Options);
+            section.entries.iter().filter(|entry| is_wanted && !entry.short.is_empty()).cloned().collect()
+        };
+        let all = self.sections.iter().map(|section| (&section.heading, in_short(section)));
+        let all: Vec<_> = all.filter(|(_, entries)| !entries.is_empty()).collect();
+        for (index, (title, entries)) in all.iter().enumerate() {
+            let before = out.len();
+            heading(&mut out, title, look);
+            // Many groups stand close, so that they fit on a screen.
+            if index > 0 && all.len() > 3 {
+                out.remove(before);
+            }
+            table(&mut out, entries, look, |entry| vec![entry.short.clone()]);
         }
         out.push('\n');
         let more = spoken(
@@ -200,9 +199,7 @@ impl HelpPage {
                 SectionKind::Commands | SectionKind::Topic => {
                     table(&mut out, &section.entries, look, |entry| entry.text.clone())
                 }
-                SectionKind::Examples | SectionKind::Options | SectionKind::More => {
-                    blocks(&mut out, &section.entries, look)
-                }
+                SectionKind::Examples | SectionKind::Options => blocks(&mut out, &section.entries, look),
             }
         }
         out

@@ -19,6 +19,7 @@ use crate::language::{refuse, refused, said};
 use crate::{language, store};
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Where")]
 pub struct InputArguments {
     /// Use only these CPUs, e.g. 0-3,8
     #[arg(long, value_name = "LIST")]
@@ -27,15 +28,15 @@ pub struct InputArguments {
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub scratch: Option<PathBuf>,
     /// Measure this command, and nothing else
-    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    #[arg(help_heading = "What to measure", long, value_name = "COMMAND", value_parser = command)]
     pub command: Option<CommandWords>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What to measure")]
     pub sampled: SampledArguments,
     /// Measure inside these container layers
     #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
     pub isolate: Vec<Layer>,
     /// Read counters beside the values: instructions, misses, energy
-    #[arg(long, hide_short_help = true)]
+    #[arg(help_heading = "How", long, hide_short_help = true)]
     pub counters: bool,
 }
 

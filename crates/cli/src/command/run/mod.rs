@@ -35,68 +35,68 @@ pub mod dry_run;
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// What to measure: groups, probes or cases [default: all]
-    #[arg(value_name = "FILTER")]
+    /// Groups, probes or cases [default: all]
+    #[arg(help_heading = "What to measure", value_name = "FILTER")]
     filters: Vec<String>,
     /// Time limit
-    #[arg(long, value_enum, default_value = "quick")]
+    #[arg(help_heading = "What to measure", long, value_enum, default_value = "quick")]
     profile: ProfileName,
     /// Measure on another machine, e.g. 'ssh db-17'
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(help_heading = "Where", long, value_name = "COMMAND")]
     on: Option<String>,
     /// Measure the network to this machine too, e.g. 'ssh db-17'
-    #[arg(long, value_name = "PLACE")]
+    #[arg(help_heading = "Where", long, value_name = "PLACE")]
     peer: Vec<String>,
     /// Reach the peer by this address
-    #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
+    #[arg(help_heading = "Where", long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
     via: Vec<std::net::IpAddr>,
     /// Read the token for tcp:HOST from this file
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(help_heading = "Where", long, value_name = "FILE", hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Write the run file here [default: the run store]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Result", long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Store the run under this name, e.g. before-bios
-    #[arg(long, value_name = "NAME", value_parser = run_name, conflicts_with_all = ["out", "resume"])]
+    #[arg(help_heading = "Result", long, value_name = "NAME", value_parser = run_name, conflicts_with_all = ["out", "resume"])]
     name: Option<String>,
     /// Keep this text with the run, e.g. 'BIOS 2.1, SMT off'
-    #[arg(long, value_name = "TEXT", value_parser = note, conflicts_with = "resume", hide_short_help = true)]
+    #[arg(help_heading = "Result", long, value_name = "TEXT", value_parser = note, conflicts_with = "resume", hide_short_help = true)]
     note: Option<String>,
     /// Compare with this run, and exit 1 if a case is slower
-    #[arg(long, value_name = "RUN", conflicts_with = "format")]
+    #[arg(help_heading = "Result", long, value_name = "RUN", conflicts_with = "format")]
     expect: Option<String>,
     /// Print a reference's values beside the run's, e.g. x220
-    #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["format", "expect"], hide_short_help = true)]
+    #[arg(help_heading = "Result", long, value_name = "REFERENCE", conflicts_with_all = ["format", "expect"], hide_short_help = true)]
     against: Option<String>,
     /// Measure and print only the cells of this table
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
+    #[arg(help_heading = "What to measure", long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
     table: Option<String>,
     /// Output format [default: answer, or that of --table]
-    #[arg(long, value_parser = report::formats())]
+    #[arg(help_heading = "Result", long, value_parser = report::formats())]
     format: Option<String>,
     /// Print every case, as --format table does
-    #[arg(long, conflicts_with = "format")]
+    #[arg(help_heading = "Result", long, conflicts_with = "format")]
     full: bool,
     /// Seed of all random sequences, decimal or 0x…
-    #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
+    #[arg(help_heading = "How", long, value_name = "N", value_parser = seed, hide_short_help = true)]
     seed: Option<u64>,
     /// Override an axis's values, e.g. size=4K,1M
-    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
+    #[arg(help_heading = "What to measure", long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     set: Vec<String>,
     #[command(flatten)]
     inputs: InputArguments,
     /// Measure only if `hostmark self-check` has passed here since the host started
-    #[arg(long, conflicts_with = "on", hide_short_help = true)]
+    #[arg(help_heading = "How", long, conflicts_with = "on", hide_short_help = true)]
     strict: bool,
     /// Show what would be measured
-    #[arg(long)]
+    #[arg(help_heading = "What to measure", long)]
     pub(super) dry_run: bool,
     /// Continue an interrupted run [default: the newest]
-    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
+    #[arg(help_heading = "How", hide_short_help = true, long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "bytes", "value", "unit", "table", "dry_run"])]
     pub(super) resume: Option<String>,
     /// Print every interval, sample count and note
-    #[arg(long, short)]
+    #[arg(help_heading = "Result", hide_short_help = true, long, short)]
     verbose: bool,
 }
 

@@ -33,8 +33,6 @@ pub struct VmRunArguments {
     /// What to measure: groups, probes or cases
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    #[command(flatten)]
-    pub guest: GuestArguments,
     /// Measure in this existing guest, e.g. 'ssh vm1'
     #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
     pub on: Option<String>,
@@ -74,6 +72,8 @@ pub struct VmRunArguments {
     /// Print every interval
     #[arg(long, short)]
     pub verbose: bool,
+    #[command(flatten)]
+    pub guest: GuestArguments,
 }
 
 /// Default number of measurements of a side; where its guest is emulated.
@@ -122,58 +122,58 @@ const OF_A_MADE_GUEST: [&str; 18] = [
 #[command(next_help_heading = "The guest")]
 pub struct GuestArguments {
     /// How the guest runs
-    #[arg(long, value_enum, default_value = "kvm")]
+    #[arg(hide_short_help = true, long, value_enum, default_value = "kvm")]
     pub accel: AccelName,
     /// Kernel of the guest
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
     /// Modules of that kernel, e.g. /lib/modules/VERSION
-    #[arg(long, value_name = "DIR")]
+    #[arg(hide_short_help = true, long, value_name = "DIR")]
     pub modules: Option<PathBuf>,
     /// hostmark's kernel module, built for that kernel
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub module: Option<PathBuf>,
     /// Disk image of a distribution, for --command
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub image: Option<PathBuf>,
     /// Virtual CPUs
-    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub smp: u32,
     /// CPU model, by its QEMU name
-    #[arg(long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
+    #[arg(hide_short_help = true, long, visible_alias = "cpu", value_name = "MODEL", value_parser = cpu_model)]
     pub cpu_model: Option<String>,
     /// Machine type, by its QEMU name
-    #[arg(long, value_name = "TYPE")]
+    #[arg(hide_short_help = true, long, value_name = "TYPE")]
     pub machine: Option<String>,
     /// NUMA nodes, with equal shares of CPUs and memory
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub nodes: u32,
     /// Memory size, e.g. 1G
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub memory: u64,
     /// Back the memory with host huge pages of this size
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = size)]
     pub hugepages: Option<u64>,
     /// Virtio disk for the file probes, e.g. 4G,qcow2
-    #[arg(long, value_name = "SIZE[,…]", value_parser = disk)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE[,…]", value_parser = disk)]
     pub disk: Option<Disk>,
     /// Network card: user, or tap=DEVICE,ADDRESS
-    #[arg(long, value_name = "user|tap=…", value_parser = net)]
+    #[arg(hide_short_help = true, long, value_name = "user|tap=…", value_parser = net)]
     pub net: Option<NetSpec>,
     /// Host CPU of each virtual CPU, e.g. 2-5
-    #[arg(long, value_name = "LIST", value_parser = pins)]
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = pins)]
     pub pin: Option<Pins>,
     /// Add a word to the kernel command line
-    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "WORD", allow_hyphen_values = true)]
     pub append: Vec<String>,
     /// Add a word to QEMU's command line
-    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "WORD", allow_hyphen_values = true)]
     pub qemu_arg: Vec<String>,
     /// QEMU executable
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(hide_short_help = true, long, value_name = "PROGRAM")]
     pub qemu: Option<OsString>,
     /// Time limit for booting, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub boot_timeout: Duration,
 }
 
