@@ -170,14 +170,14 @@ fn of_leading(estimate: &Estimate) -> Option<Message> {
     }
     let ends = quiet.and_then(|quiet| Some((quiet.low?, quiet.value, quiet.high?)));
     if ends.is_some_and(|(low, value, high)| !is_within(low, value, high)) {
-        return fault(say!("its quiet value lies outside its interval"));
+        return fault(say!("its undisturbed value lies outside its interval"));
     }
     let rounds = quiet.and_then(|quiet| Some((quiet.range?, quiet.value)));
     if rounds.is_some_and(|([least, most], value)| !is_within(least, value, most)) {
-        return fault(say!("its quiet value lies outside of its rounds"));
+        return fault(say!("its undisturbed value lies outside of its rounds"));
     }
     if quiet.and_then(|quiet| quiet.at_hz).is_some_and(|hz| hz <= 0.0) {
-        return fault(say!("the clock of its quiet value is none"));
+        return fault(say!("the clock of its undisturbed value is none"));
     }
     let is_wrong =
         repetition.is_some_and(|known| known.deviation < 0.0 || !is_within(known.low, estimate.value(), known.high));

@@ -292,7 +292,7 @@ impl ConstantValue<'_> {
 }
 
 /// A range whose ends differ by more than this factor tells nothing but that the value is unsteady.
-const MOST_APART: f64 = 20.0;
+const MOST_APART: f64 = 10.0;
 /// Range of a value of one round, which has none.
 const ONE_ROUND: Text = term!("one round");
 /// Cell of what nobody knows.

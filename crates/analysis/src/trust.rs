@@ -159,9 +159,9 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     });
     if few >= NOTABLE {
         doubt(
-            DoubtSource::Run,
+            DoubtSource::Unknown,
             few,
-            say!("{few} of the values have fewer than five rounds", few = percent(few)),
+            say!("time ran out: {few} of the values have fewer than five rounds", few = percent(few)),
             term!("run longer (--profile standard) or less (hostmark run memory)"),
         );
     }
@@ -332,7 +332,7 @@ fn repeats(trust: &Trust) -> Message {
 /// Promise of the grade, with its basis where it is to have one.
 fn promised(trust: &Trust, by: Option<Message>) -> Message {
     let Some(within) = trust.within else {
-        return term!("do not use: no value has rounds enough to tell how far another run may lie").into();
+        return term!("do not use: too few rounds to say how far a repeat may differ").into();
     };
     let with_basis = |says: Message| match &by {
         Some(by) => say!("{says}; {by}"),
@@ -349,7 +349,7 @@ fn promised(trust: &Trust, by: Option<Message>) -> Message {
         let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
         let why = match is_wrong {
             true => term!("a known value came back wrong"),
-            false => term!("other programs had the CPUs, or stopped hostmark"),
+            false => term!("other tasks or a quota took the CPUs"),
         };
         let within = within_or_not(within);
         return with_basis(say!("{good_for}: {why}; a repeat under the same conditions lies {within}"));

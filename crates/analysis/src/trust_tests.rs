@@ -145,9 +145,9 @@ fn steady_competition_lowers_the_grade_though_no_value_scatters() {
     assert_eq!(grade(&beside(0.75)), Grade::F);
     // It repeats well, which is no promise: the least of grades does not stand beside one.
     let least = promise(&trust(&beside(0.75)).unwrap());
-    let begins = "do not use: other programs had the CPUs, or stopped hostmark; a repeat under the same conditions";
+    let begins = "do not use: other tasks or a quota took the CPUs; repeats within";
     assert!(least.en.starts_with(begins), "{least:?}");
-    assert!(!least.en.contains("figures repeat") && least.zh.starts_with("请勿使用：CPU 被其他程序占用"), "{least:?}");
+    assert!(!least.en.contains("figures repeat") && least.zh.starts_with("请勿使用：CPU 被其他任务"), "{least:?}");
     let doubts = trust(&beside(0.75)).unwrap().doubts;
     assert!(doubts[0].text.en.contains("used 73 % of the CPUs' time"), "{doubts:?}");
 }
@@ -181,7 +181,7 @@ fn what_says_nothing_of_other_runs_has_the_least_grade_and_what_has_no_value_non
     // As a run beside six busy loops, which has one round of each case: it is the least of grades, and not none.
     let least = trust(&old).unwrap();
     assert_eq!((least.grade, least.within), (Grade::F, None));
-    assert!(line(&least).en.starts_with("TRUST F   do not use: no value has rounds enough"), "{:?}", line(&least));
+    assert!(line(&least).en.starts_with("TRUST F   do not use: too few rounds"), "{:?}", line(&least));
     assert_eq!(trust(&run(&[], 5)), None);
     let mut imported = run(&[0.01; 3], 5);
     imported.imported = Some(hostmark_model::Imported::default());

@@ -81,7 +81,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::BestRoundGap => term!("median of the best round over 10 % better"),
         FlagKind::PartlyUsed => term!("partly used by others"),
         FlagKind::Throttled => term!("stopped by a CPU quota"),
-        FlagKind::Contended => term!("others used its CPU"),
+        FlagKind::Contended => term!("other programs used its CPU"),
         FlagKind::FromCache => term!("from a cache below"),
         FlagKind::Unconfirmed => term!("unconfirmed"),
         FlagKind::SmallBuffer => term!("small buffer"),

@@ -95,8 +95,8 @@ fn values_and_intervals_that_cannot_be_together_are_named() {
     };
     let next = |low: f64, high: f64| Some(Repetition { low, high, deviation: 0.1, runs: 3 });
     forged(TIME, "outside of its rounds", |measured| measured.estimate.range = Some([101.0, 102.0]));
-    forged(TIME, "its quiet value lies outside", |measured| measured.estimate.quiet = quiet(99.0, 98.0, 102.0));
-    forged(TIME, "the clock of its quiet value", |measured| {
+    forged(TIME, "its undisturbed value lies outside", |measured| measured.estimate.quiet = quiet(99.0, 98.0, 102.0));
+    forged(TIME, "the clock of its undisturbed value", |measured| {
         measured.estimate.quiet = quiet(97.0, 98.0, 99.0).map(|quiet| Quiet { at_hz: Some(-1.0), ..quiet });
     });
     forged(TIME, "repetition does not hold", |measured| measured.estimate.repetition = next(101.0, 110.0));

@@ -430,7 +430,7 @@ fn datagrams_lost_within_the_machine_are_a_finding_and_cost_their_share() {
     };
     let finding = one(&with(0.65, NARROW), ID);
     near(finding.cost, 0.65);
-    assert!(finding.text.en.starts_with("65 % of UDP datagrams (1.4 KiB)"), "{}", finding.text.en);
+    assert!(finding.text.en.starts_with("A UDP flood on loopback loses 65 % of its"), "{}", finding.text.en);
     assert_eq!(finding.command.as_deref(), Some("hostmark try udp-buffer"));
     none(&with(0.04, NARROW), ID);
     none(&with(0.06, 0.5), ID);
@@ -526,7 +526,7 @@ fn usable_cpus_are_cores_or_threads_by_what_they_do_together() {
     let half = rounds.len() / 2;
     rounds[..half].fill(vec![1.2]);
     rounds[half..].fill(vec![1.97]);
-    begins(&changes, "at times threads of a core");
+    begins(&changes, "at times on one core");
 
     let (mut bare, mut quota, mut flagged) = (of(1.2), of(1.2), of(1.2));
     bare.host.virtualization.hypervisor = None;

@@ -90,7 +90,7 @@ fn kinds_are_distinguished_by_their_facts_and_judged_together() {
     assert_eq!((fleet.kinds.len(), fleet.judged), (2, 40));
     assert_eq!(odd(&fleet), ["node00000", "node00002"]);
     assert!(fleet.causes.iter().all(|cause| cause.p.is_none() && cause.odd == (2, 2)), "{:?}", fleet.causes);
-    assert!(text(&fleet, "table", Lang::En).contains("shared by 2 of 2 odd, 0 of 38 others"));
+    assert!(text(&fleet, "table", Lang::En).contains("shared by 2 of 2 outliers, 0 of 38 others"));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn programs_read_what_people_read() {
     assert!(metrics.contains("hostmark_fleet_odd_hosts{kind=\"Example 0, 8 CPUs, 256 GiB, native\"} 2"), "{metrics}");
     assert_eq!((metrics.matches("hostmark_fleet_host_odd{").count(), metrics.ends_with("\n# EOF\n")), (20, true));
     let markdown = text(&fleet, "markdown", Lang::Zh);
-    assert!(markdown.contains("## 异常主机") && markdown.contains("| node00000 |"), "{markdown}");
+    assert!(markdown.contains("## 离群主机") && markdown.contains("| node00000 |"), "{markdown}");
 }
 
 #[test]

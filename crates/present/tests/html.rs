@@ -1,7 +1,7 @@
 //! The page: what stands in it, what never does, how large it gets, and that it can be read by anybody.
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
-use hostmark_model::{Lang, Outcome, Run, Unit};
+use hostmark_model::{CpuFact, Lang, Outcome, Run, Unit};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{comparison, format_named};
 
@@ -74,6 +74,15 @@ fn no_picture_has_a_coordinate_that_is_no_number() {
             }
         }
     }
+}
+
+#[test]
+fn a_topology_of_more_parts_than_bars_says_how_many_share_one() {
+    let mut run = synthetic::plausible();
+    let cpu = run.host.cpus[0].clone();
+    run.host.cpus = (0..300).map(|id| CpuFact { id, siblings: vec![id], online: true, ..cpu.clone() }).collect();
+    let page = page(&[run]);
+    assert!(page.contains("CPU × 300 (3 a bar)") && page.contains("CPU 299"), "{page}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Messa
         say!("{time} ns ({count} processes, {crossings} crossings)")
     });
     let decides = through.first().map(|first| decides(setting, first)).unwrap_or_default();
-    say!("; because a byte takes CPU time of {times}{decides}")
+    say!("; CPU time per byte: {times}{decides}")
 }
 
 /// Full CPUs, or the slowest process.
@@ -112,12 +112,12 @@ fn decides(setting: &Setting, first: &Pipeline) -> Message {
     let slowest = slowest(first).map(|slowest| process_name(first, slowest.index));
     match (is_full(setting, first), slowest) {
         (true, slowest) => {
-            let most = slowest.map(|name| say!("; {name} is the slowest process"));
+            let most = slowest.map(|name| say!(", {name} is the slowest process"));
             let most = most.unwrap_or_default();
             // Chinese needs no number here.
             let en = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
             let full = Text { en, zh: String::new() };
-            say!(", and {full} full{most}")
+            say!("; {full} saturated{most}")
         }
         (false, Some(name)) => {
             let (busy, outside) = (busy.value, outside(setting, first));

@@ -151,7 +151,7 @@ pub fn cores_by_measurement(run: &Run) -> Option<Message> {
     if is_guest && (line_changes || times_change || by_times.zip(by_line).is_some_and(|(one, other)| one != other)) {
         let times = scaled.map(|[_, low, high]| say!("{low} to {high}x one"));
         let why = Message::joined(times.into_iter().chain(line.map(apart)), COMMA);
-        return Some(say!("at times threads of a core, at times cores ({why})"));
+        return Some(say!("at times on one core ({why})"));
     }
     let times = scaled.filter(|_| by_times.is_some()).map(|[value, low, high]| say!("{value}x one, {low} to {high}"));
     let line = line.filter(|_| by_line.is_some());

@@ -173,12 +173,12 @@ impl LoopbackFinding {
 
 fn tcp_loopback(run: &Run) -> Option<Conclusion> {
     let base = at(run, TCP, &BASE, &[])?;
-    let on_one_cpu = rate(base)?;
+    let on_one_cpu = words(rate(base)?);
     let ends = ["sender_cpus", "receiver_cpus"].map(|name| Some(believed(base)?.also.get(name)?.estimate.value()));
     let ends = match ends {
         [Some(sends), Some(receives)] => {
             let [sends, receives] = [sends, receives].map(number);
-            words(say!(", which both ends share: sending keeps {sends} of it busy, receiving {receives}"))
+            words(say!(" (sender and receiver share it: {sends} and {receives} of it)"))
         }
         _ => words(say!(", which both ends share")),
     };
@@ -203,13 +203,13 @@ fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]
     case_at(run, probe, &all)
 }
 
-fn rate(case: &CaseRecord) -> Option<String> {
+fn rate(case: &CaseRecord) -> Option<Message> {
     let estimate = &believed(case)?.estimate;
     Proven::of(estimate)?;
     let rate = rate_text(estimate.value());
     Some(match low_high(estimate, Unit::BytesPerSecond) {
-        Some(interval) => format!("{rate} ({interval})"),
-        None => rate,
+        Some(interval) => say!("{here} ({repeat})", here = rate, repeat = interval),
+        None => rate.into(),
     })
 }
 
@@ -245,7 +245,7 @@ fn congestion(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     let (Some(system), Some(name)) = (note(base, "congestion_control"), best.params.get("congestion")) else { return };
     let (Some(by), Some(gives)) = (factor(best, base), rate(best)) else { return };
     let why = match PACING.contains(&system) {
-        true => term!(", which paces: it lets data go by a clock, also where no network is in the way"),
+        true => term!(", which paces packets even on loopback"),
         false => Text::default(),
     };
     finding.compare(by, say!("with {name}"));

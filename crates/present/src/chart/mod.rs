@@ -132,7 +132,7 @@ impl LineChart {
         LineChart { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
     }
 
-    /// The chart; none where no two points stand anywhere.
+    /// The chart; none where no two points of a series stand apart.
     pub(crate) fn draw(self) -> Option<Chart> {
         let is_known = |point: &&LinePoint| point.x.is_finite() && point.y.is_finite();
         let left_out = self.series.len().saturating_sub(MOST_SERIES);
@@ -140,9 +140,7 @@ impl LineChart {
             .map(|series| (series, series.points.iter().filter(is_known).collect()))
             .collect();
         let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
-        if points().count() < 2 {
-            return None;
-        }
+        series.iter().flat_map(|(_, points)| points.windows(2)).find(|pair| pair[0].x != pair[1].x)?;
         let x = Axis::over(self.x, &points().map(|point| point.x).collect::<Vec<_>>())?;
         // Intervals are in view as long as they do not push the values together.
         let (least, most) = points().fold((f64::INFINITY, 0.0f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
@@ -176,11 +174,8 @@ impl LineChart {
             }
             svg.close();
         }
-        let mut legend: Vec<LegendEntry> = series
-            .iter()
-            .enumerate()
-            .map(|(i, (of, _))| LegendEntry { sign: sign(i), label: of.label.clone() })
-            .collect();
+        let labels = series.iter().map(|(of, _)| of.label.clone()).enumerate();
+        let mut legend: Vec<_> = labels.map(|(i, label)| LegendEntry { sign: sign(i), label }).collect();
         if let Some(other) = self.behind.as_ref().filter(|_| !behind.is_empty()) {
             legend.push(LegendEntry { sign: BEHIND.to_owned(), label: other.label.clone() });
         }
@@ -337,7 +332,7 @@ pub(crate) struct Parts {
 /// A label, and the columns of each part with its reading.
 pub(crate) type PartsRow = (Message, Vec<(Range<usize>, Message)>);
 
-/// Parts of a row that are drawn: more are narrower than a line.
+/// Bars of a row: more would be narrower than a line, so that several parts share one.
 const MOST_PARTS: usize = 128;
 
 impl Parts {
@@ -348,13 +343,16 @@ impl Parts {
         let mut svg = Svg::new(WIDTH, 4.0 + BAR_ROOM * self.rows.len() as f64);
         for (index, (label, parts)) in self.rows.iter().enumerate() {
             let top = 4.0 + BAR_ROOM * index as f64;
+            let each = parts.len().div_ceil(MOST_PARTS).max(1);
+            let label = if each > 1 { say!("{label} ({each} a bar)") } else { label.clone() };
             svg.text_by("label", (left, top + 9.0), Anchor::Start, |lang| cut(&label.get(lang), COLUMNS));
-            svg.open_series(&format!("c{}", index % COLOURS), label);
-            for (columns, reading) in parts.iter().take(MOST_PARTS) {
-                let width = room * columns.len() as f64;
+            svg.open_series(&format!("c{}", index % COLOURS), &label);
+            for ((first, reading), last) in parts.chunks(each).map(|bar| (&bar[0], &bar[bar.len() - 1])) {
+                let width = room * (last.0.end - first.start) as f64;
                 let (x, y, shown) =
-                    (num(left + room * columns.start as f64), num(top + 12.0), num(width - (width / 4.0).min(2.0)));
-                svg.area("bar", &format!("M{x} {y}h{shown}v{THICK}h-{shown}z"), reading);
+                    (num(left + room * first.start as f64), num(top + 12.0), num(width - (width / 4.0).min(2.0)));
+                let readings = [Some(reading), Some(&last.1).filter(|_| each > 1)].into_iter().flatten().cloned();
+                svg.area("bar", &format!("M{x} {y}h{shown}v{THICK}h-{shown}z"), &Message::joined(readings, " … "));
             }
             svg.close();
         }

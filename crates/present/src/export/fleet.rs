@@ -30,7 +30,7 @@ pub type Written = fn(&Fleet, &RenderOptions, &mut dyn FnMut(&str));
 pub static FORMATS: &[FleetFormat] = &[
     FleetFormat {
         name: "table",
-        description: term!("for the eye: who is odd, in what and why"),
+        description: term!("to read: the outliers, in what and why"),
         write: |fleet, options, out| out(&console::write(&[document(fleet)], options)),
     },
     FleetFormat {

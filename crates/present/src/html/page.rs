@@ -181,7 +181,7 @@ fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Numb
         let articles: String = articles.into_iter().map(|(_, article)| article).collect();
         let (title, word) = (markup(&title), said(term!("cases")));
         format!(
-            "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title}</h3> <small>{cases} {word}</small></summary>\n{articles}</details>\n"
+            "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title} <small>{cases} {word}</small></h3></summary>\n{articles}</details>\n"
         )
     };
     let all: String = grouped(articles).into_iter().enumerate().map(group).collect();
@@ -268,10 +268,7 @@ fn hosts(all: &[Run]) -> String {
     let mut hosts: Vec<&str> =
         all.iter().map(|run| run.host.hostname.as_str()).filter(|name| !name.is_empty()).collect();
     hosts.dedup();
-    match hosts.as_slice() {
-        [] => "hostmark".to_owned(),
-        hosts => hosts.join(", "),
-    }
+    if hosts.is_empty() { "hostmark".to_owned() } else { hosts.join(", ") }
 }
 
 const BEFORE: Text = term!("Before you trust these numbers");

@@ -250,7 +250,7 @@ fn write_tally(tally: &Tally) -> String {
 fn folded(title: &Message, count: usize, inside: &str) -> String {
     let title = markup(title);
     format!(
-        "<details class=\"group\">\n<summary><h4>{title}</h4> <small>{count}</small></summary>\n{inside}</details>\n"
+        "<details class=\"group\">\n<summary><h4>{title} <small>{count}</small></h4></summary>\n{inside}</details>\n"
     )
 }
 

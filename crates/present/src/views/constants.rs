@@ -47,8 +47,10 @@ fn figures(runs: &[Run]) -> impl Iterator<Item = Known<'_>> {
 
 fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Option<&NearestReference>) -> Table {
     let mut is_judged = false;
-    let row = |(name, beside): Known| {
+    let row = |(_, beside): Known| {
         let constant = beside.values[0].as_ref();
+        // The value says which percentile it is.
+        let name = Message::from(constant.map_or(beside.name, |one| one.row));
         let both = reference.zip(constant);
         let verdict = both.and_then(|(reference, constant)| reference.verdict(constant));
         is_judged |= verdict.is_some();

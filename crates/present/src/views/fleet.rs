@@ -231,7 +231,7 @@ fn reason(reason: &RareFact) -> Message {
 fn cause(cause: &SharedFact) -> Message {
     let fact = Message::joined([&cause.label, &cause.value], " ");
     let ((odd, all_odd), (others, all)) = (cause.odd, cause.others);
-    let mut shared = say!("{fact}: shared by {odd} of {all_odd} odd, {others} of {all} others");
+    let mut shared = say!("{fact}: shared by {odd} of {all_odd} outliers, {others} of {all} others");
     if let Some(p) = cause.p {
         shared = say!("{shared} ({chance})", chance = by_chance(p));
     }

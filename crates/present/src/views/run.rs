@@ -259,7 +259,12 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
         ..Judged::default()
     };
     let all = of_runs.iter().enumerate().flat_map(|(index, of_run)| of_run.iter().map(move |one| (index, one)));
-    all.map(judged).collect()
+    let mut all: Vec<Judged> = all.map(judged).collect();
+    for at in 1..all.len() {
+        let first = (0..at).find(|first| all[at].cure.is_some() && all[*first].cure == all[at].cure);
+        all[at].cure = first.map(|first| say!("As for {first}.", first = first + 1)).or(all[at].cure.take());
+    }
+    all
 }
 
 pub(crate) fn short(runs: &Runs, finding: &Finding) -> Judged {

@@ -350,7 +350,7 @@ pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
     check.judge(bench, |_| {
         let names = odd(made_up);
         let back = match names.is_empty() {
-            true => term!("no odd host").into(),
+            true => term!("no outlier").into(),
             false => Message::plain(names.join(" ")),
         };
         Ok(Attempt { back, is_within: Ok(names == [MadeUp::name(0)]) })

@@ -177,15 +177,8 @@ fn percentiles_of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
             series.extend(percentile_line(probe, case, run, runs.of_run(run, probe.all_named(case.params, &axes))));
         }
     }
-    if series.len() < 2 {
-        return None;
-    }
-    Some(Figure {
-        title: term!("Percentiles").into(),
-        note: None,
-        chart: percentile_chart(series)?,
-        probes: Vec::new(),
-    })
+    let chart = percentile_chart(Some(series).filter(|series| series.len() > 1)?)?;
+    Some(Figure { title: term!("Percentiles").into(), note: None, chart, probes: Vec::new() })
 }
 
 fn percentile_chart(series: Vec<Series>) -> Option<Chart> {

@@ -50,7 +50,7 @@ pub static FIGURES: &[FigureKind] = &[
     FigureKind { id: "core_to_core", probes: &[CORE_TO_CORE], draw: pairs_of_cpus },
     FigureKind { id: "nodes", probes: &[NUMA_LATENCY, NUMA_BANDWIDTH], draw: pairs_of_nodes },
     FigureKind { id: "roofline", probes: &[FLOPS, HIERARCHY, STREAM], draw: rooflines },
-    FigureKind { id: "loaded_latency", probes: &[LOADED], draw: loaded_latencies },
+    FigureKind { id: "loaded_latency", probes: &[LOADED], draw: |runs| loaded_latency(runs).into_iter().collect() },
     FigureKind { id: "threads", probes: &[SCALING, LOADED], draw: by_threads },
     FigureKind { id: "context_switch", probes: &[SWITCH], draw: context_switches },
 ];
@@ -252,11 +252,8 @@ fn together(runs: &Runs, known: &[&Probe]) -> Vec<Series> {
     for probe in known {
         // One line a run: the probe's name is its label.
         let lines = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
-        together.extend(
-            lines
-                .into_iter()
-                .map(|series| Series { label: Message::joined([series.label, probe.title()], " "), ..series }),
-        );
+        let named = |series: Series| Series { label: Message::joined([series.label, probe.title()], " "), ..series };
+        together.extend(lines.into_iter().map(named));
     }
     together
 }
@@ -281,8 +278,8 @@ fn bandwidths(runs: &Runs) -> Vec<Figure> {
 
 const LOADED: &str = "memory.loaded_latency";
 
-fn loaded_latencies(runs: &Runs) -> Vec<Figure> {
-    let Some(probe) = runs.probe(LOADED) else { return Vec::new() };
+fn loaded_latency(runs: &Runs) -> Option<Figure> {
+    let probe = runs.probe(LOADED)?;
     let mixes = distinct(probe.cases.iter().map(|case| case.params.get("mix").unwrap_or("")));
     let mut series = Vec::new();
     for run in 0..runs.all.len() {
@@ -308,9 +305,8 @@ fn loaded_latencies(runs: &Runs) -> Vec<Figure> {
         (term!("latency of a load").into(), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
-    let Some(chart) = line.draw() else { return Vec::new() };
-    let name = term!("Memory latency by load").into();
-    vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]
+    let title = term!("Memory latency by load").into();
+    Some(Figure { title, note: None, chart: line.draw()?, probes: vec![LOADED.to_owned()] })
 }
 
 const SCALING: &str = "memory.scaling";

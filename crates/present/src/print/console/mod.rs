@@ -293,11 +293,11 @@ impl Printer<'_> {
 
     fn tally(&mut self, tally: &Tally) {
         let count: usize = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
-        self.heading(&tally.title, &count.to_string());
         // The summary has a count for each kind of reason.
         if !self.verbose && count > FEW_CASES {
-            return self.more(count);
+            return self.heading(&tally.title, &spoken(&say!("{count}: --verbose shows them"), self.lang));
         }
+        self.heading(&tally.title, &count.to_string());
         for TallyReason { text, is_open, rows } in &tally.reasons {
             self.paragraph(&format!("{:>5}  ", rows.len()), text, Style::Plain);
             let most = if self.verbose || *is_open { rows.len() } else { FEW_NAMES };

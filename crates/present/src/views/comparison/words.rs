@@ -84,7 +84,8 @@ pub(super) fn group_cells(group: &GroupChange) -> (String, String, Message) {
 }
 
 fn interval(low: f64, high: f64) -> String {
-    format!("{} … {}", signed(low - 1.0), signed(high - 1.0))
+    let high = if high > MOST_TIMES { format!(">{MOST_TIMES}x") } else { signed(high - 1.0) };
+    format!("{} … {high}", signed(low - 1.0))
 }
 
 /// Remarks on a group for readers: the spread of its probes, and its outliers.
@@ -324,7 +325,9 @@ pub(crate) fn sentence(
     let changed = changed.into_iter().zip([Verdict::Slower, Verdict::Faster]).map(part);
     let parts: Vec<Message> = changed.chain(rest).flatten().collect();
     let says = if parts.is_empty() { say!("nothing to compare") } else { Message::joined(parts, COMMA) };
-    Message::joined([Message::plain(side), says], COLON)
+    // The names of many files say less than the column's head.
+    let name = if side.chars().count() > 40 { super::NEW.into() } else { Message::plain(side) };
+    Message::joined([name, says], COLON)
 }
 
 /// Cost of a case over the base's, above 1 for a slower one.
@@ -371,8 +374,8 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
         told.push(say!("(undisturbed) values are of an undisturbed core, all others medians"));
     }
-    if let Some(program) = &against.program {
-        told.push(say!("one program measured both sides: SHA-256 {program}"));
+    if let Some(program) = against.program.as_ref().and_then(|program| program.get(..12)) {
+        told.push(say!("one program measured both sides: SHA-256 {program}…"));
     }
     if !tests_of_runs.is_empty() {
         let runs = tests_of_runs.iter().map(|test| test.runs);
