@@ -37,13 +37,13 @@ pub struct VmRunArguments {
     #[arg(long, value_name = "PLACE", conflicts_with_all = OF_A_MADE_GUEST)]
     pub on: Option<String>,
     /// Measure one more environment: its name and place
-    #[arg(long, value_name = "NAME=PLACE", value_parser = also)]
+    #[arg(long, value_name = "NAME=PLACE", value_parser = also, hide_short_help = true)]
     pub also: Vec<(String, String)>,
     /// Measure the network to this machine too, from all sides
     #[arg(long, value_name = "PLACE")]
     pub peer: Vec<String>,
     /// Reach the peer by this address
-    #[arg(long, value_name = "ADDRESS", requires = "peer")]
+    #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
     pub via: Vec<IpAddr>,
     /// Runs per side [default: 5; 2 with --accel tcg]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -55,7 +55,7 @@ pub struct VmRunArguments {
     #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
     pub seed: Option<u64>,
     /// Override an axis's values on all sides, e.g. size=4K,1M
-    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2")]
+    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
     pub set: Vec<String>,
     /// Measure this command on all sides, and nothing else
     #[arg(long, value_name = "COMMAND", value_parser = command, conflicts_with = "filters")]
