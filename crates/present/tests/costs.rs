@@ -515,7 +515,7 @@ fn usable_cpus_are_cores_or_threads_by_what_they_do_together() {
         (1.7, 8.0, "threads of 1 core (8 ns apart)"),
         (1.7, 50.0, "2 cores (50 ns apart)"),
         (1.97, 50.0, "2 cores (1.97x one, "),
-        (1.97, 8.0, "at times threads of a core, at times cores ("),
+        (1.97, 8.0, "at times on one core ("),
     ] {
         begins(&with_line(times, ns), expected);
     }
