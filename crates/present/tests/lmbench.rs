@@ -28,53 +28,6 @@ fn tables(runs: &[Run], lang: Lang) -> String {
 }
 
 #[test]
-fn a_result_file_becomes_a_run_in_base_units() {
-    let run = read(FILE).unwrap();
-    for (id, wanted) in [
-        ("lmbench.mhz", 2.4e9),
-        ("lmbench.line", 64.0),
-        ("lmbench.tlb", 31.0),
-        ("lmbench.lat_syscall@op=null", 91.1),
-        ("lmbench.lat_select@descriptors=100,kind=tcp", 5920.0),
-        ("lmbench.lat_proc@op=shell", 1_579_000.0),
-        ("lmbench.lat_ops@type=int64,op=mul", 0.99),
-        ("lmbench.lmdd", 742.65e6),
-        ("lmbench.lat_pagefault", 196.3),
-        ("lmbench.lat_mmap@size=16777216", 196_000.0),
-        ("lmbench.lat_fs@op=create,size=0", 10_000.0),
-        ("lmbench.lat_fs@op=delete,size=0", 4_000.0),
-        ("lmbench.lat_tcp@server=remote", 88_500.0),
-        ("lmbench.bw_tcp@server=localhost,message=10485760", 2826.73e6),
-        ("lmbench.bw_mem@op=frd,size=16777216", 8657e6),
-        ("lmbench.lat_ctx@footprint=16384,processes=16", 4070.0),
-        ("lmbench.par_mem@size=16777216", 14.5),
-        ("lmbench.lat_mem_rd@pattern=stride,stride=128,size=131072", 6.361),
-        ("lmbench.lat_mem_rd@pattern=random,stride=16,size=16777216", 110.354),
-        // It stands there twice.
-        ("lmbench.bw_pipe", 3532.73e6),
-    ] {
-        let found = value(&run, id);
-        assert!((found / wanted - 1.0).abs() < 1e-9, "{id}: {found}");
-    }
-    assert_eq!((run.host.hostname.as_str(), run.host.kernel.release.as_str()), ("old-host", "2.6.32"));
-    assert_eq!((run.host.cpus.len(), run.host.cpu.architecture.as_str()), (4, "x86_64"));
-    assert_eq!((run.tool.version.as_str(), run.started.as_str()), ("lmbench 3.0", "2010-01-07T10:00:00Z"));
-    assert_eq!(run.imported.as_ref().unwrap().format, "lmbench");
-    assert!(run.cases.iter().all(|case| run.probes.iter().any(|probe| probe.id == case.probe)));
-    assert!(run.cases.iter().filter_map(CaseRecord::measured).all(|m| m.estimate.ci_low.is_none()));
-    assert!(run.cases.iter().all(|case| case.id.parse::<CaseId>().is_ok()));
-}
-
-#[test]
-fn what_lmbench_could_not_measure_is_no_value() {
-    let run = read(FILE).unwrap();
-    for (id, word) in [("lmbench.lat_ops@type=integer,op=add", "0"), ("lmbench.lat_fs@op=create,size=10240", "-1")] {
-        let case = run.cases.iter().find(|case| case.id == id).unwrap();
-        assert!(matches!(&case.outcome, Outcome::Skipped { reason } if reason.contains(word)), "{case:?}");
-    }
-}
-
-#[test]
 fn lmbench_2_is_read_as_well() {
     let two = FILE
         .replace("lmbench3.0", "lmbench2.0")
@@ -82,20 +35,6 @@ fn lmbench_2_is_read_as_well() {
     let run = read(two).unwrap();
     assert_eq!(run.tool.version, "lmbench 2.0");
     assert_eq!(value(&run, "lmbench.bw_tcp@server=localhost,message=untold"), 113.41e6);
-}
-
-#[test]
-fn a_file_that_is_cut_off_anywhere_is_refused_and_the_line_reported() {
-    let whole = FILE.trim_end().len();
-    let lines = |text: &str| text.lines().count().max(1) as u64;
-    for end in (0..whole).filter(|end| FILE.is_char_boundary(*end)) {
-        let cut = &FILE[..end];
-        match read(cut) {
-            Err(error) => assert!(error.line <= lines(cut), "{error} of {}", lines(cut)),
-            Ok(_) => panic!("cut off at {end} it was read: …{}", &cut[end.saturating_sub(40)..]),
-        }
-    }
-    assert!(read(&FILE[..whole]).is_ok());
 }
 
 #[test]
