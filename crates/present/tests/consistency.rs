@@ -6,9 +6,6 @@ use std::sync::LazyLock;
 use hostmark_analysis::Spoken;
 use hostmark_analysis::consistency::{contradictions, sentence};
 use hostmark_analysis::reasons::localized;
-use hostmark_present::html;
-use hostmark_present::render::console::table;
-use hostmark_present::render::markdown::markdown;
 
 use crate::compare::pages::{self, Random, SAMPLES, Scatter, Shape, rounds, scattered};
 use crate::prelude::*;
@@ -63,7 +60,7 @@ fn forged(case: &str, words: &str, change: impl FnOnce(&mut Measured)) {
 
 #[test]
 fn a_true_run_is_not_named() {
-    assert_eq!(contradictions(&a_run()), []);
+    assert_eq!([contradictions(&a_run()), contradictions(&synthetic::plausible())], [[], []]);
     let shapes = [Shape::Normal, Shape::Skewed, Shape::Bimodal];
     for (rounds, shape) in [1, 2, 3, 5, 9, 12].into_iter().zip(shapes.into_iter().cycle()) {
         let scatter = Scatter { rounds, round: 0.3, run: 0.5, shape };
@@ -212,8 +209,8 @@ fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     let (base, mut new) = (a_run(), a_run());
     of(&mut new.cases[0]).estimate.typical = 1000.0;
     let judged = |base: &Run, new: &Run| {
-        let pool = |name, run| Pool { name, runs: std::slice::from_ref(run) };
-        Comparison::of(pool("a", base), &[pool("b", new)], &History::default(), SAME).new.remove(0).cases
+        let from = std::slice::from_ref;
+        crate::compare::compared(from(base), from(new)).new.remove(0).cases
     };
     for (cases, side) in [(judged(&base, &new), "the other side"), (judged(&new, &base), "the base")] {
         let reason = cases[0].reason.as_ref().unwrap();
@@ -254,11 +251,6 @@ fn whoever_is_handed_a_report_is_reported_in_it() {
             assert!(!whole.contains(said), "{format} {said}");
         }
     }
-}
-
-#[test]
-fn the_run_of_the_golden_tables_is_true() {
-    assert_eq!(contradictions(&synthetic::plausible()), Vec::new());
 }
 
 /// Fields that every file has, by their types.
@@ -352,10 +344,6 @@ fn run() -> Run {
     run
 }
 
-fn options() -> RenderOptions {
-    RenderOptions { width: 400, lang: Lang::Zh, ..RenderOptions::default() }
-}
-
 /// Three words of a reason in a row, wherever a page shows them.
 #[track_caller]
 fn has_no_english(page: &str) {
@@ -379,59 +367,25 @@ fn says_all(page: &str) {
 }
 
 #[test]
-fn no_reason_has_three_english_words_left() {
-    for reason in REASONS.iter() {
-        let zh = localized(reason, Lang::Zh);
-        let words: Vec<&str> = zh.split([' ', '，', '：', '；', '（', '）']).collect();
-        let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
-        assert!(!words.windows(3).any(|three| three.iter().all(is_word)), "{zh}");
+fn people_read_every_reason_in_chinese_and_programs_in_english() {
+    let runs = [run()];
+    let chinese = RenderOptions { width: 400, lang: Lang::Zh, ..RenderOptions::default() };
+    let verbose = RenderOptions { verbose: true, ..chinese };
+    let shown = |name: &str, options| format_named(name).unwrap().render(&runs, options).unwrap_or_default();
+    REASONS.iter().for_each(|reason| has_no_english(&localized(reason, Lang::Zh)));
+    says_all(&shown("table", &chinese));
+    says_all(&shown("table", &verbose));
+    for name in ["markdown", "answer", "lmbench", "overhead"] {
+        has_no_english(&shown(name, &chinese));
     }
-}
-
-#[test]
-fn console_and_markdown_report_every_reason_in_chinese() {
-    let run = run();
-    says_all(&table(&run, &options()));
-    says_all(&table(&run, &RenderOptions { verbose: true, ..options() }));
-    // Markdown marks up what is special to it.
-    has_no_english(&markdown(&run, &options()));
-}
-
-#[test]
-fn no_format_for_people_leaves_a_reason_in_english() {
-    for name in ["table", "markdown", "answer", "lmbench", "overhead"] {
-        let format = format_named(name).unwrap_or_else(|| panic!("there is no {name}"));
-        has_no_english(&format.render(&[run()], &options()).unwrap_or_default());
-    }
-}
-
-#[test]
-fn the_page_reports_every_reason_in_both_languages() {
-    let page = html::page(&[run()], &options());
-    let chinese: Vec<&str> = page
-        .split("<span lang=\"zh-CN\">")
-        .skip(1)
-        .filter_map(|rest| rest.split_once("</span>").map(|(text, _)| text))
-        .collect();
-    says_all(&chinese.join("\n"));
-    for reason in REASONS.iter().map(Message::to_string) {
-        assert!(page.contains(&reason), "{reason}");
-    }
-}
-
-#[test]
-fn a_comparison_reports_every_reason_in_chinese() {
-    let (base, new) = ([run()], [synthetic::plausible()]);
-    let pool = |name, runs| Pool { name, runs };
-    let compared = Comparison::of(pool("a", &base), &[pool("b", &new)], &History::default(), SAME);
-    let page = (comparison::FORMATS[0].render)(&compared, &RenderOptions { verbose: true, ..options() });
-    says_all(&page);
-}
-
-#[test]
-fn machines_read_english() {
+    let page = shown("html", &chinese);
+    let parts = page.split("<span lang=\"zh-CN\">").skip(1).filter_map(|rest| Some(rest.split_once("</span>")?.0));
+    says_all(&parts.collect::<Vec<&str>>().join("\n"));
+    assert!(REASONS.iter().all(|reason| page.contains(&reason.to_string())));
+    let compared = crate::compare::compared(&runs, &[synthetic::plausible()]);
+    says_all(&(comparison::FORMATS[0].render)(&compared, &verbose));
     for name in ["csv", "json", "jsonl"] {
-        let page = format_named(name).unwrap().render(&[run()], &options()).unwrap();
-        assert!(page.contains(&REASONS[0].to_string()) && !page.contains(&*localized(&REASONS[0], Lang::Zh)), "{name}");
+        let text = shown(name, &chinese);
+        assert!(text.contains(&REASONS[0].to_string()) && !text.contains(&*localized(&REASONS[0], Lang::Zh)), "{name}");
     }
 }

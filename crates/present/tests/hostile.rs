@@ -102,29 +102,51 @@ fn options() -> impl Iterator<Item = RenderOptions> {
     all.into_iter().map(|(lang, verbose)| RenderOptions { lang, verbose, ..RenderOptions::default() })
 }
 
+/// Nothing of a file steers, and none of it is markup: no element of HTML, and in Markdown neither a tag nor a bar between cells.
 #[track_caller]
-fn steers_nothing(format: &str, text: &str) {
+pub fn steers_nothing(format: &str, text: &str) {
     let found = text.char_indices().find(|&(_, c)| c != '\n' && steers(c));
     let around =
         |at: usize| text[..at].chars().rev().take(80).collect::<Vec<char>>().into_iter().rev().collect::<String>();
     assert!(found.is_none(), "{format}: {found:?} behind {:?}", found.map(|(at, _)| around(at)));
     assert!(format != "html" || text.matches("<script").count() == 1, "text of the file is markup");
+    if ["html", "markdown"].contains(&format) {
+        let markup =
+            ["<script>alert", "<img", "<svg/", "<b>|", "\n# TYPE"].into_iter().find(|part| text.contains(part));
+        assert_eq!(markup, None, "{format}: {text}");
+    }
+    if format == "markdown" {
+        let bars = |line: &str| line.replace("\\|", "").matches('|').count();
+        for table in text.split("\n\n").filter(|block| block.starts_with("| ")) {
+            let rows: Vec<usize> = table.lines().filter(|line| line.starts_with('|')).map(bars).collect();
+            assert!(rows.len() > 2 && rows.windows(2).all(|pair| pair[0] == pair[1]), "{table}");
+        }
+    }
 }
 
 #[test]
-fn hostile_texts_of_one_run_and_of_guests_are_shown_as_text_in_every_format() {
+fn hostile_texts_are_shown_as_text_in_every_format() {
     let native = Run { name: "native".into(), ..plausible() };
     let runs = [native.clone(), native, thorough::hostile(), thorough::hostile()];
+    let sides = ["a", "b"].map(|name| {
+        let mut run = thorough::hostile();
+        for text in [&mut run.id, &mut run.name, &mut run.host.kernel.release, &mut run.cases[1].id] {
+            text.push_str(name);
+        }
+        [run]
+    });
+    let comparison = crate::compare::compared(&sides[0], &sides[1]);
     let sets = if cfg!(feature = "system") { usize::MAX } else { 1 };
     for options in options().take(sets) {
         for format in export::FORMATS {
             let texts = [Some(format.render_one(&runs[2], &options)), format.render(&runs, &options)];
             for text in texts.iter().flatten() {
                 steers_nothing(format.name, text);
-                let is_markup = ["<script>alert", "<img", "<svg/"].iter().any(|part| text.contains(part));
-                assert!(!is_markup || !["html", "markdown"].contains(&format.name), "{}", format.name);
                 assert!(format.name != "html" || text.contains("&lt;script&gt;alert(1)"), "the text is not there");
             }
+        }
+        for format in export::comparison::FORMATS {
+            steers_nothing(format.name, &(format.render)(&comparison, &options));
         }
     }
 }

@@ -181,46 +181,21 @@ fn every_line_of_jsonl_is_one_case_whole_in_itself() {
     }
 }
 
-/// A markdown row's cells: parted by bars that no backslash precedes.
-fn cells(row: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut is_escaped) = (Vec::new(), String::new(), false);
-    for c in row.chars() {
-        match c {
-            '|' if !is_escaped => cells.push(std::mem::take(&mut cell)),
-            c => cell.push(c),
-        }
-        is_escaped = c == '\\' && !is_escaped;
-    }
-    cells.split_off(1)
-}
-
 #[test]
-fn markdown_has_a_row_for_each_case_and_no_text_becomes_markup() {
-    for run in runs() {
-        for lang in [Lang::En, Lang::Zh] {
-            let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
-            let text = format_named("markdown").unwrap().render_one(&run, &options);
-            let rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
-            // The constants, with their own two lines of a head, stand in two columns; each case in five.
-            let (constants, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() == 2);
-            let kinds = hostmark_analysis::constants::of_run(&run).len();
-            assert_eq!(constants.len(), if kinds == 0 { 0 } else { kinds + 2 });
-            assert!(rows.iter().all(|row| row.len() == 5), "{text}");
-            let heads = text.lines().filter(|line| line.starts_with("|---|--:")).count();
-            assert_eq!(rows.len(), run.cases.len() + 2 * heads);
-            // Nothing of a text begins a line, opens a tag or steers.
-            assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
-            assert!(!text.contains("<script") && !text.contains("\n# TYPE"), "{text}");
-            assert!(rows.iter().all(|row| !row[1].trim().is_empty()), "{text}");
-        }
+fn markdown_has_a_row_for_each_case() {
+    for (run, lang) in runs().into_iter().flat_map(|run| [Lang::En, Lang::Zh].map(|lang| (run.clone(), lang))) {
+        let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
+        let text = format_named("markdown").unwrap().render_one(&run, &options);
+        let cells =
+            |line: &str| line.replace("\\|", "").split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let rows = text.lines().filter(|line| line.starts_with('|')).map(cells).filter(|cells| cells.len() == 7);
+        let rows: Vec<Vec<String>> = rows.collect();
+        let heads = text.lines().filter(|line| line.starts_with("|---|--:")).count();
+        assert_eq!(rows.len(), run.cases.len() + 2 * heads, "{text}");
+        assert!(rows.iter().all(|cells| !cells[2].is_empty()), "{text}");
     }
-}
-
-#[test]
-fn markdown_reports_the_interval_and_the_reason() {
     let text = render("markdown", &synthetic::plausible());
-    assert!(text.contains("## ") && text.contains(" … "), "{text}");
-    assert!(text.contains("skipped: ") && text.contains("**FAILED**: "), "{text}");
+    assert!(["## ", " … ", "skipped: ", "**FAILED**: "].iter().all(|part| text.contains(part)), "{text}");
 }
 
 /// The core's clock in runs whose values are [`led`].
@@ -289,7 +264,6 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
     let jsonl: Vec<serde_json::Value> =
         render("jsonl", &run).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let prometheus = prometheus(&render("prometheus", &run));
-    let xml = xml(&render("openbenchmarking", &run));
     for (case, measured, value, cycles) in leading(&run) {
         let name = if measured.also.contains_key("cycles") { "cycles" } else { "bytes_per_cycle" };
         for (quantity, wanted, typical) in
@@ -319,83 +293,7 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
             let sample = prometheus.iter().find(|sample| is_it(sample, part)).unwrap_or_else(|| panic!("{part}"));
             assert!(is_near(sample.2, wanted), "{sample:?}");
         }
-        let first = xml.iter().position(|(_, text)| *text == case.id).unwrap();
-        let of = |name: &str| &xml[first..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
-        assert!(is_near(of("Value").parse().unwrap(), value), "{}", case.id);
-        assert!(of("RawString").split(':').all(|raw| raw == of("Value")), "{}", case.id);
-        let numbers = xml[first..].iter().filter(|(path, _)| path.ends_with("Value"));
-        let numbers: Vec<f64> = numbers.map(|(_, text)| text.parse().unwrap()).collect();
-        let further = measured.also.len();
-        assert!(numbers[1..=further].iter().any(|number| is_near(*number, cycles)), "{} {cycles}", case.id);
     }
-}
-
-#[test]
-fn what_people_read_has_the_leading_value_and_calls_no_other_number_a_median() {
-    let run = led();
-    // Of 88.1 ns, 70.5; of 273 cycles, 218.
-    let (typical, wanted) = (["88.1", "273"], ["70.5", "218"]);
-    for format in ["table", "markdown", "html", "answer", "card", "card-markdown", "hosts", "lmbench", "lmbench-result"]
-    {
-        for lang in [Lang::En, Lang::Zh] {
-            let options = RenderOptions { lang, ..RenderOptions::default() };
-            let text = format_named(format).unwrap().render_one(&run, &options);
-            let shown = if format.starts_with("lmbench") { "0.07" } else { wanted[0] };
-            assert!(text.contains(shown), "{format}");
-            let others = [format!("{} ns", typical[0]), format!("{} cycles", typical[1])];
-            for (at, _) in others.iter().flat_map(|other| text.match_indices(other.as_str())) {
-                let before = text[..at].trim_end();
-                // Strips of samples say what the median of each round is.
-                let is_called = ["typical", "典型值", "median", "中位数"].iter().any(|name| before.ends_with(name));
-                assert!(is_called, "{format}: …{}", before.lines().next_back().unwrap_or_default());
-            }
-            if matches!(format, "table" | "markdown" | "html") {
-                assert!(text.contains(wanted[1]), "{format}");
-            }
-            let leading = [format!("{} ns", wanted[0]), format!("{} cycles", wanted[1])];
-            for (at, _) in leading.iter().flat_map(|value| text.match_indices(value.as_str())) {
-                let is_called = ["median", "中位数"].iter().any(|name| text[..at].trim_end().ends_with(name));
-                assert!(!is_called, "{format}: …{}", text[..at].lines().next_back().unwrap_or_default());
-            }
-        }
-    }
-}
-
-#[test]
-fn a_latency_and_its_cycles_imply_the_clock_that_the_core_had() {
-    let text = render("table", &led());
-    let levels = text.lines().skip_while(|line| !line.starts_with("MEMORY HIERARCHY"));
-    let levels: Vec<&str> = levels.take_while(|line| !line.is_empty()).filter(|line| line.contains(" ns")).collect();
-    let mut count = 0;
-    for line in levels.iter().filter(|line| line.starts_with("  L") || line.starts_with("  DRAM, 2")) {
-        let (before, _) = line.split_once(" ns").unwrap();
-        let mut words = before.split_whitespace().rev().filter(|word| !word.starts_with('±') && *word != "%");
-        let [ns, cycles] =
-            [words.next(), words.next()].map(|word| word.unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
-        assert!((cycles / ns / GHZ - 1.0).abs() < 0.02, "{line}");
-        count += 1;
-    }
-    assert_eq!(count, 4, "{text}");
-}
-
-#[test]
-fn a_run_that_was_exported_as_json_loads_again_and_is_equal() {
-    let json = format_named("json").unwrap();
-    for mut run in [synthetic::plausible(), synthetic::empty()] {
-        run.findings = hostmark_analysis::findings(&run);
-        let text = json.render_one(&run, &RenderOptions::default());
-        assert!(text.ends_with("}\n"));
-        assert_eq!(load_run(&text).unwrap(), run);
-    }
-}
-
-#[test]
-fn json_keeps_a_round_of_samples_on_one_line() {
-    let text = format_named("json").unwrap().render_one(&synthetic::plausible(), &RenderOptions::default());
-    assert!(
-        text.lines().any(|line| line.trim_start().starts_with("[9.") && line.matches(", ").count() == 39),
-        "{text}"
-    );
 }
 
 #[test]

@@ -105,10 +105,14 @@ fn five(name: &str, best: [f64; 4], threads: &str) -> Vec<Run> {
     worse.map(|factor| stream_run(name, best.map(|rate| rate * factor / 1.05), threads)).into()
 }
 
+/// Five runs of both environments: the native one with so many threads, the guest with these best rates.
+pub fn sides(threads: &str, guest: [f64; 4]) -> Vec<Run> {
+    [five("native", NATIVE, threads), five("guest", guest, "4")].concat()
+}
+
 #[test]
 fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
-    let mut runs = five("native", NATIVE, "4");
-    runs.extend(five("guest", std::array::from_fn(|at| NATIVE[at] * GUEST[at]), "4"));
+    let mut runs = sides("4", std::array::from_fn(|at| NATIVE[at] * GUEST[at]));
     let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate of all runs, MB/s, 5 × native, 5 × guest");
     let times = rows(&view, "STREAM, smallest average time of a run, s");
@@ -125,8 +129,7 @@ fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
         assert_eq!(is_chance, [true; 2], "{}", rates[index]);
     }
     // A tenth they do.
-    let mut runs = five("native", NATIVE, "4");
-    runs.extend(five("guest", NATIVE.map(|rate| rate * 0.9), "4"));
+    let mut runs = sides("4", NATIVE.map(|rate| rate * 0.9));
     let slower = self::view(&runs);
     assert!(rows(&slower, "STREAM, best rate").iter().take(4).all(|row| row.contains("90.00 % ")), "{slower}");
     assert!(!rows(&slower, "STREAM, best rate").join("").contains("no difference"), "{slower}");
@@ -152,8 +155,7 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
     let expected = "guest: the first 2 of 5 runs counts, as many as every side has: the best of more is higher";
     assert!(view_of_runs.contains(expected), "{view_of_runs}");
     // A pass more than others have, and a fast one, does not count.
-    let mut runs = five("native", NATIVE, "4");
-    runs.extend(five("guest", NATIVE, "4"));
+    let mut runs = sides("4", NATIVE);
     for case in runs[5..].iter_mut().flat_map(|run| &mut run.cases) {
         let measured = case.measured_mut().unwrap();
         let fast = measured.samples[0][0] * 3.0;
@@ -165,40 +167,8 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
 }
 
 #[test]
-fn equal_environments_of_stream_are_distinguished_in_no_more_than_one_of_twenty() {
-    let mut state = 5_u64;
-    let mut uniform = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    for count in [2, 5] {
-        let (mut differ, mut all) = (0, 0);
-        for _ in 0..20 {
-            let mut side = |name: &str| -> Vec<Run> {
-                let mut run = || {
-                    let rates = NATIVE.map(|rate| {
-                        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
-                        rate * (0.03 * normal).exp()
-                    });
-                    stream_run(name, rates, "4")
-                };
-                (0..count).map(|_| run()).collect()
-            };
-            let runs = [side("native"), side("guest")].concat();
-            let view = view(&runs);
-            let rows = [rows(&view, "STREAM, best rate"), rows(&view, "STREAM, smallest")].concat();
-            let shares: Vec<&&str> = rows.iter().filter(|row| row.contains('%')).collect();
-            all += shares.len();
-            differ += shares.iter().filter(|row| !row.contains("no difference")).count();
-        }
-        assert!(all >= 160 && differ * 20 <= all, "{count} runs a side: {differ} of {all}");
-    }
-}
-
-#[test]
 fn stream_stands_as_bars_in_the_order_of_its_kernels() {
-    let mut runs = five("native", NATIVE, "4");
-    runs.extend(five("guest", std::array::from_fn(|at| NATIVE[at] * [0.5, 1.0, 0.25, 1.0][at]), "4"));
+    let mut runs = sides("4", std::array::from_fn(|at| NATIVE[at] * [0.5, 1.0, 0.25, 1.0][at]));
     let view = overhead_over(&runs, None, &RenderOptions { width: 100, ..RenderOptions::default() }).unwrap();
     let bars: Vec<&str> = view.split("STREAM, best rate of all runs").nth(2).unwrap().lines().skip(1).take(8).collect();
     let length = |line: &str| line.matches('█').count();
@@ -212,8 +182,7 @@ fn stream_stands_as_bars_in_the_order_of_its_kernels() {
 #[test]
 fn stream_that_was_measured_nowhere_says_why_and_has_no_bars() {
     let reason = "filling 1562 MiB at 214.706 MB/s takes 7.6 s, and a round has 4 s";
-    let mut runs = five("native", NATIVE, "4");
-    runs.extend(five("guest", NATIVE, "4"));
+    let mut runs = sides("4", NATIVE);
     for case in runs.iter_mut().flat_map(|run| &mut run.cases) {
         case.outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) };
     }
@@ -227,8 +196,7 @@ fn stream_that_was_measured_nowhere_says_why_and_has_no_bars() {
 
 #[test]
 fn stream_of_another_number_of_threads_is_not_comparable() {
-    let mut runs = five("native", NATIVE, "8");
-    runs.extend(five("guest", NATIVE, "4"));
+    let mut runs = sides("8", NATIVE);
     let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate");
     assert!(rates[0].contains(" not comparable "), "{view}");
@@ -304,8 +272,7 @@ fn environments_of_other_sizes_are_reported_and_runs_without_a_pair_say_what_to_
 fn arrays_that_the_caches_hold_in_part_are_named_wherever_stream_is_shown() {
     const NAMED: &str = "arrays of 2.00 × the last-level caches";
     let shown = |is_short: bool| -> Vec<(&str, String)> {
-        let mut runs = five("native", NATIVE, "4");
-        runs.extend(five("guest", NATIVE, "4"));
+        let mut runs = sides("4", NATIVE);
         for measured in runs.iter_mut().flat_map(|run| &mut run.cases).filter_map(CaseRecord::measured_mut) {
             measured.notes.extend(is_short.then(|| ("times_caches".to_owned(), "2.00".to_owned())));
         }

@@ -139,6 +139,8 @@ fn a_tail_that_grew_on_a_disturbed_side_or_once_is_a_remark() {
     let (evidence, comparison) = judged(tail(&short), tail(&long));
     assert_eq!(evidence, Evidence::Repeats);
     assert!(comparison.has_regression(0.0) && comparison.new[0].counts.changed_shape == 1);
+    assert_eq!(comparison.new[0].cases[0].moved().unwrap().name, "p99");
+    assert!(!judged(tail(&short), tail(&[308.0, 310.0, 310.0, 311.0, 312.0])).1.has_regression(0.0));
     // Two rounds of five had it, and the median of the others is far off all the same.
     let disturb = |what: fn(&mut Measured)| judged(tail(&short), with(tail(&long), what));
     let flagged = |measured: &mut Measured| {
@@ -283,6 +285,7 @@ fn five_rounds_a_side_tell_no_tail_and_no_more_than_their_mean() {
     };
     // 4.5 errors of what is assumed are no proof among two hundred cases, by the t law of ten rounds; 10 are.
     assert_eq!((of(200, 0.001, 1.1), of(200, 0.001, 1.25)), (Verdict::Inconclusive, Verdict::Slower));
+    assert_eq!(of(1, 0.001, 1.1), Verdict::Slower);
     // Rounds that scatter by 8 % know their median to 4 %.
     assert_eq!((of(1, 0.1, 1.1), of(1, 0.1, 1.25)), (Verdict::Inconclusive, Verdict::Slower));
 }

@@ -4,7 +4,7 @@ use hostmark_analysis::compare::{GroupChange, SCHEMA};
 use hostmark_present::export::comparison::{FORMATS, format_named};
 use hostmark_stats::descriptive;
 
-use super::{compared, pool};
+use super::pool;
 use crate::prelude::*;
 use crate::synthetic::{case, empty, golden, measured, probe};
 
@@ -117,35 +117,6 @@ fn many_cases_are_shown_by_what_changed() {
     let counts = left_out.and_then(|of| of.split_once(" same, ")).unwrap_or_else(|| panic!("{text}"));
     assert_eq!(counts.0.parse::<u32>().unwrap() + counts.1.parse::<u32>().unwrap(), 114);
     assert!(table(true).lines().filter(|line| line.contains("unclear under") || line.ends_with("same")).count() >= 114);
-}
-
-/// What could steer a terminal, or be markup, wherever a file may have it.
-fn hostile() -> Comparison {
-    let side = |name: &str| {
-        let mut run = thorough::hostile();
-        run.id = name.to_owned();
-        for text in [&mut run.name, &mut run.host.kernel.release, &mut run.cases[1].id] {
-            text.push_str(name);
-        }
-        run
-    };
-    compare_runs(side("a"), &[side("b"), side("c")])
-}
-
-#[test]
-fn nothing_from_a_file_is_markup_in_markdown() {
-    for lang in [Lang::En, Lang::Zh] {
-        for verbose in [false, true] {
-            let options = RenderOptions { lang, verbose, ..RenderOptions::default() };
-            let text = (format_named("markdown").unwrap().render)(&hostile(), &options);
-            assert!(!text.contains('<') && !text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
-            assert!(text.replace("\\`", "").find('`').is_none(), "{text}");
-            // A bar from a file would make a row longer than its heading.
-            let bars = |line: &str| line.replace("\\|", "").matches('|').count();
-            let rows: Vec<usize> = text.lines().filter(|line| line.starts_with('|')).map(bars).collect();
-            assert!(rows.iter().all(|bars| [4, 6, 7].contains(bars)), "{rows:?}");
-        }
-    }
 }
 
 /// Random numbers that are the same every time (Steele, Lea & Flood, "Fast splittable pseudorandom number generators",
@@ -389,18 +360,4 @@ fn what_can_be_seen_is_found_and_what_cannot_is_not_called_the_same() {
         let [_, same, _, wrong] = found(slowed, scatter, history, runs);
         assert!(same <= 0.05 && wrong <= 0.05, "{slowed}, {history} earlier runs, {runs} a side: {same} {wrong}");
     }
-}
-
-/// What one run a side without history would have seen is found about four times of five.
-#[test]
-fn the_change_that_would_have_been_seen_is_one_that_is_found() {
-    let scatter = Scatter { rounds: 5, round: 0.005, run: 0.01, shape: Shape::Normal };
-    let mut random = Random(3);
-    let mut made = |id: &str| scattered(id, &mut random, 100, scatter, 0);
-    let comparison = compared(&[made("a")], &[made("b")]);
-    let counts = comparison.new[0].counts;
-    assert!(counts.inconclusive > 50 && counts.same + counts.inconclusive >= 95, "{counts:?}");
-    let visible = counts.visible.unwrap();
-    let [counts, ..] = found(visible, scatter, 0, 1);
-    assert!(counts >= 0.7, "{visible}: {counts}");
 }
