@@ -255,15 +255,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_from_a_file_becomes_markup() {
-        assert_eq!(
-            escaped("<script>\"a\" & 'b'</script>"),
-            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
-        );
-        assert_eq!(escaped("\u{202e}evil\u{1b}[31m\0"), "\\u{202e}evil\\u{1b}[31m\\u{0}");
-    }
-
-    #[test]
     fn what_a_person_types_is_code_where_it_ends() {
         assert_eq!(markup(&"try `a < b` now".into()), "try <code>a &lt; b</code> now");
         assert_eq!(markup(&"a ` alone".into()), "a ` alone");

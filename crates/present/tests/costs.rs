@@ -39,31 +39,33 @@ fn near(cost: f64, expected: f64) {
     assert!((cost - expected).abs() < 1e-9, "{cost} is not {expected}");
 }
 
-/// The same run with every case's interval as wide as proves nothing, without intervals, and without its cases.
+/// The run with something of it changed.
+fn but(run: &Run, change: impl FnOnce(&mut Run)) -> Run {
+    let mut run = run.clone();
+    change(&mut run);
+    run
+}
+
+/// The same run with every case's interval as wide as proves nothing, without intervals, doubted, and without its cases.
 fn unsure(run: &Run) -> [Run; 4] {
-    let change = |change: fn(&mut Measured)| {
-        let mut run = run.clone();
-        run.cases.iter_mut().for_each(|case| change(of(case)));
-        run
+    let change = |change: fn(&mut Measured)| but(run, |run| run.cases.iter_mut().for_each(|case| change(of(case))));
+    let each = |measured: &mut Measured, change: fn(&mut Estimate)| {
+        change(&mut measured.estimate);
+        measured.also.values_mut().for_each(|also| change(&mut also.estimate));
     };
     let widen = |estimate: &mut Estimate| {
-        (estimate.ci_low, estimate.ci_high) =
-            (Some(estimate.typical * (1.0 - WIDE)), Some(estimate.typical * (1.0 + 20.0)));
+        let Estimate { typical, .. } = *estimate;
+        (estimate.ci_low, estimate.ci_high) = (Some(typical * (1.0 - WIDE)), Some(typical * (1.0 + 20.0)));
     };
-    let mut wide = run.clone();
-    for case in &mut wide.cases {
-        let measured = of(case);
-        widen(&mut measured.estimate);
-        measured.also.values_mut().for_each(|also| widen(&mut also.estimate));
-    }
-    let open = change(|measured| {
-        measured.estimate.ci_low = None;
-        measured.also.values_mut().for_each(|also| also.estimate.ci_high = None);
-    });
-    let doubted = change(|measured| {
-        measured.flags.push(Flag::new(FlagKind::Implausible, "physics"));
-    });
-    [wide, open, doubted, Run { cases: Vec::new(), ..run.clone() }]
+    [
+        but(run, |run| run.cases.iter_mut().for_each(|case| each(of(case), widen))),
+        change(|measured| {
+            measured.estimate.ci_low = None;
+            measured.also.values_mut().for_each(|also| also.estimate.ci_high = None);
+        }),
+        change(|measured| measured.flags.push(Flag::new(FlagKind::Implausible, "physics"))),
+        Run { cases: Vec::new(), ..run.clone() },
+    ]
 }
 
 #[track_caller]
@@ -89,12 +91,8 @@ fn a_governor_that_keeps_the_core_slow_is_reported_and_one_that_does_not_is_not(
     none(&slow(3.9e9, "powersave"), ID);
     none(&slow(2e9, "performance"), ID);
     silent_when_unsure(&shown, ID);
-    let mut without_turbo = shown.clone();
-    without_turbo.host.cpu.turbo = Some(false);
-    none(&without_turbo, ID);
-    let mut unknown = shown;
-    unknown.host.cpus[0].max_hz = None;
-    none(&unknown, ID);
+    none(&but(&shown, |run| run.host.cpu.turbo = Some(false)), ID);
+    none(&but(&shown, |run| run.host.cpus[0].max_hz = None), ID);
 }
 
 #[test]
@@ -113,14 +111,9 @@ fn the_price_of_mitigations_is_what_a_null_call_takes_beyond_the_hardware() {
     assert!(!finding.text.en.contains("seccomp"));
     none(&call(190.0), ID);
     silent_when_unsure(&shown, ID);
-    let mut guarded_by_nothing = shown.clone();
-    guarded_by_nothing.host.kernel.vulnerabilities.clear();
-    none(&guarded_by_nothing, ID);
-    let mut other = shown.clone();
-    other.host.cpu.architecture = "aarch64".into();
-    none(&other, ID);
-    let mut filtered = shown;
-    filtered.host.limits.seccomp = Some("filter".into());
+    none(&but(&shown, |run| run.host.kernel.vulnerabilities.clear()), ID);
+    none(&but(&shown, |run| run.host.cpu.architecture = "aarch64".into()), ID);
+    let filtered = but(&shown, |run| run.host.limits.seccomp = Some("filter".into()));
     assert!(one(&filtered, ID).text.en.contains("seccomp"));
 }
 
@@ -147,10 +140,7 @@ fn steal_is_a_finding_from_ten_ticks_and_one_percent_on() {
     none(&short, ID);
     none(&Run { finished: None, ..shown.clone() }, ID);
     // Two CPUs lose what they lose in half of the time.
-    let mut both = shown;
-    for case in &mut both.cases {
-        of(case).rounds[0].cpus = vec![0, 1];
-    }
+    let both = but(&shown, |run| run.cases.iter_mut().for_each(|case| of(case).rounds[0].cpus = vec![0, 1]));
     near(one(&both, ID).cost, 0.05);
 }
 
@@ -320,11 +310,7 @@ fn bandwidth_far_below_the_modules_is_reported_a_whole_machine_only() {
     none(&streams(90e9), ID);
     silent_when_unsure(&shown, ID);
 
-    let changed = |change: fn(&mut Run)| {
-        let mut run = shown.clone();
-        change(&mut run);
-        run
-    };
+    let changed = |change: fn(&mut Run)| but(&shown, change);
     none(&changed(|run| run.host.virtualization.hypervisor = Some("kvm".into())), ID);
     none(&changed(|run| run.host.cpus[1].allowed = false), ID);
     none(&changed(|run| run.host.limits.cpu_quota = Some(1.0)), ID);
@@ -392,8 +378,7 @@ fn timers_that_are_late_are_reported_by_how_late_they_are() {
     assert!(finding.text.en.contains("as late as a tick"));
     assert!(one(&late(300e3), ID).text.en.contains("the hypervisor wakes"));
     silent_when_unsure(&shown, ID);
-    let mut bare = shown;
-    bare.host.virtualization.hypervisor = None;
+    let bare = but(&shown, |run| run.host.virtualization.hypervisor = None);
     assert!(one(&bare, ID).text.en.contains("no high resolution"));
     // nanosleep has a slack of its own.
     none(&run(vec![value("clock.sleep@way=nanosleep,delay_us=100", 1e6, NARROW)]), ID);
@@ -459,12 +444,8 @@ fn what_stands_on_the_loopback_path_is_a_finding_beside_what_was_measured_over_i
     assert!(finding.cases.contains(&"net.round_trip@protocol=tcp,cpus=same_cpu".to_owned()), "{:?}", finding.cases);
     none(&with(Some(3)), ID);
     none(&with(None), ID);
-    let mut elsewhere = with(Some(2000));
-    elsewhere.cases.retain(|case| !case.probe.starts_with("net."));
-    none(&elsewhere, ID);
-    let mut shaped = with(None);
-    shaped.host.loopback.mtu_bytes = Some(1500);
-    assert_eq!(one(&shaped, ID).cost, 0.0);
+    none(&but(&with(Some(2000)), |run| run.cases.retain(|case| !case.probe.starts_with("net."))), ID);
+    assert_eq!(one(&but(&with(None), |run| run.host.loopback.mtu_bytes = Some(1500)), ID).cost, 0.0);
 }
 
 fn copies(source: &str, copies: u32, times: f64) -> CaseRecord {
@@ -480,23 +461,18 @@ fn cpus_that_do_less_together_are_explained_by_what_the_host_reports() {
     assert!(one(&shown, ID).text.en.contains("This guest is told"));
     silent_when_unsure(&shown, ID);
 
-    let mut smt = shown.clone();
-    smt.host.cpus.iter_mut().for_each(|cpu| cpu.siblings = vec![0, 1]);
-    assert!(one(&smt, ID).text.en.contains("threads of 1 core (SMT)"), "{}", one(&smt, ID).text.en);
-
-    let mut clock = shown.clone();
-    for (threads, hz) in [(1, 4e9), (2, 2.4e9)] {
-        clock.cases.push(value(&format!("cpu.frequency@load=scalar,threads={threads}"), hz, NARROW));
+    let smt = but(&shown, |run| run.host.cpus.iter_mut().for_each(|cpu| cpu.siblings = vec![0, 1]));
+    let clock = but(&shown, |run| {
+        let at = |(threads, hz)| value(&format!("cpu.frequency@load=scalar,threads={threads}"), hz, NARROW);
+        run.cases.extend([(1, 4e9), (2, 2.4e9)].map(at));
+    });
+    let bare = but(&shown, |run| run.host.virtualization.hypervisor = None);
+    for (run, cause) in
+        [(smt, "threads of 1 core (SMT)"), (clock, "falls from 4.00 GHz"), (bare, "Neither SMT nor the clock")]
+    {
+        assert!(one(&run, ID).text.en.contains(cause), "{}", one(&run, ID).text.en);
     }
-    assert!(one(&clock, ID).text.en.contains("falls from 4.00 GHz"));
-
-    let mut bare = shown.clone();
-    bare.host.virtualization.hypervisor = None;
-    assert!(one(&bare, ID).text.en.contains("Neither SMT nor the clock"));
-
-    let mut stopped = shown;
-    stopped.host.limits.cpu_quota = Some(1.2);
-    none(&stopped, ID);
+    none(&but(&shown, |run| run.host.limits.cpu_quota = Some(1.2)), ID);
 }
 
 #[test]
@@ -521,18 +497,20 @@ fn usable_cpus_are_cores_or_threads_by_what_they_do_together() {
     }
     assert_eq!(said(&with_line(1.7, 13.0)), None, "between both");
 
-    let mut changes = of(1.6);
-    let rounds = &mut changes.cases[0].measured_mut().unwrap().samples;
-    let half = rounds.len() / 2;
-    rounds[..half].fill(vec![1.2]);
-    rounds[half..].fill(vec![1.97]);
+    let changes = but(&of(1.6), |run| {
+        let rounds = &mut run.cases[0].measured_mut().unwrap().samples;
+        let half = rounds.len() / 2;
+        rounds[..half].fill(vec![1.2]);
+        rounds[half..].fill(vec![1.97]);
+    });
     begins(&changes, "at times on one core");
 
-    let (mut bare, mut quota, mut flagged) = (of(1.2), of(1.2), of(1.2));
-    bare.host.virtualization.hypervisor = None;
-    quota.host.limits.cpu_quota = Some(1.2);
-    flagged.cases[0].measured_mut().unwrap().flags = vec![Flag::new(FlagKind::Contended, "")];
-    assert_eq!([bare, quota, flagged].map(|run| said(&run)), [None, None, None]);
+    let unknown: [fn(&mut Run); 3] = [
+        |run| run.host.virtualization.hypervisor = None,
+        |run| run.host.limits.cpu_quota = Some(1.2),
+        |run| run.cases[0].measured_mut().unwrap().flags = vec![Flag::new(FlagKind::Contended, "")],
+    ];
+    assert!(unknown.iter().all(|change| said(&but(&of(1.2), change)).is_none()));
 }
 
 #[test]

@@ -144,16 +144,6 @@ fn an_empty_run_has_none() {
 }
 
 #[test]
-fn a_finding_of_another_version_is_kept() {
-    let mut run = synthetic::plausible();
-    let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
-    run.findings = findings(&run);
-    run.findings.push(Finding { id: "later.rule".into(), text: kept, ..Finding::default() });
-    let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
-    assert!(text.contains("  4  后来的结论"), "{text}");
-}
-
-#[test]
 fn what_the_defaults_of_linux_cost_stands_apart_from_the_findings_of_a_machine() {
     let mut run = synthetic::plausible();
     let mut flood = synthetic::value("net.udp_bandwidth@datagram=1472,cpus=same_cpu", 1e8);

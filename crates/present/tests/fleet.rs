@@ -67,14 +67,6 @@ fn one_odd_host_of_eight_is_reported_with_what_it_alone_has() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn of_fleets_without_an_odd_host_at_most_one_in_twenty_names_one() {
-    let named = (0..60).filter(|seed| !odd(&Fleet::of(&gathered(&MadeUp::usual(12, 500 + seed)))).is_empty()).count();
-    // Three of 60 are expected at most; more than seven would be one chance in fifty.
-    assert!(named <= 7, "{named} of 60");
-}
-
-#[test]
 fn fewer_than_five_hosts_of_a_kind_have_no_verdict_and_it_is_said() {
     let made_up = MadeUp { kinds: 3, odd: 1, shift: 0.5, ..MadeUp::usual(12, 1) };
     let fleet = Fleet::of(&gathered(&made_up));

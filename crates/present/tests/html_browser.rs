@@ -43,6 +43,16 @@ fn written(folder: &Path, runs: &[Run]) -> PathBuf {
     path
 }
 
+/// The page of some runs in a window of this size; nothing where there is no browser.
+fn opened(runs: &[Run], width: u32, height: u32) -> Option<(tempfile::TempDir, PathBuf, Browser)> {
+    let program = chromium()?;
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), runs);
+    let mut browser = Browser::start(&program, width, height);
+    browser.open(&file);
+    Some((folder, file, browser))
+}
+
 /// What a page did that it must not do: requests but for itself, complaints, errors.
 fn misdeeds(browser: &Browser, file: &Path) -> Vec<String> {
     let own = format!("file://{}", file.display());
@@ -67,11 +77,10 @@ fn misdeeds(browser: &Browser, file: &Path) -> Vec<String> {
 
 #[test]
 fn a_reader_can_switch_the_language_and_read_a_point() {
-    let Some(program) = chromium() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), &[thorough::with_charts(synthetic::plausible(), 4)]);
-    let mut browser = Browser::start(&program, 1280, 900);
-    browser.open(&file);
+    let Some((_folder, file, mut browser)) = opened(&[thorough::with_charts(synthetic::plausible(), 4)], 1280, 900)
+    else {
+        return;
+    };
 
     // Groups are closed at first; opened, every chart has a size and marks in it.
     assert_eq!(browser.eval("document.querySelectorAll('main details.group[open]').length"), 0);
@@ -190,12 +199,10 @@ fn the_first_screen_has_verdict_constants_and_findings() {
 
 #[test]
 fn what_is_open_is_printed_on_white_and_no_column_cuts_a_word() {
-    let Some(program) = chromium() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), &[thorough::with_charts(synthetic::plausible(), 4)]);
     // A sheet of A4 between its margins.
-    let mut browser = Browser::start(&program, 703, 1000);
-    browser.open(&file);
+    let Some((_folder, _, mut browser)) = opened(&[thorough::with_charts(synthetic::plausible(), 4)], 703, 1000) else {
+        return;
+    };
     browser.eval("document.getElementById('t-dark').click()");
     browser.eval("document.querySelector('#values details.group').open = true");
     browser.eval("document.querySelector('article details').open = true");
@@ -227,11 +234,7 @@ fn what_is_open_is_printed_on_white_and_no_column_cuts_a_word() {
 
 #[test]
 fn the_largest_page_opens_at_once() {
-    let Some(program) = chromium() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), &[thorough::thorough()]);
-    let mut browser = Browser::start(&program, 1280, 900);
-    browser.open(&file);
+    let Some((_folder, file, mut browser)) = opened(&[thorough::thorough()], 1280, 900) else { return };
     // Laid out and painted once.
     browser.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
     let took = browser.eval("performance.now()").as_f64().unwrap();
@@ -290,22 +293,13 @@ fn rows_of(browser: &mut Browser, probe: &str) -> Vec<String> {
 
 #[test]
 fn a_column_sorts_by_its_numbers_and_not_by_their_letters() {
-    let Some(program) = chromium() else { return };
-    let folder = tempfile::tempdir().unwrap();
     // The times go from ns to µs, where 1.1 is more than 900.
     let mut run = synthetic::plausible();
     let mut next = [950.0, 1_100.0, 20.0, 3_000.0, 250.0].into_iter().cycle();
-    for measured in run
-        .cases
-        .iter_mut()
-        .filter(|case| case.probe == "memory.latency")
-        .filter_map(hostmark_model::CaseRecord::measured_mut)
-    {
-        *measured = synthetic::measured(next.next().unwrap(), 0.01);
+    for case in run.cases.iter_mut().filter(|case| case.probe == "memory.latency") {
+        *case.measured_mut().unwrap() = synthetic::measured(next.next().unwrap(), 0.01);
     }
-    let file = written(folder.path(), &[run]);
-    let mut browser = Browser::start(&program, 1280, 900);
-    browser.open(&file);
+    let Some((_folder, file, mut browser)) = opened(&[run], 1280, 900) else { return };
     browser.eval("document.querySelectorAll('details.group').forEach(group => { group.open = true; })");
     let before = rows_of(&mut browser, "memory.latency");
     let head = "document.querySelector('#p-memory\\\\.latency thead th.n')";
@@ -345,11 +339,7 @@ fn a_column_sorts_by_its_numbers_and_not_by_their_letters() {
 
 #[test]
 fn a_search_opens_what_it_finds_and_puts_all_back() {
-    let Some(program) = chromium() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), &[synthetic::plausible()]);
-    let mut browser = Browser::start(&program, 1280, 900);
-    browser.open(&file);
+    let Some((_folder, file, mut browser)) = opened(&[synthetic::plausible()], 1280, 900) else { return };
     let open = "document.querySelectorAll('details.group[open]').length";
     let shown = "[...document.querySelectorAll('#values tr[id]')].filter(row => row.checkVisibility()).length";
     assert_eq!(browser.eval(shown), 0);
@@ -410,9 +400,7 @@ fn the_card_has_the_constants_and_no_name() {
 
 #[test]
 fn no_text_of_the_card_leaves_its_room_or_meets_another() {
-    let Some(program) = browser::find() else {
-        return skipped("there is no Chromium on the PATH; install the package chromium");
-    };
+    let Some(program) = chromium() else { return };
     let folder = tempfile::tempdir().unwrap();
     for (number, run) in
         [named(), thorough(), synthetic::plausible(), hostile(), odd(), synthetic::empty()].iter().enumerate()
@@ -442,9 +430,7 @@ const SHOWN: &str = "[...document.querySelector('.map').tBodies[0].rows].filter(
 
 #[test]
 fn a_click_opens_a_hosts_cases_and_a_search_finds_hosts() {
-    let Some(program) = browser::find() else {
-        return skipped("there is no Chromium on the PATH; install the package chromium");
-    };
+    let Some(program) = chromium() else { return };
     let made_up = MadeUp { odd: 1, shift: 0.5, planted: Planted::Quota, ..MadeUp::usual(12, 3) };
     let mut gathering = Gathering::new(&[]);
     for host in 0..made_up.hosts {

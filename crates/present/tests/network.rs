@@ -196,32 +196,6 @@ fn a_long_queue_before_the_link_is_reported_with_its_length() {
 }
 
 #[test]
-fn what_a_hostile_file_says_of_a_link_is_no_panic() {
-    let mut odd = path("igb", Some(u64::MAX), u64::MAX);
-    odd.interface = Some("\u{1b}[2J".into());
-    odd.queue = Some(QueueingDiscipline { bits_per_s: Some(u64::MAX), ..QueueingDiscipline::default() });
-    let odd_case = |id: &str, value: f64, also: &[(&str, f64)]| {
-        let mut odd = case(id, 1.0, also);
-        odd.measured_mut().unwrap().estimate = estimate(value, 0.004);
-        odd
-    };
-    let send = format!("{TCP}@direction=send,to=db-18");
-    let cases = vec![
-        odd_case(&send, f64::INFINITY, &[("sender_cpus", f64::MAX)]),
-        odd_case(&send, -1.0, &[("retransmits_per_gb", f64::MAX)]),
-        odd_case(&send, f64::NAN, &[]),
-        odd_case("net.rate_latency@to=db-18", f64::MAX, &[("idle", f64::MIN_POSITIVE), ("rate", f64::MAX)]),
-    ];
-    for mtu in [0, 1, 52, 53, u64::MAX] {
-        let mut path = odd.clone();
-        path.path_mtu_bytes = Some(mtu);
-        let text: String =
-            findings(&run(peer(path.clone(), path), cases.clone())).iter().map(|one| one.text.en.clone()).collect();
-        assert!(!text.contains("NaN"), "{text}");
-    }
-}
-
-#[test]
 fn the_network_section_reports_what_each_link_can_do_does_and_is_limited_by() {
     let run = three_hosts();
     // Wide enough for every fact to stand on one line.

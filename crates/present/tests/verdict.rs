@@ -315,17 +315,14 @@ fn what_is_far_slower_than_usual_is_a_finding_with_its_cause() {
 fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() {
     let [run, _, without] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
     let [low, high] = ends(&run);
-    let mut gathering = Gathering::new(&[]);
-    let middle = (low + high) / 2.0;
-    for (name, ns) in [("slow", high * 2.0), ("slower", high * 3.0), ("usual", middle), ("fast", low / 2.0)] {
-        let mut run = with_latency(run.clone(), "dram", ns, 0.02);
-        (run.host.hostname, run.id) = (name.to_owned(), name.to_owned());
-        gathering.read(name, serde_json::to_string(&run).unwrap().as_bytes());
-    }
-    let mut unknown = without;
-    (unknown.host.hostname, unknown.id) = ("unknown".to_owned(), "unknown".to_owned());
-    gathering.read("unknown", serde_json::to_string(&unknown).unwrap().as_bytes());
-    let all = Fleet::of(&gathering);
+    let at = |name: &str, ns: f64| named(with_latency(run.clone(), "dram", ns, 0.02), name);
+    let all = fleet_of(&[
+        at("slow", high * 2.0),
+        at("slower", high * 3.0),
+        at("usual", (low + high) / 2.0),
+        at("fast", low / 2.0),
+        named(without, "unknown"),
+    ]);
     let known: Vec<_> = all.kinds.iter().flat_map(|of| &of.usual).filter(|of| of.name.to_string() == "DRAM").collect();
     let [dram] = known[..] else { panic!("{known:?}") };
     assert_eq!((dram.better, dram.within), (1, 1));
@@ -334,9 +331,7 @@ fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() 
     let hosts = all.kinds.iter().flat_map(|kind| &kind.hosts);
     assert!(hosts.filter(|host| host.usual.is_empty()).map(|host| &host.name).eq(["unknown"]));
     for (lang, said) in [(Lang::En, "2: slower 200 %, slow 100 %"), (Lang::Zh, "2：slower 200%，slow 100%")] {
-        let mut text = String::new();
-        let options = RenderOptions { lang, ..RenderOptions::default() };
-        (fleet::format_named("table").unwrap().write)(&all, &options, &mut |part| text += part);
+        let text = table_of(&all, lang);
         assert!(text.contains(said), "{text}");
     }
 }
@@ -355,16 +350,30 @@ fn said_everywhere(run: &Run, name: &str) -> [(Standing, String); 3] {
     [(here.standing, here.words.en), (standing, line.to_owned()), (host.standing, times)]
 }
 
-/// A fleet of these runs, each of a host of its own.
-fn hosts(runs: &[Run]) -> Fleet {
+fn named(mut run: Run, name: &str) -> Run {
+    (run.host.hostname, run.id) = (name.to_owned(), name.to_owned());
+    run
+}
+
+fn fleet_of(runs: &[Run]) -> Fleet {
     let mut gathering = Gathering::new(&[]);
-    for (number, run) in runs.iter().enumerate() {
-        let mut run = run.clone();
-        let name = format!("h{number}");
-        (run.host.hostname, run.id) = (name.clone(), name.clone());
-        gathering.read(&name, serde_json::to_string(&run).unwrap().as_bytes());
+    for run in runs {
+        gathering.read(&run.id, serde_json::to_string(run).unwrap().as_bytes());
     }
     Fleet::of(&gathering)
+}
+
+/// A fleet of these runs, each of a host of its own.
+fn hosts(runs: &[Run]) -> Fleet {
+    let own = |(number, run): (usize, &Run)| named(run.clone(), &format!("h{number}"));
+    fleet_of(&runs.iter().enumerate().map(own).collect::<Vec<_>>())
+}
+
+fn table_of(all: &Fleet, lang: Lang) -> String {
+    let mut text = String::new();
+    let options = RenderOptions { lang, ..RenderOptions::default() };
+    (fleet::format_named("table").unwrap().write)(all, &options, &mut |part| text += part);
+    text
 }
 
 /// Of so few rounds there is no interval, and all that they came to.
@@ -451,8 +460,7 @@ fn ten_hosts_with_slow_memory_are_told_so_however_few_rounds_they_had() {
     let all = hosts(&slow);
     let dram = all.kinds[0].usual.iter().find(|case| case.name.to_string() == "DRAM").unwrap();
     assert!(dram.worse.len() == 10 && dram.is_slow_as_a_whole() && dram.unknown.is_empty(), "{dram:?}");
-    let mut text = String::new();
-    (fleet::format_named("table").unwrap().write)(&all, &RenderOptions::default(), &mut |part| text += part);
+    let text = table_of(&all, Lang::En);
     let text = text.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(text.contains("10 of 10 have slower DRAM than 9 of 10 such servers"), "{text}");
     // A level that a host lacks is a row that says so.

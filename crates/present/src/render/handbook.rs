@@ -156,17 +156,6 @@ mod tests {
     }
 
     #[test]
-    fn a_page_keeps_its_width_in_both_languages() {
-        for lang in [Lang::En, Lang::Zh] {
-            for width in [80, 100] {
-                let text = page(&probe(), &RenderOptions { lang, width, ..RenderOptions::default() });
-                assert!(text.lines().all(|line| line.width() <= width), "{text}");
-                assert!(["lat_mem_rd", "size = 4K", "cpus>=2", "memory.tlb"].iter().all(|part| text.contains(part)));
-            }
-        }
-    }
-
-    #[test]
     fn a_title_longer_than_its_column_moves_the_column_for_all() {
         let mut long = probe();
         long.title.en = "A title of more than twenty-four columns".into();
@@ -230,11 +219,5 @@ mod tests {
         assert!(text.contains("lat_mem_rd   in its summary: Rand mem\n"), "{text}");
         let other = ProbeInfo { id: "memory.unknown".into(), ..probe() };
         assert!(!page(&other, &RenderOptions::default()).contains(COLUMN.en));
-    }
-
-    #[test]
-    fn pages_are_distinguished_by_a_rule() {
-        let text = pages(&[probe(), probe()], &RenderOptions { width: 80, ..RenderOptions::default() });
-        assert_eq!(text.lines().filter(|line| *line == "─".repeat(80)).count(), 1);
     }
 }

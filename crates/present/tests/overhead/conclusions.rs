@@ -493,20 +493,6 @@ fn without_the_kernel_module_the_reason_is_said_once_and_user_space_stands_over_
 }
 
 #[test]
-fn a_long_reason_stands_below_its_table() {
-    let [mut native, _] = reference();
-    let reason = "file I/O waits for interrupts of the disk, which are off";
-    native.cases.push(case(
-        "file.kernel_block@op=read,bind=none,irq=off",
-        Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) },
-    ));
-    let text = view(&[native]);
-    let values = rows(&text, "native, inside the kernel: medians of 1 run");
-    assert!(values[0].ends_with("–(1)") && values.contains(&format!("(1) skipped: {reason}").as_str()), "{values:?}");
-    assert!(!rows(&text, "Kernel overhead")[0].contains('('), "{text}");
-}
-
-#[test]
 fn intervals_are_shown_where_all_is_asked_for() {
     let shown = |verbose: bool| {
         let options = RenderOptions { verbose, width: 200, ..RenderOptions::default() };
