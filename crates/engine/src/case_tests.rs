@@ -33,11 +33,15 @@ fn a_thread_that_is_bound_nowhere_is_one_however_many_cpus_it_may_use() {
 }
 
 #[test]
-fn an_operation_is_timed_exactly() {
+fn operations_are_timed_exactly_each_of_several_and_rates_carry_their_amount() {
     let fake = FakeClock::new(10);
-    let mut case = case(&fake, "a.b");
-    case.calls(|| fake.advance(150)).time().unwrap();
-    assert!(values(&case).iter().all(|&ns| ns == 150.0));
+    let [mut one, mut several, mut rate] = [(); 3].map(|()| case(&fake, "a.b"));
+    one.calls(|| fake.advance(150)).time().unwrap();
+    several.calls(|| fake.advance(3200)).each(32).time().unwrap();
+    rate.loops(|n| fake.advance(n * 32)).rate(4096).unwrap();
+    for (case, ns, amount) in [(one, 150.0, 0), (several, 100.0, 0), (rate, 32.0, 4096)] {
+        assert!(values(&case).iter().all(|&value| value == ns) && case.yielded.amount == amount, "{ns}");
+    }
 }
 
 #[test]
@@ -58,14 +62,6 @@ fn beside_exact_samples_every_second_operation_is_in_the_histogram() {
     assert_eq!(histogram.values, [1010]);
     let share = histogram.counts[0] as f64 / done as f64;
     assert!((0.4..0.6).contains(&share), "{share}");
-}
-
-#[test]
-fn what_an_operation_does_several_times_is_the_time_of_one() {
-    let fake = FakeClock::new(10);
-    let mut case = case(&fake, "a.b");
-    case.calls(|| fake.advance(3200)).each(32).time().unwrap();
-    assert!(values(&case).iter().all(|&ns| ns == 100.0));
 }
 
 #[test]
@@ -148,24 +144,6 @@ fn a_difference_is_exact_and_keeps_both_sides() {
 }
 
 #[test]
-fn a_rate_carries_its_amount() {
-    let fake = FakeClock::new(10);
-    let mut case = case(&fake, "a.b");
-    case.loops(|n| fake.advance(n * 32)).rate(4096).unwrap();
-    assert_eq!((values(&case)[0], case.yielded.amount), (32.0, 4096));
-}
-
-#[test]
-fn an_operation_that_fails_fails_the_round() {
-    let fake = FakeClock::new(10);
-    let refused = || -> Result<()> {
-        fake.advance(100);
-        Err(RoundError::wrong("refused"))
-    };
-    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::wrong("refused")));
-}
-
-#[test]
 fn observed_samples_are_kept_but_the_first() {
     let fake = FakeClock::new(0);
     let mut case = case(&fake, "a.b");
@@ -183,7 +161,7 @@ fn observed_samples_are_kept_but_the_first() {
 }
 
 #[test]
-fn a_search_keeps_what_was_found_and_tries_again_where_nothing_was() {
+fn a_search_keeps_what_was_found_tries_again_where_nothing_was_and_ends_with_the_reason() {
     let fake = FakeClock::new(0);
     let mut case = case(&fake, "a.b");
     let mut turn = 0;
@@ -194,16 +172,11 @@ fn a_search_keeps_what_was_found_and_tries_again_where_nothing_was() {
     });
     searched.unwrap();
     assert_eq!((turn, values(&case)), (4, vec![64.0]));
-}
-
-#[test]
-fn a_search_that_finds_nothing_ends_with_the_reason() {
-    let fake = FakeClock::new(0);
-    let searched = case(&fake, "a.b").search(|_| {
+    let nothing = self::case(&fake, "a.b").search(|_| {
         fake.advance(15_000_000);
         Ok(None)
     });
-    assert!(matches!(searched, Err(RoundError::Skipped(_))));
+    assert!(matches!(nothing, Err(RoundError::Skipped(_))));
 }
 
 #[test]

@@ -15,10 +15,7 @@ fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
         round
     };
     let rounds: Vec<RoundResult> = rounds.iter().enumerate().map(with_operations).collect();
-    match outcome(&entry, &rounds, 3) {
-        Outcome::Measured(measured) => *measured,
-        other => panic!("{other:?}"),
-    }
+    values(outcome(&entry, &rounds, 3))
 }
 
 #[test]
@@ -51,7 +48,7 @@ fn the_parts_of_a_distribution_are_those_of_one_round() {
     };
     let rounds =
         [of(0, 50, 70, 40), of(1, 2030, 2500, 1), of(2, 51, 70, 40), of(3, 2100, 4000, 1), of(4, 3000, 9000, 1)];
-    let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!("not measured") };
+    let measured = values(outcome(&entry, &rounds, 5));
     let [p90, p99, mean] = ["p90", "p99", "mean"].map(|name| measured.also[name].estimate.clone());
     assert_eq!(measured.estimate.typical, 2030.0);
     assert_eq!((p90.typical, p99.typical), (2030.0, 2500.0));

@@ -60,11 +60,16 @@ fn outcome_of(probe: &str, rounds: &[RoundResult]) -> Outcome {
     outcome(&entry, rounds, 3)
 }
 
-fn measured_as(probe: &str, given: Vec<Given>) -> Measured {
-    match outcome_of(probe, &rounds(given)) {
+#[track_caller]
+fn values(outcome: Outcome) -> Measured {
+    match outcome {
         Outcome::Measured(measured) => *measured,
         other => panic!("{other:?}"),
     }
+}
+
+fn measured_as(probe: &str, given: Vec<Given>) -> Measured {
+    values(outcome_of(probe, &rounds(given)))
 }
 
 fn measured(given: Vec<Given>) -> Measured {
@@ -183,9 +188,8 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
         ..disturbed(&values, &disturbance_flags)
     };
-    let cycles = |given: Vec<Given>| match outcome(&entry, &rounds(given), 3) {
-        Outcome::Measured(measured) => measured.also.get("cycles").map(|also| also.estimate.clone()),
-        other => panic!("{other:?}"),
+    let cycles = |given: Vec<Given>| {
+        values(outcome(&entry, &rounds(given), 3)).also.get("cycles").map(|also| also.estimate.clone())
     };
     // Slow where the clock is slow: the cycles are the same.
     let steady = cycles(vec![
@@ -244,8 +248,7 @@ fn a_structure_that_was_read_beside_another_thread_alone_is_said_to_be() {
     let details = |shared: f64| {
         let noise = RoundNoise { shared: Some(shared), ..quiet() };
         let rounds = rounds((0..5).map(|_| Given { noise: noise.clone(), ..given(&[162.0; 4]) }).collect());
-        let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!() };
-        measured.flags.into_iter().map(|flag| flag.detail).collect::<Vec<_>>()
+        values(outcome(&entry, &rounds, 5)).flags.into_iter().map(|flag| flag.detail).collect::<Vec<_>>()
     };
     assert_eq!(details(0.85), ["seen beside another thread, which ran on its core 85 % of the time"]);
     assert!(details(0.3).is_empty());
@@ -308,14 +311,14 @@ fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
     let mut all = rounds(vec![waited(0.3), waited(0.2), waited(0.0)]);
     let beside = |share: f64| Some(Others { share, error: 0.04 });
     (all[0].others, all[1].others, all[2].others) = (beside(0.6), beside(0.05), beside(0.5));
-    let Outcome::Measured(outcome) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
+    let outcome = values(outcome_of("net.tcp", &all));
     // The second stands within the error, and the third did not wait.
     assert_eq!((outcome.noise.contended_rounds, outcome.noise.others_share), (Some(1), Some(0.6)));
     assert_eq!(kinds(&outcome), [FlagKind::Contended]);
     assert_eq!(detail(&outcome), "in 1 of 3 rounds others used 60 % of the time of a CPU");
     assert_eq!((outcome.rounds[1].others, outcome.rounds[1].waited), (beside(0.05), Some(0.2)));
     all.iter_mut().for_each(|round| round.others = None);
-    let Outcome::Measured(unknown) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
+    let unknown = values(outcome_of("net.tcp", &all));
     assert_eq!((unknown.noise.contended_rounds, kinds(&unknown)), (None, vec![]));
 }
 
@@ -326,7 +329,7 @@ fn a_round_that_failed_decides_and_one_that_was_skipped_where_no_other_has_a_val
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: ReasonCode::CheckFailed.because("broken") });
     all[1].events = vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("gone") }];
     // What was available before has been measured.
-    let Outcome::Measured(measured) = outcome_of("net.tcp", &all) else { panic!("the values are gone") };
+    let measured = values(outcome_of("net.tcp", &all));
     let lost = measured.flags.iter().find(|flag| flag.kind == FlagKind::RoundsLost).unwrap();
     assert!(lost.detail.starts_with("2 of ") && lost.detail.ends_with(" rounds: gone"), "{}", lost.detail);
     assert!(matches!(outcome_of("net.tcp", &all[1..2]), Outcome::Skipped { .. }));
@@ -396,10 +399,7 @@ fn lossy(given_values: &[&[f64]]) -> Measured {
         round
     };
     let rounds: Vec<RoundResult> = given_values.iter().enumerate().map(with_loss).collect();
-    match outcome(&entry, &rounds, 3) {
-        Outcome::Measured(measured) => *measured,
-        other => panic!("{other:?}"),
-    }
+    values(outcome(&entry, &rounds, 3))
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn a_sustained_rate_is_over_all_rounds_and_a_mean_is_of_the_middle_one() {
             round
         })
         .collect();
-    let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!("not measured") };
+    let measured = values(outcome(&entry, &rounds, 5));
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also[name].estimate.clone());
     assert!((sustained.typical - 802.0).abs() < 1e-6, "{sustained:?}");
     assert_eq!(mean.typical, 1e6, "{mean:?}");
@@ -458,8 +458,11 @@ fn what_the_disk_did_not_do_came_from_a_cache() {
             let end = round.events.len() - 1;
             round.events.insert(end, Event::Also { name: "device_share".into(), values: vec![share] });
         }
-        let Outcome::Measured(measured) = outcome(&entry, &all, 5) else { panic!("not measured") };
-        measured.flags.iter().find(|flag| flag.kind == FlagKind::FromCache).map(|flag| flag.detail.clone())
+        values(outcome(&entry, &all, 5))
+            .flags
+            .iter()
+            .find(|flag| flag.kind == FlagKind::FromCache)
+            .map(|flag| flag.detail.clone())
     };
     assert_eq!(flagged(0.018).as_deref(), Some("the device did 2 % of what was asked of it"));
     assert_eq!((flagged(0.5), flagged(1.0)), (None, None));
@@ -476,7 +479,7 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
     let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
     let skipped = || vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("no step") }];
     all[2].events = skipped();
-    let Outcome::Measured(measured) = outcome(&entry, &all, 3) else { panic!("two of three agree") };
+    let measured = values(outcome(&entry, &all, 3));
     assert_eq!((measured.estimate.typical, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
     // Alone it is no majority of three, and without any vote the reason is that of the rounds.
     all[1].events = skipped();

@@ -38,16 +38,9 @@ fn each_copy_has_its_cpu_and_its_share_and_the_first_measures() {
     assert_eq!((jobs[0].environment.parent, jobs[1].environment.parent), (1, std::process::id()));
     assert!(jobs[0].cases[0].seed == 7 && jobs[1].cases[0].seed != 7 && jobs[2].cases[0].seed != jobs[1].cases[0].seed);
     assert_eq!((jobs[0].folder.as_str(), jobs[2].folder.as_str()), ("round-2", "round-2-copy-2"));
-}
-
-#[test]
-fn both_parties_of_a_copy_are_on_its_cpu() {
-    assert_eq!(jobs(&job(&[4, 5]), 2, 2).unwrap()[1].cpus, [5, 5]);
-}
-
-#[test]
-fn too_few_cpus_are_an_error() {
-    let refused = jobs(&job(&[4]), 2, 1).unwrap_err();
+    // Both parties of a copy are on its CPU, and each copy has one.
+    assert_eq!(super::jobs(&job(&[4, 5]), 2, 2).unwrap()[1].cpus, [5, 5]);
+    let refused = super::jobs(&job(&[4]), 2, 1).unwrap_err();
     assert_eq!(refused, RoundError::internal("the job has 2 copies for 1 CPUs"));
 }
 

@@ -225,20 +225,14 @@ fn set_ids(filters: &[&str], set: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_set_replaces_the_points_of_the_axis_and_no_other() {
-    assert_eq!(
-        set_ids(&["memory.latency"], &["size=1M,64K,4k,4096"]),
-        [
-            "memory.latency@size=65536,pattern=random",
-            "memory.latency@size=4096,pattern=random",
-            "memory.latency@size=1048576,pattern=random",
-            "memory.latency@size=65536,pattern=in_page",
-        ]
-    );
-}
-
-#[test]
-fn the_first_value_stands_for_a_default_that_is_not_among_them() {
+fn what_is_set_replaces_the_points_of_its_axis_and_its_first_value_stands_for_a_default_that_is_not_among_them() {
+    let replaced = [
+        "memory.latency@size=65536,pattern=random",
+        "memory.latency@size=4096,pattern=random",
+        "memory.latency@size=1048576,pattern=random",
+        "memory.latency@size=65536,pattern=in_page",
+    ];
+    assert_eq!(set_ids(&["memory.latency"], &["size=1M,64K,4k,4096"]), replaced);
     let set = ["size=1M,4K"];
     let cases = [
         "memory.latency@size=1048576,pattern=random",

@@ -352,6 +352,19 @@ mod tests {
     use crate::skip::skipped;
     use crate::workloads::storage::files;
 
+    /// Returns `None`, and says so, where there is no io_uring, or too little memory may be locked.
+    fn here<T>(made: io::Result<T>) -> Option<T> {
+        let lacks = [libc::EPERM, libc::ENOSYS, libc::ENOMEM, libc::EACCES];
+        match made {
+            Ok(made) => Some(made),
+            Err(error) if crate::workloads::call::errno(&error).is_some_and(|errno| lacks.contains(&errno)) => {
+                skipped("there is no io_uring here, or too little memory may be locked");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     #[test]
     fn what_is_written_by_many_requests_is_read_back() {
         let directory = tempfile::tempdir().unwrap();
@@ -359,15 +372,7 @@ mod tests {
         let file = files::unnamed(directory.path()).unwrap();
         files::fill(&file, depth as u64 * 2 * block as u64, |_| io::Result::Ok(())).unwrap();
         let copy = rustix::io::dup(&file).unwrap();
-        let mut ring = match IoRing::new(file, depth, block) {
-            Ok(ring) => ring,
-            Err(error)
-                if matches!(crate::workloads::call::errno(&error), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) =>
-            {
-                return skipped("there is no io_uring here");
-            }
-            Err(error) => panic!("{error}"),
-        };
+        let Some(mut ring) = here(IoRing::new(file, depth, block)) else { return };
         let content = ring.blocks.bytes().to_vec();
         let mut round = |direction, base: u64| {
             for slot in 0..ring.depth() {
@@ -406,18 +411,7 @@ mod tests {
                 let file = files::copy(&file).unwrap();
                 FileBatches::new((file, 8 * BLOCK as u64), (4, BLOCK), (direction, asked), poller)
             };
-            let mut reads = match of(IoDirection::Read) {
-                Ok(reads) => reads,
-                Err(error)
-                    if matches!(
-                        crate::workloads::call::errno(&error),
-                        Some(libc::ENOSYS | libc::EPERM | libc::EACCES | libc::ENOMEM)
-                    ) =>
-                {
-                    return skipped("there is no io_uring here, or too little memory may be locked");
-                }
-                Err(error) => panic!("{error}"),
-            };
+            let Some(mut reads) = here(of(IoDirection::Read)) else { return };
             for half in [0, 1, 0] {
                 reads.transfer().unwrap();
                 assert!(reads.blocks.bytes_mut() == &content[half * 4 * BLOCK..][..4 * BLOCK], "{asked:?} {half}");
@@ -436,18 +430,7 @@ mod tests {
         let last = crate::workloads::affinity::allowed().unwrap().last().copied();
         for poller in [None, last] {
             for batch in [1, 3, 32] {
-                let mut nops = match Nops::new(batch, poller) {
-                    Ok(nops) => nops,
-                    Err(error)
-                        if matches!(
-                            crate::workloads::call::errno(&error),
-                            Some(libc::ENOSYS | libc::EPERM | libc::EACCES)
-                        ) =>
-                    {
-                        return skipped("there is no io_uring here");
-                    }
-                    Err(error) => panic!("{error}"),
-                };
+                let Some(mut nops) = here(Nops::new(batch, poller)) else { return };
                 (0..100).for_each(|_| nops.submit_and_complete().unwrap());
                 assert_eq!(nops.0.done, 100 * batch);
             }
