@@ -144,36 +144,37 @@ impl Location {
     }
 }
 
-/// Level that holds a buffer of `bytes`, by the levels found, else by the host's report; none where that has no cache.
-pub fn place_of_size(run: &Run, bytes: f64) -> Option<Location> {
-    let is_searched = LEVELS.iter().any(|level| level.is_found(run));
+/// Finder of the level that holds a buffer of some bytes, by the levels found, else by the host's report; none where that has no cache.
+pub fn place_of_size(run: &Run) -> impl Fn(f64) -> Option<Location> + use<> {
     let reported: Vec<(&Level, f64)> =
         LEVELS.iter().filter_map(|l| Some((l, l.reported(run)?.size_bytes as f64))).collect();
-    if !is_searched {
-        let (last, _) = reported.last()?;
-        let holds = reported.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
-        let is_sure = |level: &&Level| !is_guest(run) || (level.cache.is_some() && level.key != last.key);
-        return Some(holds.or(LEVELS.last()).filter(is_sure).map_or(Location::Uncertain, Location::In));
-    }
-    for level in LEVELS.iter().filter(|level| level.cache.is_some() && level.is_found(run)) {
+    let is_searched = LEVELS.iter().any(|level| level.is_found(run));
+    let is_guest = is_guest(run);
+    let found = LEVELS.iter().filter(|level| level.cache.is_some() && level.is_found(run)).map(|level| {
         let bracket = level.bracket(run).unwrap_or_default();
-        let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
-        let reported = reported.filter(|reported| !bracket.is_over(*reported) && !bracket.is_under(*reported));
+        let told = reported.iter().find(|(known, _)| known.key == level.key).map(|(_, size)| *size);
         // Where the host is not contradicted, its size is the border; else only what is proven is known.
-        let (fits, leaves) = match (reported, bracket.fits, bracket.leaves) {
-            (Some(reported), ..) => (reported, reported),
-            (None, fits, leaves) => (fits.or(leaves).unwrap_or(0.0), leaves.unwrap_or(f64::INFINITY)),
-        };
-        match bytes {
-            _ if bytes <= fits => return Some(Location::In(level)),
-            _ if bytes < leaves => return Some(Location::Uncertain),
-            _ => {}
+        match told.filter(|told| !bracket.is_over(*told) && !bracket.is_under(*told)) {
+            Some(told) => (level, told, told),
+            None => (level, bracket.fits.or(bracket.leaves).unwrap_or(0.0), bracket.leaves.unwrap_or(f64::INFINITY)),
         }
+    });
+    let found: Vec<(&Level, f64, f64)> = found.collect();
+    let nameless: Vec<Option<f64>> = unnamed(run).map(|case| bracket_of(case)?.leaves).collect();
+    let memory = LEVELS.last().filter(|level| level.is_found(run));
+    move |bytes| {
+        if !is_searched {
+            let (last, _) = reported.last()?;
+            let holds = reported.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
+            let is_sure = |level: &&Level| !is_guest || (level.cache.is_some() && level.key != last.key);
+            return Some(holds.or(LEVELS.last()).filter(is_sure).map_or(Location::Uncertain, Location::In));
+        }
+        if let Some((level, fits, _)) = found.iter().find(|(_, fits, leaves)| bytes <= *fits || bytes < *leaves) {
+            return Some(if bytes <= *fits { Location::In(level) } else { Location::Uncertain });
+        }
+        let is_past = nameless.iter().all(|leaves| leaves.is_some_and(|leaves| bytes >= leaves));
+        Some(memory.filter(|_| is_past).map_or(Location::Uncertain, Location::In))
     }
-    let mut nameless = unnamed(run).map(|case| bracket_of(case).and_then(|bracket| bracket.leaves));
-    let is_past = nameless.all(|leaves| leaves.is_some_and(|leaves| bytes >= leaves));
-    let memory = LEVELS.last().filter(|level| is_past && level.is_found(run));
-    Some(memory.map_or(Location::Uncertain, Location::In))
 }
 
 fn is_guest(run: &Run) -> bool {

@@ -25,15 +25,17 @@ pub(crate) fn cut_into(run: &Run) -> Option<(&CaseRecord, f64)> {
     is_sure.then_some((case, estimate.value()))
 }
 
-/// The note on a figure of memory in huge pages; none on others, and where huge pages are whole.
-pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Message> {
-    let (_, bytes) = cut_into(run).filter(|_| is_of_memory(run, case))?;
-    let page = value(bytes, Unit::Bytes, Lang::En);
-    Some(say!("includes page walks: the host uses {page} pages"))
+/// Gives the note on a figure of memory in huge pages; none on others, and where huge pages are whole.
+pub fn split_huge_pages(run: &Run) -> impl Fn(&CaseRecord) -> Option<Message> + use<> {
+    let (bytes, last_cache) = (cut_into(run).map(|(_, bytes)| bytes), last_cache_size(run));
+    move |case| {
+        let page = value(bytes.filter(|_| is_of_memory(last_cache, case))?, Unit::Bytes, Lang::En);
+        Some(say!("includes page walks: the host uses {page} pages"))
+    }
 }
 
 /// Tells whether a value is one of memory in huge pages, as far as the levels that were found say.
-fn is_of_memory(run: &Run, case: &CaseRecord) -> bool {
+fn is_of_memory(last_cache: Option<f64>, case: &CaseRecord) -> bool {
     let at = |axis: &str| case.params.get(axis);
     if case.measured().is_none() || at("page").is_some_and(|page| page != "pmd") {
         return false;
@@ -43,7 +45,7 @@ fn is_of_memory(run: &Run, case: &CaseRecord) -> bool {
     }
     let is_beyond = || {
         let size: f64 = at("size")?.parse().ok()?;
-        Some(size > last_cache_size(run)?)
+        Some(size > last_cache?)
     };
     IN_MEMORY.contains(&case.probe.as_str()) || (case.probe.starts_with("memory.") && is_beyond().unwrap_or(false))
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hostmark_analysis::format::{agreement, amount, both, estimator, low_high, other_value, plus_minus_of};
 use hostmark_analysis::labels::{ProbeLabels, run_letter};
 use hostmark_analysis::references::{NearestReference, beside};
+use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{
     AxisInfo, AxisKind, CaseRecord, Estimate, FlagKind, Leading, Measured, Message, Params, ProbeInfo, Run, Unit,
 };
@@ -18,10 +19,15 @@ pub(crate) struct Runs<'a> {
     /// Flags of each run that say something about the run and nothing about a case.
     pub(crate) common: Vec<HashSet<FlagKind>>,
     pub(crate) estimators: Vec<Estimators<'a>>,
+    /// The note on a figure of each run that is of memory in huge pages.
+    pub(crate) split_huge_pages: Vec<NoteOnCase>,
     pub(crate) probes: Vec<Probe<'a>>,
     /// The nearest kind of machine, where a run stands alone.
     pub(crate) reference: Option<NearestReference<'static>>,
 }
+
+/// Gives what is noted on a case.
+pub(crate) type NoteOnCase = Box<dyn Fn(&CaseRecord) -> Option<Message>>;
 
 /// A probe, and its cases in any of the runs.
 pub(crate) struct Probe<'a> {
@@ -51,7 +57,9 @@ impl<'a> Runs<'a> {
             _ => None,
         };
         let common = all.iter().map(|run| Flags::of(run).common).collect();
-        Runs { all, common, estimators: all.iter().map(Estimators::of).collect(), probes: probes(all), reference }
+        let split_huge_pages = all.iter().map(|run| Box::new(split_huge_pages(run)) as NoteOnCase).collect();
+        let estimators = all.iter().map(Estimators::of).collect();
+        Runs { all, common, estimators, split_huge_pages, probes: probes(all), reference }
     }
 
     /// The id of a case as people type it.

@@ -245,7 +245,7 @@ fn cache_levels(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, &'st
     fn of_side<'a>(side: &[RunCase<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
         let found = side.first().filter(|found| found.record.probe.starts_with("memory."))?;
         let bytes: f64 = found.record.params.get(SIZE)?.parse().ok()?;
-        let Location::In(level) = place_of_size(found.run, bytes)? else { return None };
+        let Location::In(level) = place_of_size(found.run)(bytes)? else { return None };
         Some((level.name, &found.run.host.caches))
     }
     let ((old, old_caches), (new, new_caches)) = (of_side(base)?, of_side(new)?);

@@ -5,7 +5,6 @@ use hostmark_analysis::format::{DISTURBED_SHARE, agreement, amount, low_high, nu
 use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
-use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::{COLON, COMMA};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Message, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
@@ -195,7 +194,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         let text = [Message::from(words::flag(flag.kind)), words::in_both(flag.sentence())];
         all.push(Remark::new(Message::joined(text, COLON), Style::Warning));
     }
-    for said in [short_arrays(measured), split_huge_pages(&runs.all[run], case)].into_iter().flatten() {
+    for said in [short_arrays(measured), (runs.split_huge_pages[run])(case)].into_iter().flatten() {
         all.push(Remark::new(said, Style::Warning));
     }
     all.extend(soon_enough_for_etcd(case).map(|soon| Remark::new(soon, Style::Plain)));

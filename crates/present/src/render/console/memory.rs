@@ -70,9 +70,9 @@ fn block<'a>(
     let Some(first) = members.first() else { return };
     let mut at: Vec<SweepPoint> = points(&view.labels(&first.probe), "size", &members, view.lang);
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
+    let place_of_size = place_of_size(view.run);
     for point in &mut at {
-        let bytes = point.value.parse::<u64>().ok();
-        let place = bytes.and_then(|bytes| place_of_size(view.run, bytes as f64));
+        let place = point.value.parse::<u64>().ok().and_then(|bytes| place_of_size(bytes as f64));
         let is_faster = place.is_some_and(Location::is_memory)
             && lines.iter().any(|(.., line)| is_faster_than_memory(line, &point.value, unit));
         point.group = place.map(|place| if is_faster { Location::Uncertain } else { place }).map(Location::name);

@@ -7,7 +7,6 @@ use hostmark_analysis::format::{
     DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
 };
 use hostmark_analysis::short_arrays::short_arrays;
-use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::COLON;
 use hostmark_analysis::{Spoken, reasons, spoken};
 use hostmark_model::{
@@ -120,7 +119,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
         }
     }
     texts.extend(short_arrays(measured).map(|short| short.get(view.lang)));
-    texts.extend(split_huge_pages(view.run, case).map(|cut| cut.get(view.lang)));
+    texts.extend((view.split_huge_pages)(case).map(|cut| cut.get(view.lang)));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
     let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyDisturbed);

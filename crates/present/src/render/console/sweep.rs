@@ -9,7 +9,6 @@ use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other
 use hostmark_analysis::groups::grouped;
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_analysis::short_arrays::short_arrays;
-use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::typography::COLON;
 use hostmark_analysis::{Spoken, reasons};
 use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Params, Text, Unit};
@@ -458,7 +457,7 @@ impl<'a> Sweep<'a> {
             page.paragraph("    ! ", &text, Style::Warning);
         }
         let mut cells = self.series.iter().flat_map(|series| &series.cells).flatten();
-        if let Some(cut) = cells.find_map(|case| split_huge_pages(view.run, case)) {
+        if let Some(cut) = cells.find_map(|case| (view.split_huge_pages)(case)) {
             page.paragraph("    ! ", &format!("DRAM{}{}", view.say(COLON), cut.get(view.lang)), Style::Warning);
         }
         for (kind, flags) in kinds {

@@ -5,12 +5,13 @@ use std::collections::HashSet;
 use hostmark_analysis::Spoken;
 use hostmark_analysis::format::interval_target;
 use hostmark_analysis::labels::{Labels, ProbeLabels};
+use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_analysis::spoken;
 use hostmark_model::{CaseRecord, FlagKind, Lang, Message, Outcome, ProbeInfo, Reason, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use crate::render::RenderOptions;
-use crate::runs::{Estimators, Flags};
+use crate::runs::{Estimators, Flags, NoteOnCase};
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
 pub(crate) type Shown<'a> = HashSet<&'a str>;
@@ -26,6 +27,7 @@ pub(crate) struct View<'a> {
     pub(crate) shown_once: HashSet<FlagKind>,
     pub(crate) measured: usize,
     pub(crate) estimators: Estimators<'a>,
+    pub(crate) split_huge_pages: NoteOnCase,
     labels: Labels<'a>,
 }
 
@@ -40,6 +42,7 @@ impl<'a> View<'a> {
             target: interval_target(run.settings.profile),
             measured,
             estimators: Estimators::of(run),
+            split_huge_pages: Box::new(split_huge_pages(run)),
             labels: Labels::of(run),
         }
     }
