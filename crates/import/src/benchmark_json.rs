@@ -12,7 +12,7 @@ use hostmark_stats::descriptive::median;
 use serde::Deserialize;
 
 use crate::bounded::{Amount, AtMost, NameMap, Plain, Short, shortened};
-use crate::foreign::{Foreign, Further, ImportedValue, quantity, read_documents};
+use crate::foreign::{Foreign, Further, ImportedValue, UnitKind, known, quantity, read_documents};
 use crate::{ImportError, ImportFormat, NOTHING};
 
 pub(super) const HYPERFINE: ImportFormat = ImportFormat {
@@ -103,7 +103,6 @@ pub(super) const GOOGLE_BENCHMARK: ImportFormat = ImportFormat {
     read: read_google_benchmark,
 };
 
-const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 /// Endings of the names of aggregates, for versions that do not say what is one.
 const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];
 
@@ -174,7 +173,7 @@ fn keep_entry(
     if !["each", "mean", "median"].contains(&statistic) || (statistic != "each" && whole.contains(name)) {
         return Ok(());
     }
-    let unit = UNITS.iter().find(|(unit, _)| *unit == entry.time_unit.0).map(|(_, ns)| *ns);
+    let unit = known(&entry.time_unit.0).filter(|(kind, _)| *kind == UnitKind::Time).map(|(_, ns)| ns);
     let ns = |time: Option<Amount>| Some(time?.0 * unit?);
     let samples = if entry.skipped { None } else { ns(entry.real_time) };
     let mut value = ImportedValue::new("google_benchmark.time", samples.into_iter().collect())

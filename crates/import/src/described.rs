@@ -338,14 +338,10 @@ fn parts<'a>(pointer: &Pointer, whole: &'a Value, items: &Pointer, item: &[Strin
             let parts: Vec<(String, &Value)> = match (part, step.as_str()) {
                 (Value::Array(list), "*") => (0..).map(|at: usize| at.to_string()).zip(list).collect(),
                 (Value::Object(map), "*") => map.iter().map(|(name, part)| (name.clone(), part)).collect(),
-                (Value::Array(list), at) => at
-                    .parse()
-                    .ok()
-                    .and_then(|at: usize| list.get(at))
-                    .map(|part| (at.to_owned(), part))
-                    .into_iter()
-                    .collect(),
-                (_, name) => part.get(name).map(|part| (name.to_owned(), part)).into_iter().collect(),
+                (_, step) => {
+                    let escaped = step.replace('~', "~0").replace('/', "~1");
+                    part.pointer(&format!("/{escaped}")).map(|part| (step.to_owned(), part)).into_iter().collect()
+                }
             };
             parts.into_iter().map(move |(step, part)| ([&place[..], &[step]].concat(), part))
         };

@@ -106,11 +106,8 @@ impl Latency {
         self.percentile.0.get(name).map(|ns| ns.0)
     }
 
-    fn add(&self, mut value: ImportedValue) -> ImportedValue {
-        for (name, start) in PERCENTILES {
-            value = value.and(name, self.percentile(start));
-        }
-        value
+    fn add(&self, value: ImportedValue) -> ImportedValue {
+        PERCENTILES.iter().fold(value, |value, (name, start)| value.and(name, self.percentile(start)))
     }
 }
 
@@ -144,7 +141,9 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
     let called = |name: &String| {
         ALIASES.iter().find(|(other, _)| other == name).map_or(name.clone(), |(_, name)| (*name).to_owned())
     };
-    let all = global.iter().chain(&job.options.0).map(|(name, option)| (called(name), option.clone()));
+    // One that stands alone is set.
+    let told = |option: &Plain| if option.0.is_empty() { Plain("1".to_owned()) } else { option.clone() };
+    let all = global.iter().chain(&job.options.0).map(|(name, option)| (called(name), told(option)));
     // A job's own come last.
     let options: BTreeMap<String, Plain> = all.collect();
     let option = |name: &str| options.get(name).map(|option| option.0.as_str());

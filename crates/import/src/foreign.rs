@@ -18,8 +18,10 @@ use super::bounded::{Amount, LARGEST, Plain, TrailingText, each_document, each_e
 use super::{ImportError, ImportFormat};
 use crate::texts;
 
-/// Most values of a run. A file has at most some hundred; each costs under a KiB.
-const MOST_VALUES: usize = 20_000;
+/// Most cases of a run: each costs under a KiB.
+const MOST_CASES: usize = 20_000;
+/// Most values of a run: those of one case are numbers, of which JMH and pytest-benchmark write thousands.
+const MOST_VALUES: usize = 200_000;
 /// Longest note, characters.
 const LONGEST_NOTE: usize = 200;
 /// Most bytes of notes of a run.
@@ -217,9 +219,10 @@ impl Foreign {
         let tool = self.format.tool;
         self.values += value.samples.len().max(1);
         self.noted += value.notes.iter().map(|(key, note)| key.len() + note.len()).sum::<usize>();
-        if self.values > MOST_VALUES || self.noted > MOST_NOTED {
+        if self.cases.len() > MOST_CASES || self.values > MOST_VALUES || self.noted > MOST_NOTED {
             return Err(say!(
-                "there are more than {MOST_VALUES} values, or {MOST_NOTED} bytes of options; give one result of {tool}"
+                "there are more than {MOST_CASES} cases, {MOST_VALUES} values or {MOST_NOTED} bytes of options; give one \
+                 result of {tool}"
             ));
         }
         let numbers = value.samples.iter().chain(value.also.iter().map(|(_, number)| number));

@@ -56,8 +56,8 @@ const NAMES: &str = "hostnames node_name project vm_count vm_ip_addresses vm_nam
 /// Labels that are results, or only say which run it was.
 const RESULTS: &str = "\
     buffer_size congestion_window congestion_window_scale end_time err_packet_count histogram jitter \
-    lost_datagrams netperf_retransmissions netpwr perfkitbenchmarker_version retry_packet_count rtt rtt_unit \
-    run_number run_uri start_time summary tcp_window_size total_datagrams_sent total_ticks total_time_sec \
+    lost_datagrams max mean median min netperf_retransmissions netpwr perfkitbenchmarker_version retry_packet_count rtt rtt_unit \
+    run_number run_uri start_time stddev summary tcp_window_size total_datagrams_sent total_ticks total_time_sec \
     transfer_mbytes write_packet_count";
 
 #[derive(Deserialize)]
@@ -128,8 +128,11 @@ impl Labels {
                 || key.starts_with("vm_")
                 || key.contains("data_disk_")
                 || key.contains("/dev/");
-            let is_result =
-                RESULTS.split(' ').any(|name| name == key) || key.starts_with("bw_") || key.ends_with("_list");
+            let is_percentile = key.strip_prefix('p').is_some_and(|share| share.parse::<f64>().is_ok());
+            let is_result = is_percentile
+                || RESULTS.split(' ').any(|name| name == key)
+                || key.starts_with("bw_")
+                || key.ends_with("_list");
             !is_machine && !is_result
         };
         joined(self.0.iter().filter(|(key, _)| is_setting(key)))
