@@ -174,6 +174,51 @@ fn whatever_a_file_says_every_command_answers_soon() {
     assert!(["report", "compare", "import", "fleet"].iter().all(|&name| of(name)), "{shown}");
 }
 
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn commands_take_time_in_proportion_to_the_cases_of_a_run() {
+    const FEW: usize = 2000;
+    let home = Home::new();
+    home.mocked(&["run", "memory.read@size=4K"]);
+    let one: Value = serde_json::from_slice(&fs::read(&files(home.data.path())[0]).unwrap()).unwrap();
+    let [few, many] = [FEW, 4 * FEW].map(|count| {
+        let mut run = one.clone();
+        let case = one["cases"][0].clone();
+        let cases = (1..=count).map(|number| {
+            let (mut case, size) = (case.clone(), (4096 * number).to_string());
+            case["id"] = case["id"].as_str().unwrap().replace("size=4096", &format!("size={size}")).into();
+            case["params"]["size"] = size.into();
+            case
+        });
+        run["cases"] = cases.collect();
+        let path = home.scratch.path().join(format!("{count}.json"));
+        fs::write(&path, run.to_string()).unwrap();
+        path.display().to_string()
+    });
+    let time = |words: &str, file: &str| {
+        let words = words.replace("FILE", file);
+        let command = home.hostmark(&words.split(' ').collect::<Vec<_>>());
+        let began = cpu_time();
+        in_process(&command);
+        (cpu_time() - began).as_secs_f64()
+    };
+    for words in [
+        "report FILE --format answer",
+        "report FILE --format table",
+        "report FILE --format markdown",
+        "report FILE --format html",
+        "report FILE --format overhead",
+        "report FILE --format json --redact",
+        "reference check FILE",
+        "compare FILE FILE",
+    ] {
+        // Where pairs of cases are looked at, it is 16. A neighbour that slows one of both is not there three times.
+        let times = (0..3).map(|_| time(words, &many) / time(words, &few)).find(|times| *times < 8.0);
+        crate::serve::show(&format!("{words}: {times:.1?}\n"));
+        assert!(times.is_some(), "{words}: four times the cases take over eight times as long, three times in a row");
+    }
+}
+
 /// A real run of some groups.
 fn measured() -> Run {
     let home = Home::new();
