@@ -56,6 +56,7 @@ rules! {
     unsafe_code_stands_in_its_folders_alone: sources::unsafe_elsewhere;
     no_probe_reads_a_clock_by_itself: sources::clocks_in_probes;
     what_people_read_is_the_leading_value: sources::beside_the_leading_value;
+    nothing_that_is_called_panics_where_the_kernel_refuses: sources::panics_on_refusal;
     no_file_of_people_is_written_by_its_name: sources::written_by_name;
     no_probe_maps_memory_that_nobody_was_asked_for: sources::memory_unasked;
     every_file_says_first_what_it_is_for: sources::without_purpose;

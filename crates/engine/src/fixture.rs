@@ -262,7 +262,7 @@ pub fn resumed<R: serde::de::DeserializeOwned>(
 ) -> std::result::Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
     for _ in 0..500 {
         match Journal::resume(path) {
-            Err(ResumeError::UnderWay) => std::thread::sleep(Duration::from_millis(10)),
+            Err(ResumeError::UnderWay) => crate::sys::clock::sleep(Duration::from_millis(10)),
             other => return other,
         }
     }

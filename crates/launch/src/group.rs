@@ -154,7 +154,7 @@ const MOST_WAITED: u32 = 2;
 pub(crate) fn is_starved(group: u32, enough: Duration) -> bool {
     (0..LOOKS).any(|look| {
         if look > 0 {
-            std::thread::sleep(BETWEEN_LOOKS);
+            crate::timing::pause(BETWEEN_LOOKS);
         }
         members(group).any(|pid| threads(&pid).any(|thread| thread.waits_for_others(enough)))
     })

@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use crate::monitor::{Monitor, Stopped};
 use crate::program::nonce;
 use crate::supervise::{left, now};
-use crate::timing::timing;
+use crate::timing::{pause, timing};
 
 /// The word that starts it; no command for people.
 pub const SESSION: &str = "guest-session";
@@ -244,7 +244,7 @@ impl Session {
             if matches!(poll(&mut end, Some(&at_once)), Ok(1)) {
                 self.has_been_left();
             } else {
-                std::thread::sleep(LOOK);
+                pause(LOOK);
             }
             return Ok(());
         }

@@ -389,7 +389,7 @@ impl Supervised {
                 Ok(false) if left(until).is_none_or(|left| !left.is_zero()) => {
                     // It may be waiting to say why.
                     self.read_stderr();
-                    std::thread::sleep(TURN);
+                    crate::timing::pause(TURN);
                 }
                 has_ended => return has_ended.unwrap_or(false),
             }

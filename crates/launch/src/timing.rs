@@ -4,12 +4,19 @@ use std::ffi::OsStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use rustix::event::{Timespec, poll};
+
 /// The environment variable by which tests shorten the timeouts: a factor such as `0.2`. Only builds with debug assertions obey it.
 pub const VARIABLE: &str = "HOSTMARK_TIMING";
 /// Leases after which an end of a link is given up.
 pub const LEASES: u32 = 2;
 /// No timeout becomes shorter than this: a loaded machine needs seconds for what takes no time elsewhere.
 const FLOOR: Duration = Duration::from_secs(3);
+
+/// Waits for so long before the next look, or less where the kernel refuses, at which a sleep of the standard library panics.
+pub(crate) fn pause(time: Duration) {
+    let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
+}
 
 /// Defines [`Timing`] from names, meanings and seconds.
 macro_rules! timing {

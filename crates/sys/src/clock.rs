@@ -1,6 +1,36 @@
-//! The kernel's clocks through the vDSO.
+//! The kernel's clocks through the vDSO, and sleeps by them.
 
-use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::time::Duration;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::call::Call;
+
+/// Sleeps for so long. Where the kernel refuses, at which the standard library's function panics, other threads run until then.
+pub fn sleep(time: Duration) {
+    let due = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    while monotonic_ns() < due {
+        if asleep_until(due).is_err() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Sleeps until CLOCK_MONOTONIC says `due` ns, or not at all where it says more.
+pub fn sleep_until(due: u64) -> io::Result<()> {
+    loop {
+        match asleep_until(due) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            slept => return slept,
+        }
+    }
+}
+
+fn asleep_until(due: u64) -> io::Result<()> {
+    let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
+    rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at).call("clock_nanosleep")
+}
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
 #[inline]

@@ -11,6 +11,7 @@ use hostmark_say::say;
 
 use super::call::returned;
 use super::waits::Shared;
+use crate::clock::sleep;
 
 /// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
 const MOST_BYTES: usize = 4096;
@@ -131,7 +132,7 @@ pub fn settle() {
         if words().is_none_or(|words| words.length.load(Ordering::Acquire) > 0) {
             return;
         }
-        std::thread::sleep(LOOK_AGAIN);
+        sleep(LOOK_AGAIN);
     }
 }
 

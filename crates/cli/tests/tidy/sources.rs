@@ -248,7 +248,26 @@ pub fn written_by_name(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Functions of the standard library that panic where the kernel refuses.
+const PANICS: [&str; 2] = ["thread::sleep(", "thread::spawn("];
+
+/// Sources of the program, without tests, that call one: sys::clock::sleep and thread::Builder take the error.
+pub fn panics_on_refusal(tree: &Tree) -> Vec<String> {
+    let is_program = |file: &&File| file.path.contains("/src/") && !file.stem().ends_with("tests");
+    let mut found = Vec::new();
+    for file in tree.sources().filter(is_program) {
+        let code = file.packed().split("#[cfg(test)]").filter(|part| !part.starts_with("mod"));
+        let called = code.flat_map(|part| PANICS.iter().filter(|call| part.contains(**call)));
+        found.extend(called.map(|call| file.says(format!("{call} panics where the kernel refuses"))));
+    }
+    found
+}
+
 finds! {
+    a_call_that_panics_where_the_kernel_refuses_is_found: panics_on_refusal finds 2 in [
+        ("crates/cli/src/a.rs", "//! A.\nstd::thread::sleep(TURN);\n#[cfg(test)]\nuse a;\nthread::spawn(f);"),
+        ("crates/cli/src/b.rs", "//! B.\nsleep(TURN);\n#[cfg(test)]\nmod tests { thread::sleep(TURN) }"),
+    ];
     unsafe_code_elsewhere_is_found: unsafe_elsewhere finds 2 in [
         ("crates/cli/src/a.rs", "//! A.\nfn f() { unsafe { g() } }"),
         ("crates/probes/src/ipc/pipe.rs", "//! P.\n// unsafe is not needed here\n#![deny(unsafe_code)]"),

@@ -15,7 +15,7 @@ mod arch;
 mod arch;
 mod chain;
 
-pub(crate) use crate::sys::clock::{monotonic_ns, monotonic_raw_ns};
+pub(crate) use crate::sys::clock::{monotonic_ns, monotonic_raw_ns, sleep};
 pub use arch::SOURCE;
 pub use chain::{CoreClock, CoreReading, WarmUp, warm_up};
 
@@ -199,9 +199,9 @@ pub fn choose(host: &HostFacts) -> Calibration {
 
 fn calibrate() -> Result<(Instant, f64), CounterUnusable> {
     let first = Instant::now();
-    std::thread::sleep(SPAN);
+    sleep(SPAN);
     let second = Instant::now();
-    std::thread::sleep(SPAN);
+    sleep(SPAN);
     let third = Instant::now();
     agree(first.hz_until(second), second.hz_until(third))?;
     Ok((first, first.hz_until(third)))

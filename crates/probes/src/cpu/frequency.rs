@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 
 use crate::kernels::arith;
@@ -123,7 +124,7 @@ fn measure_ramp(case: &mut Case) -> Result<()> {
     case.search(|clock| {
         ends.clear();
         lengths.clear();
-        std::thread::sleep(idle);
+        sleep(idle);
         let (begin, window) = (clock.start(), clock.ticks(WINDOW_NS));
         let mut last = begin;
         while last.since(begin) < window {

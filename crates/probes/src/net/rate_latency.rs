@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 
 use crate::authenticated::{self, connect};
@@ -108,7 +109,7 @@ impl EchoClient {
 
     /// Makes a round trip, after a pause.
     pub fn exchange(&mut self, clock: &Clock) -> Result<Ticks> {
-        std::thread::sleep(PAUSE);
+        sleep(PAUSE);
         let start = clock.start();
         self.there_and_back().map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => RoundError::failed(

@@ -1,8 +1,8 @@
 //! Probes of page faults: the first access to a page, by one thread, by several, and served by another thread.
 
-use std::thread;
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 use sys::usage::thread_faults;
 
@@ -152,7 +152,7 @@ fn returned(case: &mut Case) -> Result<()> {
         let (took, faults) = touch(&used, clock, &mut || Ok(()))?;
         again_ns.push(clock.ns(took) / faults.max(1) as f64);
         drop(used);
-        thread::sleep(WAIT);
+        sleep(WAIT);
         match touch(&map()?, clock, &mut || Ok(()))? {
             (_, 0) => Err(RoundError::wrong(say!("the kernel counted no faults"))),
             known => Ok(known),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 use rustix::io::Errno;
 use rustix::thread::{
@@ -61,11 +62,11 @@ fn measure_fairness(case: &mut Case) -> Result<()> {
     let window = LEAST.max(Duration::from_nanos(case.grant_ns() as u64));
     case.once(|_| {
         hogs.iter().try_for_each(|hog| hog.set(true)).map_err(none)?;
-        std::thread::sleep(BEGINNING);
+        sleep(BEGINNING);
         let spent =
             || -> Result<[u64; 2]> { Ok([hogs[0].spent_ns().map_err(none)?, hogs[1].spent_ns().map_err(none)?]) };
         let before = spent()?;
-        std::thread::sleep(window);
+        sleep(window);
         let after = spent()?;
         hogs.iter().try_for_each(Hog::has_run).map_err(none)?;
         Ok(share([0, 1].map(|one| (after[one] - before[one]) as f64)))

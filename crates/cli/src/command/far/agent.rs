@@ -11,6 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_engine::sys::clock::sleep;
 use hostmark_engine::{PastRound, Wall};
 use hostmark_launch::agent::{SERVED, parse_request};
 use hostmark_launch::program::OWN;
@@ -263,11 +264,11 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relay
     std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
         if read_requests(inbox, &woken, &link, &asker, &relays) == WatchEnd::Bye {
             // A run that is over needs no more time, and is not to be stopped.
-            std::thread::sleep(timing().end);
+            sleep(timing().end);
         }
         asker.ask();
         // What the run does not put in order by then, the janitor does.
-        std::thread::sleep(timing().end);
+        sleep(timing().end);
         // The run's thread may be writing to where nobody reads.
         std::process::exit(Exit::ResourceLost.code().into());
     })?;

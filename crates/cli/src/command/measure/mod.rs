@@ -16,6 +16,7 @@ use hostmark_analysis::{findings, words};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::estimate::outcomes;
 use hostmark_engine::plan::Plan;
+use hostmark_engine::sys::clock::sleep;
 use hostmark_engine::worker::far::{OpenService, Peers};
 use hostmark_engine::{
     KernelMeters, Observer, Record, Resource, RoundSink, RunContext, Taken, Wall, clock, look_at_memory,
@@ -356,7 +357,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub fn report_of_host() -> HostReport {
     let root = Root::here();
     let (before, times) = (NoiseSnapshot::read_with_processes(&root), CpuTimes::read(&root));
-    std::thread::sleep(LOOK);
+    sleep(LOOK);
     let after = NoiseSnapshot::read_with_processes(&root);
     let host = hostmark_host::read(&root);
     // Where nothing at all can be read, another finding says so.
@@ -392,7 +393,7 @@ impl CpuWatch {
         let Some(before) = self.0.as_ref().filter(|_| host.usable_cpus().len() > 1) else { return };
         let since = |now: &CpuTimes| Duration::from_nanos(before.elapsed_ns(now));
         let Some(now) = CpuTimes::read(root) else { return };
-        std::thread::sleep(LOOK.saturating_sub(since(&now)));
+        sleep(LOOK.saturating_sub(since(&now)));
         if let Some(after) = CpuTimes::read(root) {
             note_busy(host, before, &after);
         }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
-use hostmark_engine::sys::clock::monotonic_ns;
+use hostmark_engine::sys::clock::{monotonic_ns, sleep};
 use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_engine::sys::usage::cpu_ns_of_process;
@@ -264,7 +264,7 @@ fn compute_for(share: f64) {
             (0..1000).for_each(|_| std::hint::spin_loop());
         }
         due_ns += period_ns;
-        std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
+        sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
     }
 }
 

@@ -258,7 +258,7 @@ fn delay(ns: u64) {
 
 fn sleep() {
     let begun = ClockSource::Monotonic.read();
-    std::thread::sleep(std::time::Duration::from_nanos(SLEEP_NS.load(Ordering::Relaxed)));
+    hostmark_engine::sys::clock::sleep(std::time::Duration::from_nanos(SLEEP_NS.load(Ordering::Relaxed)));
     let slept = ClockSource::Monotonic.read() - begun;
     SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner).push(slept);
 }

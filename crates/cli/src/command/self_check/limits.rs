@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, io};
 
-use hostmark_engine::sys::clock::monotonic_ns;
+use hostmark_engine::sys::clock::{monotonic_ns, sleep};
 use hostmark_engine::sys::control_group::GroupLimit;
 use hostmark_launch::program::OWN;
 use hostmark_model::{CaseRecord, FlagKind, Inputs, Measured, Message, Outcome, RoundRecord, Run, Text};
@@ -416,7 +416,7 @@ fn pass_on(delay: Duration, loses: u64, is_there: impl FnOnce() -> bool) -> io::
     let socket = UdpSocket::bind((BETWEEN, PORT))?;
     let out = socket.try_clone()?;
     let (frames, due) = mpsc::channel::<(u64, SocketAddr, Vec<u8>)>();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut waiting = VecDeque::new();
         loop {
             while let Ok(frame) = due.try_recv() {
@@ -427,7 +427,7 @@ fn pass_on(delay: Duration, loses: u64, is_there: impl FnOnce() -> bool) -> io::
                 Some((at, to, frame)) => {
                     match Duration::from_nanos(at.saturating_sub(monotonic_ns())) {
                         // To the point: a sleep wakes late.
-                        left if left > Duration::from_millis(1) => std::thread::sleep(left - Duration::from_millis(1)),
+                        left if left > Duration::from_millis(1) => sleep(left - Duration::from_millis(1)),
                         left if left > Duration::ZERO => std::hint::spin_loop(),
                         _ => {
                             let _ = out.send_to(frame, to);
@@ -437,11 +437,11 @@ fn pass_on(delay: Duration, loses: u64, is_there: impl FnOnce() -> bool) -> io::
                 }
             }
         }
-    });
-    std::thread::spawn(|| {
+    })?;
+    std::thread::Builder::new().spawn(|| {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
-    });
+    })?;
     if !is_there() {
         return Ok(());
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 
 use super::far::{FarReport, begun};
@@ -215,7 +216,7 @@ impl<'scope> Flows<'scope> {
     /// of those that go there. It waits for so long, and until every receiver has got something.
     fn rates(&self, clock: &Clock, before: &mut Vec<Tally>, wait: Duration) -> Result<[f64; 2]> {
         let start = clock.start();
-        std::thread::sleep(wait);
+        sleep(wait);
         loop {
             let now = self.progress()?;
             // Who has just begun has been nowhere.
@@ -231,7 +232,7 @@ impl<'scope> Flows<'scope> {
             if clock.ns(clock.start().since(start)) > (wait + SILENCE).as_nanos() as f64 {
                 return Err(broken(io::ErrorKind::TimedOut.into()));
             }
-            std::thread::sleep(MOMENT);
+            sleep(MOMENT);
         }
     }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 use hostmark_engine::prelude::say;
 
 use crate::workloads::child::Address;
+use crate::workloads::clock::sleep;
 use crate::workloads::machine::arch;
 use crate::workloads::machine::context::{Handled, MASK_BYTES};
 use crate::workloads::process::{self, Peer};
@@ -51,7 +52,7 @@ impl Turns {
     pub(crate) fn expect(&self, due: u64) -> io::Result<()> {
         let begin = clock::monotonic_ns();
         while self.taken() < due && clock::monotonic_ns() - begin < PATIENCE_NS {
-            std::thread::sleep(LOOK_AGAIN);
+            sleep(LOOK_AGAIN);
         }
         match self.taken() {
             taken if taken == due => Ok(()),
@@ -179,7 +180,7 @@ pub(super) mod tests {
     pub(in crate::workloads) fn delay() {
         let ns = DELAY_NS.load(Ordering::Relaxed);
         if ns > 0 {
-            std::thread::sleep(Duration::from_nanos(ns));
+            sleep(Duration::from_nanos(ns));
         }
     }
 

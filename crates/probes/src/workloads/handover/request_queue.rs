@@ -12,7 +12,7 @@ use rustix::fd::OwnedFd;
 
 use crate::kernels::arith;
 use crate::workloads::call::Call;
-use crate::workloads::clock;
+use crate::workloads::clock::{self, sleep};
 use crate::workloads::handover::exchange::{add_one, take_all};
 use crate::workloads::machine::timer;
 use crate::workloads::process::Peer;
@@ -100,7 +100,7 @@ impl RequestQueues {
     pub fn capacity(&self, time: Duration) -> f64 {
         let done = || self.queues.iter().map(|queue| queue.flat_out.0.load(Ordering::Acquire)).sum::<u64>();
         let (before, begin) = (done(), clock::monotonic_ns());
-        std::thread::sleep(time);
+        sleep(time);
         let (after, end) = (done(), clock::monotonic_ns());
         (after - before) as f64 * 1e9 / (end - begin).max(1) as f64
     }
@@ -132,7 +132,7 @@ impl RequestQueues {
             if clock::monotonic_ns() - since > PATIENCE_NS {
                 return Err(fault(ReasonCode::TimedOut, say!("no request was begun for 5 s")));
             }
-            std::thread::sleep(NAP);
+            sleep(NAP);
         }
     }
 }
@@ -161,9 +161,9 @@ fn hand_out(queue: &Queue) -> io::Result<()> {
     let (mut due, period) = (queue.first_due.load(Ordering::Acquire), queue.period.load(Ordering::Acquire));
     let mut number = 0_u32;
     loop {
-        timer::sleep_until(due)?;
+        clock::sleep_until(due)?;
         while number.wrapping_sub(queue.read.0.load(Ordering::Acquire)) as usize >= SLOTS {
-            std::thread::sleep(NAP);
+            sleep(NAP);
         }
         let slot = queue.slot(number);
         slot.due.store(due, Ordering::Relaxed);

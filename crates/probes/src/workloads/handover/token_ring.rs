@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::workloads::affinity;
 use crate::workloads::call::{Call, fault};
+use crate::workloads::clock::sleep;
 use crate::workloads::process::Peer;
 use crate::workloads::storage::files;
 
@@ -114,7 +115,7 @@ impl Ring {
                 break;
             }
             drop(threads);
-            std::thread::sleep(LOOK_AGAIN);
+            sleep(LOOK_AGAIN);
         }
         error
     }

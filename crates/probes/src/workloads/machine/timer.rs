@@ -9,7 +9,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::workloads::by_function;
 use crate::workloads::call::{Call, fault, named};
-use crate::workloads::clock::{self, monotonic_ns, monotonic_raw_ns};
+use crate::workloads::clock::{self, monotonic_ns, monotonic_raw_ns, sleep_until};
 use crate::workloads::machine::arch;
 
 /// A way to wait; its descriptors are made beforehand.
@@ -68,13 +68,6 @@ impl Sleeper {
             }
         }
     }
-}
-
-/// Sleeps until CLOCK_MONOTONIC says `due` ns, or not at all where it says more.
-pub fn sleep_until(due: u64) -> io::Result<()> {
-    let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
-    rustix::io::retry_on_intr(|| rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at))
-        .call("clock_nanosleep")
 }
 
 /// Times at equal distances on CLOCK_MONOTONIC, at which the calling thread is to run.

@@ -8,7 +8,6 @@ use hostmark_engine::prelude::{Cpu, ReasonCode, say};
 
 use crate::kernels::arith;
 use crate::workloads::call::{Call, fault};
-use crate::workloads::machine::timer;
 use crate::workloads::process::Peer;
 use crate::workloads::waits::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
@@ -72,7 +71,7 @@ impl Hog {
             if hogs.iter().all(|hog| hog.has_run().is_ok()) {
                 break;
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            clock::sleep(BETWEEN_LOOKS);
         }
         hogs.iter().try_for_each(Hog::has_run)?;
         Ok(hogs)
@@ -161,7 +160,7 @@ fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
             }
             // What it missed since others had the CPU it does not make up for.
             due = (due + PERIOD_NS).max(clock::monotonic_ns().saturating_sub(PERIOD_NS));
-            timer::sleep_until(due)?;
+            clock::sleep_until(due)?;
         }
     }
 }

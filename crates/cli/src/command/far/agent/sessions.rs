@@ -12,6 +12,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use anyhow::Result;
+use hostmark_engine::sys::clock::sleep;
 use hostmark_engine::sys::usage;
 use hostmark_engine::worker::far::{FarEnds, FarReport, FarRequest, Missing, OpenService, Waiting};
 use hostmark_engine::{Observer, RoundError, RoundResult, RoundSink, Took, Wall, line_of};
@@ -224,9 +225,9 @@ impl Outbox {
         let begin = SinceStart::now();
         // Where the kernel does not tell, the pause alone has to do.
         while begin.elapsed() < TAKEN_WITHIN && rustix::io::ioctl_fionread(&self.output).is_ok_and(|left| left > 0) {
-            std::thread::sleep(TURN);
+            sleep(TURN);
         }
-        std::thread::sleep(PAUSE);
+        sleep(PAUSE);
     }
 }
 
