@@ -128,6 +128,10 @@ impl RunFiles {
     pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<RunFiles> {
         let file = parent(journal).join(file);
         let replace = is_part_of(&file, &run.id);
+        if !replace && load(&file).is_ok_and(|whole| whole.id == run.id) {
+            let (file, journal) = (file.display(), journal.display());
+            refuse!("{file} holds this run whole, and its journal is not needed any more; remove {journal}");
+        }
         if !replace && file.symlink_metadata().is_ok() {
             refuse!(
                 "{file} is there already and is no part of this run; name it by --out to replace it",
@@ -208,9 +212,12 @@ fn named_like(path: &Path, ending: &str, other: &str) -> PathBuf {
     path.with_file_name(OsStr::from_bytes(&[stem, other.as_bytes()].concat()))
 }
 
-/// Every journal that lies beside them, oldest first.
+/// Every journal beside them by which a run can go on, oldest first: that of a run that is whole is none, which stays of a program
+/// that was killed before it removed it.
 pub fn journals() -> Result<Vec<PathBuf>> {
-    directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, JOURNAL))
+    let mut journals = directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, JOURNAL))?;
+    journals.retain(|journal| !load(&run_of(journal)).is_ok_and(|run| run.interrupted.is_none()));
+    Ok(journals)
 }
 
 /// Endings of run files: as they are written, and packed by gzip.

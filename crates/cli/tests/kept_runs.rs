@@ -6,6 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::commands::{assert_refused, printed};
 use crate::prelude::*;
+use crate::support::in_process::{healthy_worker, scripted};
 
 /// A measured run, and the directory it lies in.
 fn measured(home: &Home) -> (String, PathBuf) {
@@ -294,6 +295,35 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     // Nor is a directory made for the runs.
     let is_empty = |folder: &tempfile::TempDir| fs::read_dir(folder.path()).unwrap().next().is_none();
     assert!(is_empty(&home.data) && is_empty(&home.scratch));
+}
+
+#[test]
+fn a_journal_that_cannot_be_removed_is_named_and_no_run_goes_on_by_it() {
+    let home = Home::new();
+    let runs = home.data.path().join("hostmark/runs");
+    let journals = move || {
+        let entries = fs::read_dir(&runs).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries.filter(|path| path.to_string_lossy().ends_with(".partial.jsonl"))
+    };
+    let (journal, saved) = (journals.clone(), home.scratch.path().join("saved"));
+    let kept = saved.clone();
+    let (code, out, errors) = scripted(&home.hostmark(&["run", "clock.loop"]), move |job, _| {
+        // In its place lies what no file is removed as.
+        if let Some(path) = journal().find(|path| path.is_file()) {
+            fs::rename(&path, &kept).unwrap();
+            fs::create_dir(&path).unwrap();
+        }
+        healthy_worker(job)
+    });
+    let [path] = &journals().collect::<Vec<_>>()[..] else { panic!("one journal is left") };
+    let sentence = format!("hostmark: the journal {} is not needed any more and cannot be removed (", path.display());
+    assert!(code == 5 && errors.starts_with(&sentence) && out.contains("saved as"), "{errors}");
+    // As a program leaves it that is killed before it has removed it.
+    fs::remove_dir(path).unwrap();
+    fs::rename(&saved, path).unwrap();
+    assert_refused(&home, &["run", "--resume"], "no run on this machine was cut short; hostmark run begins one");
+    let (code, _, errors) = home.mocked(&["run", "--resume", path.to_str().unwrap()]);
+    assert!(code == 2 && errors.contains("holds this run whole, and its journal is not needed any more"), "{errors}");
 }
 
 /// A run that is killed when its journal has some rounds; its journal.

@@ -349,11 +349,13 @@ fn finish(
     let usual = if arguments.full { "table" } else { "answer" };
     let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
     output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
-    match saved {
+    let (place, left) = match saved {
         Some((place, Err(error))) => return Err(unsaved_with_journal(&place, what_to_do.as_deref(), &error)),
-        Some((place, Ok(())))
-            if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() =>
-        {
+        Some((place, Ok(left))) => (Some(place), left),
+        None => (None, None),
+    };
+    match place {
+        Some(place) if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() => {
             let shown = match format {
                 _ if arguments.verbose => ShownAmount::All,
                 "table" => ShownAmount::Cases,
@@ -368,6 +370,9 @@ fn finish(
     if let Some(error) = sink_lost.filter(|_| goes_on.is_some()) {
         let remedy = remedy_or_another_file(&error);
         return Err(lost(said!("the journal could not be written to its end ({error}); {remedy}")));
+    }
+    if let Some(left) = left {
+        return Err(lost(left));
     }
     if let Some(nothing) = nothing {
         return Err(nothing);

@@ -65,17 +65,11 @@ impl RunDestination {
     }
 
     /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
-    /// None where it is not kept.
-    pub fn save(self, run: &Run) -> Option<(RunFiles, io::Result<()>)> {
+    /// A journal that cannot be removed is told of. None where the run is not kept.
+    pub fn save(self, run: &Run) -> Option<(RunFiles, io::Result<Option<String>>)> {
         let goes_on = self.goes_on(run).is_some();
         let place = self.place?;
-        let saved = place.save(run);
-        if saved.is_ok()
-            && !goes_on
-            && let Some(journal) = self.journal
-        {
-            let _ = journal.remove();
-        }
+        let saved = place.save(run).map(|()| self.journal.filter(|_| !goes_on).and_then(left));
         Some((place, saved))
     }
 
@@ -105,8 +99,15 @@ impl RunDestination {
 
     /// Removes the journal of a run without any measurement.
     pub fn forget(self) {
-        let _ = self.journal.map(Journal::remove);
+        self.journal.and_then(left).iter().for_each(|sentence| output::complain(sentence));
     }
+}
+
+/// Removes a journal that nobody needs any more; a sentence where it cannot be removed.
+fn left(journal: Journal) -> Option<String> {
+    let path = visible(&journal.path().display().to_string());
+    let error = journal.remove().err()?;
+    Some(said!("the journal {path} is not needed any more and cannot be removed ({error}); remove it"))
 }
 
 /// A sentence of [`RunDestination::goes_on_later`] without what can be done with the rounds: for who does not keep them.

@@ -14,7 +14,7 @@ use hostmark_analysis::reasons::localized;
 use hostmark_analysis::redact::redact;
 use hostmark_analysis::words;
 use hostmark_engine::Journal;
-use hostmark_engine::sys::place::Place;
+use hostmark_engine::sys::place::{Kind, Place};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Exit, Lang, Message, Run, Text, Unit};
 use hostmark_present::export::fleet;
@@ -323,10 +323,12 @@ fn remove(candidate: &Candidate) -> std::io::Result<()> {
     if (facts.dev(), facts.ino()) != candidate.inode {
         return Err(std::io::Error::other(said!("another file has its name now")));
     }
-    Place::entry(candidate.path)?.remove()?;
-    // Nothing is left of a run that was stopped.
-    let _ = Place::entry(&store::journal_of(candidate.path)).and_then(|journal| journal.remove());
-    Ok(())
+    // First: without its run, the journal of one that was stopped would be a run that was cut short.
+    let journal = Place::entry(&store::journal_of(candidate.path))?;
+    if journal.kind() != Kind::Nothing {
+        journal.remove()?;
+    }
+    Place::entry(candidate.path)?.remove()
 }
 
 /// Days as a person types them: `90d`, `12w`, `1y`.
