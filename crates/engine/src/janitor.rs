@@ -43,7 +43,8 @@ pub enum CleanupEntry {
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
     Change(SettingChange),
-    /// File that records the run's changes and directories: locked from now on, removed when all settings are as before.
+    /// File that records the run's changes and directories: locked from now on, removed when all settings are as before and all
+    /// directories are gone.
     Record(PathBytes),
     /// Setting that has its old value again, or another program's: the run is no longer responsible for it.
     PutBack(Setting),
@@ -104,15 +105,16 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     let are_all_back = changes.iter().rev().fold(true, put_back);
     // Kills them, waits for all and removes what they made. A killed process still ends its system call, which may make a file.
     groups.values().flatten().for_each(ProcessGroup::end);
-    for directory in &directories {
+    let remove_all = |all, directory: &Private| {
         directory.remove_objects(None);
-        remove(directory);
-    }
+        remove(directory) && all
+    };
+    let are_all_gone = directories.iter().fold(true, remove_all);
     // Last: who is in them may be in the charge of others, and go a little later.
     for group in &control_groups {
         let _ = group.remove_when_empty();
     }
-    if let Some((record, _)) = record.filter(|_| are_all_back) {
+    if let Some((record, _)) = record.filter(|_| are_all_back && are_all_gone) {
         let _ = record.remove();
     }
 }
@@ -161,9 +163,9 @@ fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
     }
 }
 
-fn remove(directory: &Private) {
-    // Nobody is left who could be told of an error: content may have changed meanwhile, or the kernel been short of memory.
-    process::retry_until(|| directory.remove().is_ok());
+fn remove(directory: &Private) -> bool {
+    // Content may have changed meanwhile, or the kernel been short of memory. One that stays stays written down.
+    process::retry_until(|| directory.remove().is_ok())
 }
 
 #[cfg(test)]

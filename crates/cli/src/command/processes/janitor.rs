@@ -16,7 +16,7 @@ use hostmark_engine::reason_of;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::place::{Directory, Place};
 use hostmark_engine::sys::regular;
-use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
+use hostmark_engine::sys::scratch::{fresh_name, of_run, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{PutBack, Setting, SettingChange};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
@@ -235,16 +235,21 @@ fn not_started(program: &Path, how: impl Into<Message>) -> String {
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        if !self.process.end().is_ok_and(|status| status.success()) {
-            let put_back = |all, change: &SettingChange| change.put_back(Path::new("/")).is_ok() && all;
-            let are_all_back = self.changes.iter().rev().fold(true, put_back);
-            self.made.iter().for_each(|made| {
-                remove_left(made);
-            });
-            self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
-            if let Some(record) = self.written.as_ref().filter(|_| are_all_back) {
-                let _ = Place::entry(&record.path).and_then(|place| place.remove());
-            }
+        let has_cleaned_up = self.process.end().is_ok_and(|status| status.success());
+        let put_back = |all, change: &SettingChange| change.put_back(Path::new("/")).is_ok() && all;
+        let are_all_back = match has_cleaned_up {
+            true => self.changes.is_empty(),
+            false => self.changes.iter().rev().fold(true, put_back),
+        };
+        self.made.iter().for_each(|made| {
+            remove_left(made);
+        });
+        // Made or not, one without an answer is in nobody's charge.
+        self.asked.iter().for_each(|(base, name)| remove_unanswered(base, name));
+        // A janitor that could not open the record has not removed it either.
+        let is_there = |made: &Scratch| matches!(of_run(made), Some(Ok(_)));
+        if let Some(record) = self.written.as_ref().filter(|_| are_all_back && !self.made.iter().any(is_there)) {
+            let _ = Place::entry(&record.path).and_then(|place| place.remove());
         }
     }
 }
@@ -281,7 +286,9 @@ impl Record {
         if begun.is_err() {
             let _ = Place::entry(&record.path).and_then(|place| place.remove());
         }
-        begun.map(|()| record)
+        begun?;
+        // Another command may have found it before it was locked, and taken it for one that a killed process began.
+        if record.file.metadata()?.nlink() == 0 { Record::begin() } else { Ok(record) }
     }
 
     pub fn add(&mut self, line: &str) -> io::Result<()> {
@@ -313,8 +320,11 @@ fn left(path: &Path) -> io::Result<Option<Left>> {
         return Ok(None);
     }
     let text = String::from_utf8(regular::all_of(&file)?.unwrap_or_default()).unwrap_or_default();
-    // One that has no lock yet.
-    let Some((boot, entries)) = text.split_once('\n') else { return Ok(None) };
+    let Some((boot, entries)) = text.split_once('\n') else {
+        // Begun by a process that was killed, or that has no lock yet and begins another.
+        place.remove()?;
+        return Ok(None);
+    };
     let mut changes = Vec::<SettingChange>::new();
     // A line that is cut off is of a change that was never made.
     for entry in entries.lines().filter_map(|line| serde_json::from_str(line).ok()) {
@@ -395,6 +405,25 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_record_is_removed_also_where_the_janitor_could_not_open_it_and_stays_while_a_change_is_in_force() {
+        let place = tempfile::tempdir().unwrap();
+        let (program, record) = (place.path().join("janitor"), place.path().join("record"));
+        fs::write(&program, "#!/bin/sh\necho\nexec cat > /dev/null\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        let change = SettingChange { setting: Setting::ReceiveBuffer, before: "1".into(), during: "2".into() };
+        for (changes, stays) in [(vec![], false), (vec![change], true)] {
+            let mut janitor = Janitor::start(&program).unwrap();
+            janitor.written = Some(Record { file: File::create(&record).unwrap(), path: record.clone() });
+            janitor.changes = changes;
+            drop(janitor);
+            assert_eq!(record.exists(), stays);
+        }
+        // One that was killed while it began its record has left nothing to undo.
+        fs::write(&record, "").unwrap();
+        assert!(left(&record).unwrap().is_none() && !record.exists());
+    }
 
     #[test]
     fn what_a_janitor_made_before_it_was_killed_without_an_answer_is_removed() {
