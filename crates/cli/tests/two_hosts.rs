@@ -129,6 +129,12 @@ fn a_peer_that_cannot_be_reached_is_reported_in_a_sentence() {
     refused(&["--peer", &peer, "--via", "192.0.2.88"], 2, "(192.0.2.88: connect: Connection timed out");
     refused(&["--peer", "false"], 2, "'false' ended before its shell had begun");
     refused(&["--peer", ""], 2, "--peer has no word");
+    // A link that is down is named, whichever end is set down.
+    networks.run(1, "ip link set wire down").unwrap();
+    refused(&["--peer", &peer], 2, "; wire is down or has no carrier here); ");
+    networks.run(1, "ip link set wire up").unwrap();
+    networks.run(2, "ip link set wire down").unwrap();
+    refused(&["--peer", &peer], 2, "peer has no interface that is up with an address for other hosts; ");
     assert!(files(home.data.path()).is_empty(), "a run was kept");
 }
 

@@ -245,8 +245,10 @@ fn remedy(error: &io::Error) -> Option<Message> {
         Errno::NOSPC if is_one_of(&OBJECTS) => Some(say!("the system has no more of them; look at ipcs -l")),
         Errno::NOSPC => Some(say!("the file system is full; make room, or name another directory by --scratch")),
         Errno::DQUOT => Some(say!("the quota is used up; make room, or name another directory by --scratch")),
-        // Nothing but loopback is ever sent to, and it may be up without an address.
-        Errno::NETUNREACH if netlink::is_up(netlink::LOOPBACK).is_ok_and(|is_up| is_up) => Some(no_address()),
+        // It may be up without an address, and far ends of a peer lie beyond another interface.
+        Errno::NETUNREACH | Errno::NETDOWN if netlink::is_up(netlink::LOOPBACK).is_ok_and(|is_up| is_up) => {
+            Some(no_address())
+        }
         Errno::ADDRNOTAVAIL if is_one_of(&["bind"]) => Some(no_address()),
         Errno::NETUNREACH | Errno::NETDOWN => {
             Some(say!("the loopback interface is down; bring it up by: ip link set lo up"))
@@ -256,7 +258,7 @@ fn remedy(error: &io::Error) -> Option<Message> {
 }
 
 fn no_address() -> Message {
-    say!("no interface of this network namespace has the address; for loopback: ip addr add 127.0.0.1/8 dev lo")
+    say!("no interface that is up leads there; for loopback: ip addr add 127.0.0.1/8 dev lo")
 }
 
 /// A reason that this error is the cause of: its code follows from the error, and the error's name is an argument.

@@ -24,7 +24,7 @@ mod virtualization;
 
 pub use kernel::tracer;
 pub use memory::{Holder, Spare, SpareMemory};
-pub use network_path::{addresses, carrier_changes, network_path, read_interfaces, ssh_address};
+pub use network_path::{addresses, carrier_changes, network_path, read_interfaces, ssh_address, without_carrier};
 pub use noise::{
     BusyProcess, CpuTimes, NoiseSnapshot, RoundCounters, RoundLosses, Used, busiest_other, event_tracer, note_busy,
 };

@@ -342,6 +342,21 @@ pub fn addresses() -> Vec<IpAddr> {
     reachable(&links, &answers)
 }
 
+/// Names the interfaces of this network namespace that have an address for other hosts, and are down or without carrier.
+pub fn without_carrier() -> Vec<String> {
+    let links = ask(GET_LINK, Scope::All, &[0; LINK_FIXED_BYTES]).unwrap_or_default();
+    let answers = ask(GET_ADDRESS, Scope::All, &[0; ADDRESS_FIXED_BYTES]).unwrap_or_default();
+    let is_for_others = |answer: &&NetlinkAnswer| answer.body.get(SCOPE_AT).is_some_and(|&scope| scope < SCOPE_LINK);
+    let has_address: Vec<u32> =
+        answers.iter().filter(is_for_others).filter_map(|answer| u32_at(&answer.body, INTERFACE_AT)).collect();
+    let is_down = |link: &Link| link.state.as_deref().is_some_and(|state| ["down", "lowerlayerdown"].contains(&state));
+    let named = |answer: &NetlinkAnswer| {
+        let (number, _) = number_and_flags(answer)?;
+        link(&answer.body).filter(|link| has_address.contains(&number) && is_down(link)).map(|link| link.name)
+    };
+    links.iter().filter(|answer| answer.kind == NEW_LINK).filter_map(named).collect()
+}
+
 fn reachable(links: &[NetlinkAnswer], answers: &[NetlinkAnswer]) -> Vec<IpAddr> {
     let links = links.iter().filter(|answer| answer.kind == NEW_LINK).filter_map(number_and_flags);
     let is_usable = |flags: u32| flags & IFF_UP != 0 && flags & IFF_LOOPBACK == 0;

@@ -30,6 +30,8 @@ const MOST_ADDRESSES: usize = 16;
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 60;
 const MOST_NOTES: usize = 100;
+/// Interfaces that a sentence names at most.
+const MOST_LINKS: usize = 4;
 /// Characters of a reason, and of each text in it.
 const LONGEST_REASON: usize = 500;
 
@@ -143,8 +145,14 @@ impl<L: PeerLink> FarPeers<L> {
                 Err(why) => tried.push(say!("{what}: {error}", what = at, error = why)),
             }
         }
+        if found.is_empty() {
+            let named = |interface: String| say!("{interface} is down or has no carrier here");
+            tried.extend(hostmark_host::without_carrier().into_iter().take(MOST_LINKS).map(named));
+        }
         match (found.is_empty(), tried.is_empty()) {
-            (true, true) => refuse!("{name} has no address that another host may reach; name one by --via"),
+            (true, true) => refuse!(
+                "{name} has no interface that is up with an address for other hosts; bring one up there, or name an address by --via"
+            ),
             (true, false) => refuse!(
                 "{name} cannot be reached for the measurement ({tried}); open its firewall to this host, or name another address by --via",
                 tried = Message::joined(tried, say!("; "))
