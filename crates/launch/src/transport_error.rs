@@ -151,7 +151,9 @@ impl From<&TransportError> for Message {
                 say!("{place} answers '{answer}' {step}; check that it leads to a shell of its own")
             }
             TransportError::Stopped => say!("stopped on request; start again when you like"),
-            TransportError::Io(value) => value.into(),
+            TransportError::Io(error) => say!(
+                "no process can be started here, or heard ({error}); look at the limits of processes, files and memory (ulimit -a)"
+            ),
         }
     }
 }

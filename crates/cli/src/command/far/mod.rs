@@ -130,6 +130,7 @@ pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
         }
         AgentError::Reported { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
         AgentError::Reported { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
+        AgentError::Transport(TransportError::Io(_)) => Exit::ResourceLost,
         AgentError::Transport(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
         _ => Exit::ResourceLost,
     };
