@@ -95,7 +95,6 @@ fn measure_bogoflops(case: &mut Case) -> Result<()> {
 
 /// Probe cpu.flops: multiplications and additions a second at their peak, by instruction set and type, on one core and on all.
 pub static FLOPS: Probe = Probe {
-    also: &[Quantity::OPERATIONS_PER_CYCLE],
     axes: &[
         Axis::choice(
             "isa",
