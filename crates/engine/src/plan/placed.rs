@@ -15,7 +15,7 @@ use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS, too_few_cpus};
 /// (isolcpus) may be named too: no process begins there, and each may bind itself to them.
 pub fn keep_to_cpus(host: &mut HostFacts, list: &str) -> Result<(), PlanError> {
     let ids = parse_cpu_list(list).filter(|ids| !ids.is_empty());
-    let ids = ids.ok_or_else(|| say!("'{list}' is no list of CPUs; write one as 0-3,8"))?;
+    let ids = ids.ok_or_else(|| say!("'{what}' is no list of CPUs; write one as 0-3,8", what = list))?;
     let usable = host.usable_cpus();
     if usable.is_empty() {
         return Err(no_cpu().into());
