@@ -112,7 +112,7 @@ pub fn sides(threads: &str, guest: [f64; 4]) -> Vec<Run> {
 
 #[test]
 fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
-    let mut runs = sides("4", std::array::from_fn(|at| NATIVE[at] * GUEST[at]));
+    let runs = sides("4", std::array::from_fn(|at| NATIVE[at] * GUEST[at]));
     let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate of all runs, MB/s, 5 × native, 5 × guest");
     let times = rows(&view, "STREAM, smallest average time of a run, s");
@@ -129,7 +129,7 @@ fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
         assert_eq!(is_chance, [true; 2], "{}", rates[index]);
     }
     // A tenth they do.
-    let mut runs = sides("4", NATIVE.map(|rate| rate * 0.9));
+    let runs = sides("4", NATIVE.map(|rate| rate * 0.9));
     let slower = self::view(&runs);
     assert!(rows(&slower, "STREAM, best rate").iter().take(4).all(|row| row.contains("90.00 % ")), "{slower}");
     assert!(!rows(&slower, "STREAM, best rate").join("").contains("no difference"), "{slower}");
@@ -168,7 +168,7 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
 
 #[test]
 fn stream_stands_as_bars_in_the_order_of_its_kernels() {
-    let mut runs = sides("4", std::array::from_fn(|at| NATIVE[at] * [0.5, 1.0, 0.25, 1.0][at]));
+    let runs = sides("4", std::array::from_fn(|at| NATIVE[at] * [0.5, 1.0, 0.25, 1.0][at]));
     let view = overhead_over(&runs, None, &RenderOptions { width: 100, ..RenderOptions::default() }).unwrap();
     let bars: Vec<&str> = view.split("STREAM, best rate of all runs").nth(2).unwrap().lines().skip(1).take(8).collect();
     let length = |line: &str| line.matches('█').count();
@@ -196,7 +196,7 @@ fn stream_that_was_measured_nowhere_says_why_and_has_no_bars() {
 
 #[test]
 fn stream_of_another_number_of_threads_is_not_comparable() {
-    let mut runs = sides("8", NATIVE);
+    let runs = sides("8", NATIVE);
     let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate");
     assert!(rates[0].contains(" not comparable "), "{view}");
