@@ -6,9 +6,9 @@ mod assumed;
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 
-use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
+use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
-use hostmark_stats::repetition::{CALIBRATED, Deviation, HalfWidths};
+use hostmark_stats::repetition::{Deviation, HalfWidths, SHARE};
 
 pub(crate) use self::assumed::{assumed_deviation, assumed_shift};
 use crate::neighbours;
@@ -115,7 +115,7 @@ pub fn add(run: &mut Run, earlier: &Earlier) -> Vec<String> {
         let known = Deviation::of(&all, assumed.sd).filter(|_| own.len() >= LEAST_RUNS);
         let (runs, deviation, ends) = match known {
             Some(known) => (own.len() as u32, known.sd, known.prediction(&all)),
-            None => (0, assumed.sd, of_one_run.expected(case, estimate, &assumed)),
+            None => (0, assumed.sd, expected(estimate, &assumed)),
         };
         set(case, name, (deviation, runs), ends);
     }
@@ -142,7 +142,7 @@ pub fn keep(run: &mut Run, stored: &Run) {
             let (deviation, ends) = match runs {
                 0 => {
                     let assumed = of_one_run.deviation(case, name, estimate);
-                    (assumed.sd, of_one_run.expected(case, estimate, &assumed))
+                    (assumed.sd, expected(estimate, &assumed))
                 }
                 _ => (deviation, Some((low * by, high * by)).filter(|_| by.is_finite())),
             };
@@ -167,8 +167,6 @@ struct OfOneRun {
     beyond: f64,
     /// Factor for what the core does by itself, where it was seldom alone.
     shared: f64,
-    /// Probes of which more is better.
-    rates: BTreeSet<String>,
 }
 
 /// Duration of the runs that tell the constants, s: a quick run.
@@ -201,9 +199,7 @@ impl OfOneRun {
             halves
         });
         let core_shared = neighbours::core_shared(run).unwrap_or_else(|is_alone| if is_alone { 0.0 } else { UNKNOWN });
-        let rates = run.probes.iter().filter(|probe| probe.better == Better::Higher).map(|probe| probe.id.clone());
-        let (clock, beyond, rates) = (clock_deviation(run), beyond(run), rates.collect());
-        OfOneRun { halves, clock, beyond, shared: SHARED * core_shared, rates }
+        OfOneRun { halves, clock: clock_deviation(run), beyond: beyond(run), shared: SHARED * core_shared }
     }
 
     /// Deviation between runs of a case. Values reported at a clock differ by that clock too.
@@ -211,29 +207,17 @@ impl OfOneRun {
         let half = half_width(estimate).unwrap_or(0.0);
         let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
         let halves = &self.halves[usize::from(!name.is_empty())];
-        let own = halves.deviation(group_of(&case.probe), is_of_core(estimate), half, CALIBRATED);
+        let own = halves.deviation(group_of(&case.probe), is_of_core(estimate), half, SHARE);
         let times = if is_of_core(estimate) { self.beyond.max(self.shared) } else { self.beyond };
         Deviation::assumed(times * own.hypot(clock))
     }
-
-    /// The ends of the interval about one run's value. Where no round of a core-bound case was alone, the better side reaches beyond what a
-    /// neighbour may cost.
-    fn expected(&self, case: &CaseRecord, estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
-        let ((down, up), value) = (sides(estimate)?, estimate.value());
-        let [mut down, mut up] = [down, up].map(|side| deviation.half_width(side));
-        if is_of_core(estimate) && case.measured().is_some_and(is_never_alone) {
-            let better = if self.rates.contains(&case.probe) { &mut up } else { &mut down };
-            *better = better.hypot(neighbours::COST.ln_1p());
-        }
-        let ends = (value * (-down).exp(), value * up.exp());
-        (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
-    }
 }
 
-/// Tells whether a neighbour was there in each round that was looked at.
-fn is_never_alone(measured: &Measured) -> bool {
-    let mut looked = measured.rounds.iter().filter(|round| round.shared.is_some()).peekable();
-    looked.peek().is_some() && looked.all(|round| round.is_shared() != Some(false))
+/// The ends of the interval about one run's value.
+fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
+    let ((down, up), value) = (sides(estimate)?, estimate.value());
+    let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());
+    (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
 }
 
 /// Deviation of a case's clock over its rounds, on logarithms, as the root mean square over the cases reported at a clock: it changes

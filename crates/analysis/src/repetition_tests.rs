@@ -87,7 +87,7 @@ fn runs_of_other_hosts_profiles_and_probes_have_no_part_in_it() {
 }
 
 #[test]
-fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
+fn what_the_core_does_by_itself_is_expected_as_near_as_it_repeats() {
     let mut core = case("cpu.latency", 100.0, 0.001);
     let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
     measured.estimate.quiet =
@@ -97,8 +97,7 @@ fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
     add(&mut new, &Earlier::default());
     let width = |of: Repetition| of.high / of.low;
     let (core, net) = (of_id(&new, "cpu.latency"), of_id(&new, "net.round_trip"));
-    assert!(core.low < 95.0 && 95.0 < core.high && core.high < 100.0, "{core:?}");
-    assert!(width(core) < width(net), "{core:?} {net:?}");
+    assert!(core.low < 94.9 && 95.1 < core.high && width(core) < 1.01, "{core:?}");
     // Undisturbed values of a core that was never alone are disturbed themselves.
     new.neighbours = Some(hostmark_model::Neighbours { core_shared: Some(0.9), last_cache: None });
     add(&mut new, &Earlier::default());
@@ -158,12 +157,13 @@ fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
         (of_id(&run, "net.round_trip").high / of_id(&run, "net.round_trip").low).ln() / 2.0
     };
     let [calm, busy, short] = [(0.0, 57.0), (0.1, 285.0), (0.1, 57.0 / 4.0)].map(|(others, s)| half_of(others, s));
-    assert!((0.014..0.015).contains(&calm) && (0.07..0.09).contains(&busy), "{calm} {busy}");
+    // Its kind and the run make it so, and least where its kind agrees as well.
+    assert!(calm > 0.01 && busy > 3.0 * calm, "{calm} {busy}");
     assert!((short / busy - 2.0).abs() < 1e-6, "rounds that lie within seconds tell less: {short}");
 }
 
-/// A case of the core whose rounds had these clocks, GHz, and met a neighbour in these shares of their looks.
-fn of_core(ghz: [f64; 5], shared: [Option<f64>; 5]) -> CaseRecord {
+/// A case of the core whose rounds had these clocks, GHz.
+fn of_core(ghz: [f64; 5]) -> CaseRecord {
     let mut core = case("cpu.latency", 100.0, 0.0);
     let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
     let quiet = Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) };
@@ -173,7 +173,7 @@ fn of_core(ghz: [f64; 5], shared: [Option<f64>; 5]) -> CaseRecord {
     let round = |number: usize| {
         serde_json::from_value(serde_json::json!({
             "round": number, "median": 100.0, "taints": [], "core_hz": ghz[number] * 1e9, "cpus": [1], "iterations": 1,
-            "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null, "shared": shared[number]
+            "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null
         }))
     };
     measured.rounds = (0..5).map(|number| round(number).unwrap()).collect();
@@ -181,41 +181,9 @@ fn of_core(ghz: [f64; 5], shared: [Option<f64>; 5]) -> CaseRecord {
 }
 
 #[test]
-fn what_was_never_alone_may_be_better_by_what_a_neighbour_costs() {
-    let expected = |better: &str, shared: [Option<f64>; 5]| {
-        let mut new = run("new", vec![of_core([3.0; 5], shared)]);
-        let (text, none) = (serde_json::json!({ "en": "", "zh": "" }), [(); 0]);
-        let probe = serde_json::json!({
-            "id": "cpu.latency", "title": text, "unit": "nanoseconds", "better": better, "also": none, "revision": 1,
-            "explain": { "what": text, "why": text, "reading": text }, "section": text, "replaces": none, "axes": none, "needs": none
-        });
-        new.probes = vec![serde_json::from_value(probe).unwrap()];
-        add(&mut new, &Earlier::default());
-        let mut again = new.clone();
-        keep(&mut again, &new);
-        assert_eq!(again, new);
-        let cycles = new.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();
-        let by = |of: Repetition, value: f64| [of.low, of.high].map(|end| (end / value).ln());
-        let ends = by(of_id(&new, "cpu.latency"), 100.0);
-        assert!(ends.iter().zip(by(cycles, 300.0)).all(|(ns, cycles)| (ns - cycles).abs() < 1e-9), "{cycles:?}");
-        (ends, crate::trust::trust(&new).unwrap().core.unwrap())
-    };
-    let (never, once) =
-        ([Some(1.0), Some(0.8), None, Some(0.95), Some(0.3)], [Some(1.0), Some(1.0), Some(0.0), None, Some(1.0)]);
-    for few in ["lower", "higher"] {
-        let [alone, unknown] = [once, [None; 5]].map(|shared| expected(few, shared));
-        assert!(alone == unknown && alone.1 < 0.05, "{alone:?}");
-    }
-    let ([low, high], core) = expected("lower", never);
-    assert!(low < -0.19 && low > -0.25 && high < 0.01 && core > 0.1, "{low} {high} {core}");
-    let ([low, high], _) = expected("higher", never);
-    assert!(high > 0.19 && high < 0.25 && low > -0.01, "{low} {high}");
-}
-
-#[test]
 fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycles_do_not() {
     let half_with = |ghz: [f64; 5]| {
-        let mut new = run("new", vec![of_core(ghz, [None; 5]), case("net.round_trip", 100.0, 0.0)]);
+        let mut new = run("new", vec![of_core(ghz), case("net.round_trip", 100.0, 0.0)]);
         add(&mut new, &Earlier::default());
         let half = |of: Repetition| (of.high / of.low).ln() / 2.0;
         let cycles = |run: &Run| run.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();

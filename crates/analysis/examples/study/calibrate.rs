@@ -5,18 +5,26 @@ use std::path::Path;
 
 use hostmark_analysis::trust::within;
 use hostmark_stats::descriptive::{mean, median, quantile};
-use hostmark_stats::repetition::{CALIBRATED, Calibration, Deviation, HalfWidths};
+use hostmark_stats::repetition::{Deviation, HalfWidths, SHARE};
 
 use crate::recorded::{self, Case, Recorded};
 
-const MACHINES: &[(&str, &[&str])] =
-    &[("A", &["a"]), ("B", &["b", "c", "d"]), ("E", &["e"]), ("F", &["f"]), ("G", &["g"]), ("H", &["h"])];
-/// What is tried of each number.
-const OF_CORE: &[f64] = &[0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7];
-const OF_OTHERS: &[f64] = &[0.005, 0.01, 0.015, 0.02];
-const SHARES: &[f64] = &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
-/// The coverage that the machines of a fit have on average at least, of core-bound values and of others.
-const LEAST_COVERAGE: f64 = 0.93;
+/// The machines, their folders, and by how much what the core does differs more there than of a core alone: as the part of the time in which
+/// others used it has it (`SHARED` of `repetition.rs`), where README tells that.
+const MACHINES: &[(&str, &[&str], f64)] = &[
+    ("A", &["a"], 1.0),
+    ("B", &["b", "c", "d"], 1.0),
+    ("E", &["e"], 1.0),
+    ("F", &["f"], 1.16),
+    ("G", &["g"], 1.5),
+    ("H", &["h"], 1.47),
+];
+/// Shares that are tried.
+const SHARES: &[f64] = &[0.45, 0.48, 0.51, 0.54, 0.57, 0.6, 0.65];
+/// The coverage that the machines of a fit have on average at least.
+const LEAST_COVERAGE: f64 = 0.945;
+/// What an interval of 95 % costs for each part by which it misses (Gneiting & Raftery, JASA 2007).
+const OF_A_MISS: f64 = 2.0 / 0.05;
 /// The pairs of runs from which on a group's share is told.
 const PAIRS: usize = 200;
 /// What makes of a t interval of three rounds one that is as much wider than the error of their median (0.670 σ) as the range of
@@ -35,6 +43,8 @@ struct Value {
     sides: (f64, f64),
     /// The same of the interval of repetition that stood in its file.
     recorded: Option<(f64, f64)>,
+    /// Half of the interval that would have held 95 % of all pairs of runs of its case.
+    ideal: f64,
     /// The other runs, and how far their values lie from it.
     apart: Vec<(usize, f64)>,
 }
@@ -47,24 +57,28 @@ impl Value {
 
 struct Folder {
     name: &'static str,
+    shared: f64,
     values: Vec<Value>,
 }
 
-/// How often intervals hold another run's value, over how many pairs, and the median of their half-widths.
+/// How often intervals hold another run's value, over how many pairs, the median of their half-widths, that over what would have held 95 % of
+/// each case, and the mean interval score.
 #[derive(Clone, Copy)]
 struct Coverage {
     share: f64,
     pairs: usize,
     width: f64,
+    beside_ideal: f64,
+    score: f64,
 }
 
 pub fn text(studies: &Path) -> Result<String, String> {
     let mut machines: Vec<(&str, Vec<Folder>)> = Vec::new();
-    for &(machine, folders) in MACHINES {
-        let of_folder = |&name: &&'static str| Ok(folder(name, &recorded::of_directory(&studies.join(name))?));
+    for &(machine, folders, shared) in MACHINES {
+        let of_folder = |&name: &&'static str| Ok(folder(name, shared, &recorded::of_directory(&studies.join(name))?));
         machines.push((machine, folders.iter().map(of_folder).collect::<Result<_, String>>()?));
     }
-    let mut out = "each machine by what the others say; of single runs, %: held of other runs' values, the least of a group, median half-width\n".to_owned();
+    let mut out = "each machine by what the others say; of single runs: held of other runs' values, the least of a group, median half-width, %; that over the ideal one; interval score, %\n".to_owned();
     for (left_out, folders) in &machines {
         let others: Vec<&Folder> =
             machines.iter().filter(|(name, _)| name != left_out).flat_map(|(_, folders)| folders).collect();
@@ -78,7 +92,7 @@ pub fn text(studies: &Path) -> Result<String, String> {
         rows(&mut out, "none", &all, fit);
     }
     out += "\nin use\n";
-    rows(&mut out, "-", &all, CALIBRATED);
+    rows(&mut out, "-", &all, SHARE);
     out += "\nby group, in use: held and half-width, %; in brackets as the files had it\n";
     for folder in all {
         by_group(&mut out, folder);
@@ -86,15 +100,17 @@ pub fn text(studies: &Path) -> Result<String, String> {
     Ok(out)
 }
 
-fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration) {
-    let Calibration { share_of_core, least_of_others, share } = with;
-    *out += &format!("  left out {left_out:4}  core {share_of_core} others {least_of_others} share {share}\n");
+fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: f64) {
+    *out += &format!("  left out {left_out:4}  share {with}\n");
     for folder in folders {
         let now = folder.coverage(&folder.halves(with));
         let before = folder.coverage(&folder.recorded());
         let shown = |by: &BTreeMap<String, Coverage>| {
             all_of(by).map_or("-".to_owned(), |all| {
-                format!("{:5.1} {:5.1} {:5.1}", 100.0 * all.share, 100.0 * least_of_groups(by), 100.0 * all.width)
+                let Coverage { share, width, beside_ideal, score, .. } = all;
+                let least = least_of_groups(by);
+                let [share, least, width, score] = [share, least, width, score].map(|part| 100.0 * part);
+                format!("{share:5.1} {least:5.1} {width:5.1} {beside_ideal:4.1} {score:6.1}")
             })
         };
         let [core, others] = [true, false].map(|is_core| {
@@ -112,8 +128,8 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration
 }
 
 fn by_group(out: &mut String, folder: &Folder) {
-    let (now, before) = (folder.coverage(&folder.halves(CALIBRATED)), folder.coverage(&folder.recorded()));
-    for (group, Coverage { share, pairs, width }) in now {
+    let (now, before) = (folder.coverage(&folder.halves(SHARE)), folder.coverage(&folder.recorded()));
+    for (group, Coverage { share, pairs, width, .. }) in now {
         let shown = |coverage: &Coverage| format!("[{:5.1} {:5.1}]", 100.0 * coverage.share, 100.0 * coverage.width);
         let before = before.get(&group).map_or("[-]".to_owned(), shown);
         let (share, width) = (100.0 * share, 100.0 * width);
@@ -121,28 +137,13 @@ fn by_group(out: &mut String, folder: &Folder) {
     }
 }
 
-/// What holds enough of all these with the narrowest intervals.
-fn fitted(folders: &[&Folder]) -> Option<Calibration> {
-    let mut best: Option<(f64, Calibration)> = None;
-    for &share_of_core in OF_CORE {
-        for &least_of_others in OF_OTHERS {
-            for &share in SHARES {
-                let tried = Calibration { share_of_core, least_of_others, share };
-                let coverage: Vec<_> = folders.iter().map(|folder| folder.coverage(&folder.halves(tried))).collect();
-                let is_enough = |is_core: bool| {
-                    let part = folders.iter().map(|folder| folder.part(is_core));
-                    let shares = part.filter_map(|part| Some(all_of(&part.coverage(&part.halves(tried)))?.share));
-                    mean(&shares.collect::<Vec<_>>()).is_some_and(|share| share >= LEAST_COVERAGE)
-                };
-                let widths: Vec<f64> = coverage.iter().filter_map(|by| Some(all_of(by)?.width.ln())).collect();
-                let width = mean(&widths).unwrap_or(f64::INFINITY);
-                if is_enough(true) && is_enough(false) && best.is_none_or(|(least, _)| width < least) {
-                    best = Some((width, tried));
-                }
-            }
-        }
-    }
-    best.map(|(_, fit)| fit)
+/// The least share that holds enough of all these.
+fn fitted(folders: &[&Folder]) -> Option<f64> {
+    let is_enough = |share: &&f64| {
+        let held = |folder: &&Folder| Some(all_of(&folder.coverage(&folder.halves(**share)))?.share);
+        mean(&folders.iter().filter_map(held).collect::<Vec<_>>()).is_some_and(|held| held >= LEAST_COVERAGE)
+    };
+    SHARES.iter().find(is_enough).copied()
 }
 
 /// The name under which all groups stand together.
@@ -158,7 +159,7 @@ fn least_of_groups(by: &BTreeMap<String, Coverage>) -> f64 {
 
 impl Folder {
     /// How far each value's interval reaches.
-    fn halves(&self, with: Calibration) -> Vec<Option<(f64, f64)>> {
+    fn halves(&self, with: f64) -> Vec<Option<(f64, f64)>> {
         let of = |(value, deviation): (&Value, f64)| {
             let deviation = Deviation::assumed(deviation);
             Some((deviation.half_width(value.sides.0), deviation.half_width(value.sides.1)))
@@ -166,12 +167,15 @@ impl Folder {
         self.values.iter().zip(self.deviations(with)).map(of).collect()
     }
 
-    fn deviations(&self, with: Calibration) -> Vec<f64> {
+    fn deviations(&self, with: f64) -> Vec<f64> {
         let mut runs: BTreeMap<usize, HalfWidths> = BTreeMap::new();
         for value in &self.values {
             runs.entry(value.run).or_default().add(&value.group, value.is_core, value.half());
         }
-        let of = |value: &Value| runs[&value.run].deviation(&value.group, value.is_core, value.half(), with);
+        let of = |value: &Value| {
+            let shared = if value.is_core { self.shared } else { 1.0 };
+            shared * runs[&value.run].deviation(&value.group, value.is_core, value.half(), with)
+        };
         self.values.iter().map(of).collect()
     }
 
@@ -181,20 +185,31 @@ impl Folder {
 
     /// What such intervals hold, by group and of all.
     fn coverage(&self, intervals: &[Option<(f64, f64)>]) -> BTreeMap<String, Coverage> {
-        let mut counts: BTreeMap<&str, (usize, usize, Vec<f64>)> = BTreeMap::new();
+        #[derive(Default)]
+        struct Counts {
+            held: usize,
+            widths: Vec<f64>,
+            ideal: Vec<f64>,
+            scores: Vec<f64>,
+        }
+        let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
         for (value, ends) in self.values.iter().zip(intervals) {
             let Some((down, up)) = *ends else { continue };
-            let coverage = value.apart.iter().filter(|(_, apart)| -down <= *apart && *apart <= up).count();
+            let beyond = value.apart.iter().map(|(_, apart)| (-down - apart).max(apart - up).max(0.0));
+            let beyond: Vec<f64> = beyond.collect();
             for group in [value.group.as_str(), ALL] {
-                let (all_held, all, widths) = counts.entry(group).or_default();
-                *all_held += coverage;
-                *all += value.apart.len();
-                widths.push((up.exp() - (-down).exp()) / 2.0);
+                let counts = counts.entry(group).or_default();
+                counts.held += beyond.iter().filter(|beyond| **beyond == 0.0).count();
+                counts.widths.push((up.exp() - (-down).exp()) / 2.0);
+                counts.ideal.push(value.ideal);
+                counts.scores.extend(beyond.iter().map(|beyond| down + up + OF_A_MISS * beyond));
             }
         }
-        let shown = |(group, (coverage, pairs, widths)): (&str, (usize, usize, Vec<f64>))| {
-            let share = coverage as f64 / pairs.max(1) as f64;
-            (group.to_owned(), Coverage { share, pairs, width: median(&widths).unwrap_or(0.0) })
+        let shown = |(group, Counts { held, widths, ideal, scores }): (&str, Counts)| {
+            let (width, ideal) = (median(&widths).unwrap_or(0.0), median(&ideal).unwrap_or(0.0));
+            let (share, score) = (held as f64 / scores.len().max(1) as f64, mean(&scores).unwrap_or(0.0));
+            let coverage = Coverage { share, pairs: scores.len(), width, beside_ideal: width / ideal, score };
+            (group.to_owned(), coverage)
         };
         counts.into_iter().map(shown).collect()
     }
@@ -202,11 +217,11 @@ impl Folder {
     /// The values of the core alone, or all others.
     fn part(&self, is_core: bool) -> Folder {
         let values = self.values.iter().filter(|value| value.is_core == is_core).cloned().collect();
-        Folder { name: self.name, values }
+        Folder { name: self.name, shared: self.shared, values }
     }
 
     /// The number of runs whose promise nine of ten values of the others kept, and of all runs.
-    fn kept(&self, with: Calibration) -> (usize, usize) {
+    fn kept(&self, with: f64) -> (usize, usize) {
         let mut runs: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for (value, half) in self.values.iter().zip(self.halves(with)) {
             let (differences, apart) = runs.entry(value.run).or_default();
@@ -222,7 +237,7 @@ impl Folder {
     }
 
     /// The coverage of intervals that so many other runs tell beside this one: the next ones in a circle.
-    fn stored(&self, stored: usize, with: Calibration) -> BTreeMap<String, Coverage> {
+    fn stored(&self, stored: usize, with: f64) -> BTreeMap<String, Coverage> {
         let mut values = self.values.clone();
         let intervals: Vec<_> = values
             .iter_mut()
@@ -240,12 +255,12 @@ impl Folder {
                 Some((-low.ln().min(0.0), high.ln().max(0.0)))
             })
             .collect();
-        Folder { name: self.name, values }.coverage(&intervals)
+        Folder { name: self.name, shared: self.shared, values }.coverage(&intervals)
     }
 }
 
 /// The values of a folder that have an interval, of cases that three runs have or more.
-fn folder(name: &'static str, runs: &[Recorded]) -> Folder {
+fn folder(name: &'static str, shared: f64, runs: &[Recorded]) -> Folder {
     let mut by_id: BTreeMap<&str, Vec<(usize, &Case)>> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
         for case in run.cases.iter().filter(|case| case.value > 0.0) {
@@ -254,6 +269,10 @@ fn folder(name: &'static str, runs: &[Recorded]) -> Folder {
     }
     let mut values = Vec::new();
     for (id, cases) in by_id.iter().filter(|(_, cases)| cases.len() >= 3) {
+        let logs: Vec<f64> = cases.iter().map(|(_, case)| case.value.ln()).collect();
+        let pairs =
+            logs.iter().enumerate().flat_map(|(at, one)| logs[at + 1..].iter().map(move |other| (other - one).abs()));
+        let ideal = quantile(&pairs.collect::<Vec<f64>>(), 0.95).unwrap_or(0.0);
         for (run, case) in cases {
             let logarithms = |(low, high): (f64, f64)| ((case.value / low).ln(), (high / case.value).ln());
             let Some((down, up)) = case.ends.filter(|ends| ends.0 > 0.0).map(logarithms) else { continue };
@@ -264,6 +283,7 @@ fn folder(name: &'static str, runs: &[Recorded]) -> Folder {
                 group: id.split('.').next().unwrap_or("").to_owned(),
                 is_core: case.leads_quiet.unwrap_or(case.is_core),
                 sides: (by * down.max(0.0), by * up.max(0.0)),
+                ideal,
                 recorded: case.repetition.map(|(low, high, _)| logarithms((low, high))),
                 apart: cases
                     .iter()
@@ -273,5 +293,5 @@ fn folder(name: &'static str, runs: &[Recorded]) -> Folder {
             });
         }
     }
-    Folder { name, values }
+    Folder { name, shared, values }
 }
