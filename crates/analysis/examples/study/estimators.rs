@@ -4,8 +4,10 @@ use hostmark_stats::descriptive::{max, mean, median, min, quantile};
 
 use crate::recorded::Round;
 
-/// A name, and what it makes of the rounds; `sustained_hz` is the clock that the core held nine tenths of the run.
-pub type Estimator = (&'static str, fn(&[Round], bool, f64) -> Option<f64>);
+/// What one makes of the rounds, of rates (true) or times, at the clock that the core held nine tenths of the run.
+pub type Estimate = fn(&[Round], bool, f64) -> Option<f64>;
+/// A name, and that.
+pub type Estimator = (&'static str, Estimate);
 
 pub const ALL: &[Estimator] = &[
     ("median of round medians", |rounds, _, _| median(&medians(rounds))),

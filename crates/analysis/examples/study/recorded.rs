@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hostmark_model::{Better, CaseId, CaseRecord, DisturbanceFlags, load_run};
 use hostmark_stats::descriptive;
 
-use crate::estimators::ALL;
+use crate::estimators::{ALL, Estimate};
 
 /// The table of a directory, where run files were made one.
 const TABLE: &str = "runs.tsv";
@@ -41,7 +41,7 @@ pub struct Case {
     pub is_core: bool,
     /// Whether the quiet value stood for it; not known of tables that were kept before that was told.
     pub leads_quiet: Option<bool>,
-    /// The value that stood for it.
+    /// The value that stood for it: of core-bound ones of run files in cycles of their clock.
     pub value: f64,
     /// The ends of this run's interval.
     pub ends: Option<(f64, f64)>,
@@ -172,7 +172,7 @@ fn of_table(text: &str) -> Option<Vec<Recorded>> {
 fn run_file(path: &Path) -> Result<Recorded, String> {
     let run = load_run(&text(path)?).map_err(|error| format!("{} {error}", path.display()))?;
     let better = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe).map(|probe| probe.better);
-    let cases: Vec<(Case, Vec<Round>, bool)> =
+    let cases: Vec<(Case, Vec<Round>, Unit)> =
         run.cases.iter().filter_map(|case| of_case(case, better(case)?)).collect();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let trust = run.trust.as_ref().and_then(|trust| Some((trust.grade.letter().to_owned(), trust.within?)));
@@ -180,21 +180,32 @@ fn run_file(path: &Path) -> Result<Recorded, String> {
 }
 
 /// The cases of a run with what the estimators make of their rounds.
-fn estimated(cases: Vec<(Case, Vec<Round>, bool)>) -> Vec<Case> {
+fn estimated(cases: Vec<(Case, Vec<Round>, Unit)>) -> Vec<Case> {
     let clocks: Vec<f64> = cases.iter().flat_map(|(_, rounds, _)| rounds).filter_map(|round| round.core_hz).collect();
     let sustained_hz = descriptive::quantile(&clocks, SUSTAINED_QUANTILE).unwrap_or(1e9);
-    let estimated = |(mut case, mut rounds, is_rate): (Case, Vec<Round>, bool)| {
-        case.estimates = ALL.iter().map(|(_, estimator)| estimator(&rounds, is_rate, sustained_hz)).collect();
+    let estimated = |(mut case, mut rounds, Unit { is_rate, scale }): (Case, Vec<Round>, Unit)| {
+        let estimate = |rounds: &[Round], estimator: Estimate| {
+            estimator(rounds, is_rate, sustained_hz).map(|estimate| estimate * scale)
+        };
+        case.estimates = ALL.iter().map(|(_, estimator)| estimate(&rounds, *estimator)).collect();
         rounds.sort_by(|one, other| one.marked.total_cmp(&other.marked));
         let third = &rounds[..rounds.len().div_ceil(3)];
-        case.quietest = (rounds.len() >= 3).then(|| (ALL[0].1)(third, is_rate, sustained_hz)).flatten();
+        case.quietest = (rounds.len() >= 3).then(|| estimate(third, ALL[0].1)).flatten();
         case
     };
     cases.into_iter().map(estimated).collect()
 }
 
-/// A case of a run file, with its rounds, and whether a higher value is better.
-fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)> {
+/// Kind of a case's values.
+struct Unit {
+    /// A higher value is better.
+    is_rate: bool,
+    /// Factor that makes them cycles, or the work of one.
+    scale: f64,
+}
+
+/// A case of a run file, with its rounds. A core-bound one whose clock is not known is none.
+fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, Unit)> {
     let measured = case.measured().filter(|measured| measured.estimate.agreement.is_none())?;
     let is_rate = match better {
         Better::Lower => false,
@@ -232,7 +243,15 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
             cycles: thin(&cycles),
         })
     });
+    let rounds = rounds.collect();
     let estimate = &measured.estimate;
+    let ghz = estimate.leading_quiet().filter(|_| is_core).map(|quiet| quiet.at_hz.map(|hz| hz / 1e9));
+    let scale = match ghz {
+        None => 1.0,
+        Some(ghz) if is_rate => ghz?.recip(),
+        Some(ghz) => measured.in_cycles().and(ghz)?,
+    };
+    let rounded = |value: f64| rounded(value * scale);
     let stored = Case {
         id: case.id.clone(),
         is_core,
@@ -243,7 +262,7 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
         estimates: Vec::new(),
         quietest: None,
     };
-    Some((stored, rounds.collect(), is_rate))
+    Some((stored, rounds, Unit { is_rate, scale }))
 }
 
 /// Whether the core alone counts.
