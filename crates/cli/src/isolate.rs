@@ -16,7 +16,6 @@ use clap::ValueEnum;
 use hostmark_engine::Wall;
 use hostmark_engine::janitor::clean_up_after;
 use hostmark_engine::sys::child::ChildId;
-use hostmark_engine::sys::clock::sleep;
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
 use hostmark_launch::group::ignored;
@@ -260,7 +259,7 @@ fn keep(run: ChildId, orders: File, alive: &OwnedFd) -> i32 {
     let code = run.wait_status().map_or(1, code);
     let since = SinceStart::now();
     while descendants::reap_ended().unwrap_or(false) && (is_cleaned_up() || since.elapsed() < GRACE) {
-        sleep(TURN);
+        hostmark_engine::sys::clock::sleep(TURN);
     }
     code
 }

@@ -11,7 +11,7 @@ use crate::call::Call;
 pub fn sleep(time: Duration) {
     let due = monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     while monotonic_ns() < due {
-        if asleep_until(due).is_err() {
+        if sleep_until(due).is_err() {
             std::thread::yield_now();
         }
     }
@@ -19,17 +19,9 @@ pub fn sleep(time: Duration) {
 
 /// Sleeps until CLOCK_MONOTONIC says `due` ns, or not at all where it says more.
 pub fn sleep_until(due: u64) -> io::Result<()> {
-    loop {
-        match asleep_until(due) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            slept => return slept,
-        }
-    }
-}
-
-fn asleep_until(due: u64) -> io::Result<()> {
     let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
-    rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at).call("clock_nanosleep")
+    rustix::io::retry_on_intr(|| rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at))
+        .call("clock_nanosleep")
 }
 
 /// `CLOCK_MONOTONIC_RAW` in nanoseconds.

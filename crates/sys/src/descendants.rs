@@ -11,7 +11,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 use super::call::{Call, named};
 use super::child::{ChildId, LOOK};
 use super::{clock, process};
-use crate::clock::sleep;
 
 /// Pause before killed processes are looked at again.
 const TURN: Duration = Duration::from_millis(1);
@@ -73,7 +72,7 @@ pub fn end_all(spared: &[u32], grace: Duration, patience: Duration) -> io::Resul
         }
         // Whoever one has left behind is looked for at once.
         if !has_one_ended {
-            sleep(TURN);
+            crate::clock::sleep(TURN);
         }
     }
 }

@@ -11,7 +11,6 @@ use hostmark_say::say;
 
 use super::call::returned;
 use super::waits::Shared;
-use crate::clock::sleep;
 
 /// Bytes of a line at most, and characters of a sentence where that would be longer: two copies of it fit, however they are escaped.
 const MOST_BYTES: usize = 4096;
@@ -132,7 +131,7 @@ pub fn settle() {
         if words().is_none_or(|words| words.length.load(Ordering::Acquire) > 0) {
             return;
         }
-        sleep(LOOK_AGAIN);
+        crate::clock::sleep(LOOK_AGAIN);
     }
 }
 

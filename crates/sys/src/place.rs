@@ -21,7 +21,6 @@ use rustix::io::Errno;
 use super::call::Call;
 use super::names::random_number;
 use super::scratch;
-use crate::clock::sleep;
 
 /// A file is for others to read as well, as any that a program writes, as far as the umask allows.
 const MODE: Mode = Mode::from_raw_mode(0o666);
@@ -297,7 +296,7 @@ impl Place {
         // A file that is for writing alone, and a pipe that nobody reads yet.
         while matches!(opened, Err(Errno::ACCESS | Errno::NXIO)) && looks > 0 {
             looks = if matches!(opened, Err(Errno::NXIO)) { looks - 1 } else { 0 };
-            sleep(TURN);
+            crate::clock::sleep(TURN);
             opened = open(OFlags::WRONLY);
         }
         let file: File = match opened {

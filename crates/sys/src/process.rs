@@ -14,7 +14,6 @@ use rustix::process::{Signal, TimeStampCounterReadability};
 use super::call::{Call, returned};
 use super::child::{Address, Child, ChildId};
 use super::{affinity, exit_message};
-use crate::clock::sleep;
 
 /// Asks the kernel to kill this process with its parent, then checks that it is still `parent`. False: this process should end.
 pub fn die_with_parent(parent: u32) -> bool {
@@ -250,7 +249,7 @@ const RETRY_TURN: Duration = Duration::from_millis(5);
 pub fn retry_until(mut is_done: impl FnMut() -> bool) -> bool {
     (0..RETRY_TURNS).any(|turn| {
         if turn > 0 {
-            sleep(RETRY_TURN);
+            crate::clock::sleep(RETRY_TURN);
         }
         is_done()
     })

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 
 use crate::kernels::arith;
@@ -124,7 +123,7 @@ fn measure_ramp(case: &mut Case) -> Result<()> {
     case.search(|clock| {
         ends.clear();
         lengths.clear();
-        sleep(idle);
+        sys::clock::sleep(idle);
         let (begin, window) = (clock.start(), clock.ticks(WINDOW_NS));
         let mut last = begin;
         while last.since(begin) < window {

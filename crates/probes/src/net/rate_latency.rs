@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 
 use crate::authenticated::{self, connect};
@@ -109,7 +108,7 @@ impl EchoClient {
 
     /// Makes a round trip, after a pause.
     pub fn exchange(&mut self, clock: &Clock) -> Result<Ticks> {
-        sleep(PAUSE);
+        sys::clock::sleep(PAUSE);
         let start = clock.start();
         self.there_and_back().map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => RoundError::failed(

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 use sys::usage::thread_faults;
 
@@ -152,7 +151,7 @@ fn returned(case: &mut Case) -> Result<()> {
         let (took, faults) = touch(&used, clock, &mut || Ok(()))?;
         again_ns.push(clock.ns(took) / faults.max(1) as f64);
         drop(used);
-        sleep(WAIT);
+        sys::clock::sleep(WAIT);
         match touch(&map()?, clock, &mut || Ok(()))? {
             (_, 0) => Err(RoundError::wrong(say!("the kernel counted no faults"))),
             known => Ok(known),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hostmark_engine::prelude::sys::clock::sleep;
 use hostmark_engine::prelude::*;
 use sys::control_group::GroupLimit;
 use sys::usage::thread_faults;
@@ -285,7 +284,7 @@ impl Cycle {
         }
         let kept = settle(pages, |pause| {
             // What the swap cache holds has to be mapped to be reclaimed. It is clean once it is written, and then leaves at once.
-            sleep(pause);
+            sys::clock::sleep(pause);
             let (swapped, held) = (swapped(&mapping)?, mapping.in_memory(0, contents.len())?);
             let cached = (0..pages).filter(|&number| swapped[number] && held[number]);
             let cached: Vec<usize> = cached.map(|number| number * page).collect();

@@ -30,8 +30,6 @@ const MOST_ADDRESSES: usize = 16;
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 60;
 const MOST_NOTES: usize = 100;
-/// Interfaces that a sentence names at most.
-const MOST_LINKS: usize = 4;
 /// Characters of a reason, and of each text in it.
 const LONGEST_REASON: usize = 500;
 
@@ -147,7 +145,7 @@ impl<L: PeerLink> FarPeers<L> {
         }
         if found.is_empty() {
             let named = |interface: String| say!("{interface} is down or has no carrier here");
-            tried.extend(hostmark_host::without_carrier().into_iter().take(MOST_LINKS).map(named));
+            tried.extend(hostmark_host::without_carrier().into_iter().take(MOST_ADDRESSES).map(named));
         }
         match (found.is_empty(), tried.is_empty()) {
             (true, true) => refuse!(

@@ -11,7 +11,6 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::workloads::affinity;
 use crate::workloads::call::{Call, fault};
-use crate::workloads::clock::sleep;
 use crate::workloads::process::Peer;
 use crate::workloads::storage::files;
 
@@ -115,7 +114,7 @@ impl Ring {
                 break;
             }
             drop(threads);
-            sleep(LOOK_AGAIN);
+            crate::workloads::clock::sleep(LOOK_AGAIN);
         }
         error
     }

@@ -10,7 +10,6 @@ use rustix::fd::AsRawFd;
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::workloads::call::{Call, named, returned};
-use crate::workloads::clock::sleep;
 use crate::workloads::{by_function, clock, network::socket, usage};
 
 /// A datagram begins with its number and the moment at which it was sent, 8 bytes each.
@@ -89,7 +88,7 @@ impl<'a> Sender<'a> {
                 if due_ns > now_ns as f64 {
                     let least_ns = if period_ns < LEAST_SLEPT_NS { LEAST_SLEPT_NS } else { 0.0 };
                     let slept_ns = (due_ns - now_ns as f64).clamp(least_ns, MOST_SLEPT_NS);
-                    sleep(Duration::from_nanos(slept_ns as u64));
+                    crate::workloads::clock::sleep(Duration::from_nanos(slept_ns as u64));
                     now_ns = clock::monotonic_ns();
                     if due_ns > now_ns as f64 {
                         continue;
