@@ -414,23 +414,30 @@ mod tests {
 
     const TYPES: [&str; 5] = ["f32", "f64", "fp16", "bf16", "int8"];
 
+    /// Value of a normal number of 16 bits (IEEE 754 binary16).
+    fn half(bits: u16) -> f64 {
+        let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+        (1.0 + mantissa / 1024.0) * 2_f64.powi(exponent - 15)
+    }
+
     /// First lane of the room after so many turns on a room of zeros, in the type of its accumulators, and how many others are alike.
     fn lanes_after(kernel: &FlopsKernel, turns: u64) -> (f64, usize) {
         let mut room = Room([0; ROOM_BYTES]);
         // SAFETY: the kernel is available, and the room as large as any vector.
         unsafe { (kernel.run)(turns, room.0.as_mut_ptr()) };
-        let half = |bits: u16| {
-            let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-            (1.0 + mantissa / 1024.0) * 2_f64.powi(exponent - 15)
+        let bytes = match kernel.of {
+            "f64" => 8,
+            "fp16" => 2,
+            _ => 4,
         };
-        let (bytes, number): (usize, Box<dyn Fn(&[u8]) -> f64>) = match kernel.of {
-            "f64" => (8, Box::new(|lane| f64::from_ne_bytes(lane.try_into().unwrap()))),
-            "fp16" => (2, Box::new(move |lane| half(u16::from_ne_bytes(lane.try_into().unwrap())))),
-            "int8" => (4, Box::new(|lane| f64::from(u32::from_ne_bytes(lane.try_into().unwrap())))),
-            _ => (4, Box::new(|lane| f64::from(f32::from_ne_bytes(lane.try_into().unwrap())))),
+        let first = &room.0[..bytes];
+        let value = match kernel.of {
+            "f64" => f64::from_ne_bytes(first.try_into().unwrap()),
+            "fp16" => half(u16::from_ne_bytes(first.try_into().unwrap())),
+            "int8" => f64::from(u32::from_ne_bytes(first.try_into().unwrap())),
+            _ => f64::from(f32::from_ne_bytes(first.try_into().unwrap())),
         };
-        let alike = room.0.chunks(bytes).take_while(|lane| *lane == &room.0[..bytes]);
-        (number(&room.0[..bytes]), alike.count())
+        (value, room.0.chunks(bytes).take_while(|lane| *lane == first).count())
     }
 
     #[test]
