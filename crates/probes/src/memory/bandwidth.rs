@@ -365,7 +365,7 @@ fn measure_scaling(case: &mut Case) -> Result<()> {
 /// stores past the caches at the end of each takes 1 %.
 const MIX_PART_BYTES: usize = 64 << 10;
 
-/// What a thread does beside others so that the bus reads so many bytes for each that it writes.
+/// Reads and writes of a thread beside others, by how many bytes the bus reads for each that it writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mix {
     /// True where the stores are a copy's, and false where they are alone.
