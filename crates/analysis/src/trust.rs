@@ -352,7 +352,7 @@ fn promised(trust: &Trust, by: Option<Message>) -> Message {
             false => term!("other tasks or a quota took the CPUs"),
         };
         let within = within_or_not(within);
-        return with_basis(say!("{good_for}: {why}; a repeat under the same conditions lies {within}"));
+        return with_basis(say!("{good_for}: {why}; repeats {within}"));
     }
     with_basis(say!("{good_for}: {near}"))
 }

@@ -96,7 +96,7 @@ fn json(run: &Run, findings: &[Finding], options: &RenderOptions) -> Value {
 fn text(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
     let written = |findings: &[Finding]| {
-        let mut lines = vec![format!("{}   {}", visible(&run.name), machine(run, lang))];
+        let mut lines = vec![format!("{}   {}", run.name, machine(run, lang))];
         if let Some(trust) = &run.trust {
             lines.push(trust::line(trust).get(lang).to_owned());
             lines.extend(trust::why(trust, findings.len()).map(|why| why.get(lang)));
@@ -109,6 +109,7 @@ fn text(run: &Run, options: &RenderOptions) -> String {
         lines.extend(constants::not_measured(run).iter().map(|sentence| sentence.get(lang)));
         lines.extend(findings.iter().map(|finding| format!("{}: {}", finding.id, finding.short.get(lang))));
         lines.push(say!("next: {command}", command = next(run, findings)).get(lang));
+        let lines: Vec<String> = lines.iter().map(|line| visible(line)).collect();
         typeset(&lines.join("\n"), lang).into_owned()
     };
     fitting(run, written)
