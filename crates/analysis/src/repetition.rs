@@ -14,7 +14,7 @@ pub(crate) use self::assumed::{assumed_deviation, assumed_shift};
 use crate::neighbours;
 
 /// Earlier runs of a host take part from this number on: two tell no scatter.
-pub const LEAST_RUNS: usize = 3;
+const LEAST_RUNS: usize = 3;
 
 /// Companions that are predicted apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
 const EACH: [&str; 2] = ["", Measured::CYCLES];

@@ -86,7 +86,7 @@ fn ends(count: usize) -> Option<IntervalEnds> {
 }
 
 /// Fewer values than this give no t interval.
-pub const LEAST_VALUES: usize = 3;
+const LEAST_VALUES: usize = 3;
 
 /// The t interval over the logarithms of values: it suits figures whose spread grows with them, as times
 /// do (Olsson, "Confidence intervals for the mean of a log-normal distribution", Journal of Statistics Education

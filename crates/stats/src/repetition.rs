@@ -8,7 +8,7 @@ use crate::descriptive;
 use crate::interval::CONFIDENCE;
 
 /// Weight of what is assumed of a kind of cases, in runs: the prior degrees of freedom.
-pub const ASSUMED_FREEDOM: f64 = 2.0;
+const ASSUMED_FREEDOM: f64 = 2.0;
 /// The least half-width that tells something.
 const LEAST_HALF: f64 = 4e-4;
 /// Number of values of a kind that weigh as much as all others of the run.

@@ -41,8 +41,6 @@ struct Value {
     is_core: bool,
     /// How far the run's own interval reaches to either side, on logarithms.
     sides: (f64, f64),
-    /// The same of the interval of repetition that stood in its file.
-    recorded: Option<(f64, f64)>,
     /// Half of the interval that would have held 95 % of all pairs of runs of its case.
     ideal: f64,
     /// The other runs, and how far their values lie from it.
@@ -93,9 +91,12 @@ pub fn text(studies: &Path) -> Result<String, String> {
     }
     out += "\nin use\n";
     rows(&mut out, "-", &all, SHARE);
-    out += "\nby group, in use: held and half-width, %; in brackets as the files had it\n";
+    out += "\nby group, in use: held and half-width, %\n";
     for folder in all {
-        by_group(&mut out, folder);
+        for (group, Coverage { share, pairs, width, .. }) in folder.coverage(&folder.halves(SHARE)) {
+            let (share, width) = (100.0 * share, 100.0 * width);
+            out += &format!("  {} {group:8} {share:5.1} {width:5.1}  of {pairs}\n", folder.name);
+        }
     }
     Ok(out)
 }
@@ -104,7 +105,6 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: f64) {
     *out += &format!("  left out {left_out:4}  share {with}\n");
     for folder in folders {
         let now = folder.coverage(&folder.halves(with));
-        let before = folder.coverage(&folder.recorded());
         let shown = |by: &BTreeMap<String, Coverage>| {
             all_of(by).map_or("-".to_owned(), |all| {
                 let Coverage { share, width, beside_ideal, score, .. } = all;
@@ -118,22 +118,11 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: f64) {
             let (now, kept) = (part.coverage(&part.halves(with)), part.kept(with));
             format!("{}, promise kept in {} of {}", shown(&now), kept.0, kept.1)
         });
-        *out +=
-            &format!("    {}  {}   [{}]   core {core}   others {others}\n", folder.name, shown(&now), shown(&before));
+        *out += &format!("    {}  {}   core {core}   others {others}\n", folder.name, shown(&now));
         for stored in [3, 8] {
             let [core, others] = [true, false].map(|is_core| shown(&folder.part(is_core).stored(stored, with)));
             *out += &format!("       with {stored} runs stored   core {core}   others {others}\n");
         }
-    }
-}
-
-fn by_group(out: &mut String, folder: &Folder) {
-    let (now, before) = (folder.coverage(&folder.halves(SHARE)), folder.coverage(&folder.recorded()));
-    for (group, Coverage { share, pairs, width, .. }) in now {
-        let shown = |coverage: &Coverage| format!("[{:5.1} {:5.1}]", 100.0 * coverage.share, 100.0 * coverage.width);
-        let before = before.get(&group).map_or("[-]".to_owned(), shown);
-        let (share, width) = (100.0 * share, 100.0 * width);
-        *out += &format!("  {} {group:8} {share:5.1} {width:5.1}  {before}  of {pairs}\n", folder.name);
     }
 }
 
@@ -177,10 +166,6 @@ impl Folder {
             shared * runs[&value.run].deviation(&value.group, value.is_core, value.half(), with)
         };
         self.values.iter().map(of).collect()
-    }
-
-    fn recorded(&self) -> Vec<Option<(f64, f64)>> {
-        self.values.iter().map(|value| value.recorded).collect()
     }
 
     /// What such intervals hold, by group and of all.
@@ -284,7 +269,6 @@ fn folder(name: &'static str, shared: f64, runs: &[Recorded]) -> Folder {
                 is_core: case.leads_quiet.unwrap_or(case.is_core),
                 sides: (by * down.max(0.0), by * up.max(0.0)),
                 ideal,
-                recorded: case.repetition.map(|(low, high, _)| logarithms((low, high))),
                 apart: cases
                     .iter()
                     .filter(|(other, _)| other != run)

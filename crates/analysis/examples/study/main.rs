@@ -1,11 +1,10 @@
 //! Compares estimators on recorded runs: `cargo run --release -p hostmark-analysis --example study -- tables DIRECTORY`.
 //!
 //! `keep DIRECTORY` prints what the comparison needs of a directory of run files as one table, `tables DIRECTORY` reads such a table
-//! (`runs.tsv`) and run files alike, `calibrate STUDIES` fits on the tables of all machines what a single run says of others, `bias`
-//! simulates what each estimator makes of a known cost, `verdicts DIRECTORY` tells of run files what comparisons find when one
-//! side is made slower, and `alarms DIRECTORY` what a gate stops when nothing was; `history`: with all other runs stored.
+//! (`runs.tsv`) and run files alike, `calibrate STUDIES` fits on the tables of all machines what a single run says of others, `verdicts
+//! DIRECTORY` tells of run files what comparisons find when one side is made slower, and `alarms DIRECTORY` what a gate stops when
+//! nothing was; `history`: with all other runs stored.
 
-mod bias;
 mod calibrate;
 mod estimators;
 mod recorded;
@@ -22,13 +21,12 @@ fn main() -> Result<(), String> {
         ["keep", directory] => recorded::table(&recorded::of_directory(Path::new(directory))?),
         ["tables", directory] => tables::text(&recorded::of_directory(Path::new(directory))?),
         ["calibrate", studies] => calibrate::text(Path::new(studies))?,
-        ["bias"] => bias::text(),
         ["verdicts", directory] => verdicts::of_directory(Path::new(directory))?,
         ["alarms", directory] => verdicts::alarms_of(Path::new(directory), false)?,
         ["alarms", directory, "history"] => verdicts::alarms_of(Path::new(directory), true)?,
         _ => {
             return Err(
-                "give keep DIRECTORY, tables DIRECTORY, calibrate docs/study, bias, verdicts DIRECTORY, or alarms DIRECTORY [history]"
+                "give keep DIRECTORY, tables DIRECTORY, calibrate docs/study, verdicts DIRECTORY, or alarms DIRECTORY [history]"
                     .to_owned()
             );
         }
