@@ -9,7 +9,7 @@ use super::{FALSE_DISCOVERIES, Test};
 pub(super) struct Claim {
     pub(super) difference: Difference,
     /// Largest slowdown, on the logarithms, of the worse side by a neighbour on its core.
-    neighbour: f64,
+    pub(super) neighbour: f64,
     pub(super) changed: f64,
     pub(super) same: f64,
     /// True where the spread between runs was measured, not assumed.

@@ -1,6 +1,6 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
-use hostmark_model::{Better, FlagKind, Message, Outcome, Run, Text, Unit};
+use hostmark_model::{Better, FlagKind, Measured, Message, Outcome, Run, Text, Unit};
 use hostmark_say::say;
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
@@ -187,7 +187,7 @@ fn paired(first: &RunCase, old: &[RunCase], new: &[RunCase], looked: &Looked) ->
         section: probe.map(|probe| probe.section.clone()).unwrap_or_default(),
         unit: probe.map(|probe| probe.unit),
         better: probe.map(|probe| probe.better),
-        remarks: remarks(old, new, &old_value, &new_value),
+        remarks: remarks(old, new, &old_value, &new_value, known.leading.is_some_and(|claim| claim.neighbour > 0.0)),
         beside: by.estimator().and_then(|by| side::other_values(old, new, by)),
         estimator: old_value.as_ref().or(new_value.as_ref()).and(by.estimator()),
         base: old_value,
@@ -219,13 +219,12 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
     if has_several(old) && has_several(new) { ObservationUnit::Run } else { ObservationUnit::Round }
 }
 
-/// Share of probes of its core that met another thread, from which on a case may never have been alone long enough: where it is less,
-/// values are off now and then, as their errors have it.
+/// Share of looks at its core that met another thread, from which on a case may never have been alone long enough.
 const SELDOM_ALONE: f64 = 0.25;
 
 /// Largest slowdown of each side by sharing its core, on the logarithms. Where only one side knows its share, the other's may be as large.
-fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
-    let shares = [shared(old), shared(new)];
+fn neighbours(by: By, old: &[RunCase], new: &[RunCase], of_run: fn(&Measured) -> Option<f64>) -> [f64; 2] {
+    let shares = [old, new].map(|side| share(side, of_run));
     let is_told = shares.iter().any(Option::is_some);
     shares.map(|share| match share.map_or(is_told, |share| share >= SELDOM_ALONE) {
         true if by == By::Quiet => COST.ln_1p(),
@@ -240,9 +239,19 @@ fn worse(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> usize {
 }
 
 /// The share of looks at the core that met another thread there, on average over the runs that tell; none where none does.
-fn shared(side: &[RunCase]) -> Option<f64> {
-    let shared: Vec<f64> = side.iter().filter_map(|found| found.measured()?.noise.shared).collect();
-    descriptive::mean(&shared)
+fn share(side: &[RunCase], of_run: fn(&Measured) -> Option<f64>) -> Option<f64> {
+    let shares: Vec<f64> = side.iter().filter_map(|found| of_run(found.measured()?)).collect();
+    descriptive::mean(&shares)
+}
+
+/// The share of all rounds together: a group is off by what its cases are off in common, even a little.
+fn shared(measured: &Measured) -> Option<f64> {
+    measured.noise.shared
+}
+
+/// The share of the round that was alone most, of all where none tells: a case's undisturbed value needs no more than one round.
+fn least_shared(measured: &Measured) -> Option<f64> {
+    measured.rounds.iter().filter_map(|round| round.shared).reduce(f64::min).or(measured.noise.shared)
 }
 
 /// The ratio of the values, with nothing to tell how sure it is.
@@ -278,10 +287,12 @@ impl ChangeEvidence {
         let known = known.unwrap_or_else(|| one.deviation());
         let difference = difference::between(&before, &after, known.sd.powi(2), known.freedom)?;
         let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
-        let neighbours = neighbours(by, old, new);
-        let neighbour = neighbours[worse(difference.logarithm, old, new)];
+        // Errors that stored runs tell are too near for values that are a little off.
+        let (in_common, of_run) =
+            if runs > 0 { (deviation, shared as fn(&_) -> _) } else { (in_common, least_shared as _) };
+        let neighbour = neighbours(by, old, new, of_run)[worse(difference.logarithm, old, new)];
         let claim = Claim::of(difference, neighbour, looked.same_within, runs > 0);
-        let in_common = if runs > 0 { deviation } else { in_common };
+        let neighbours = neighbours(by, old, new, shared);
         let known = KnownChange { leading: Some(claim), others: Vec::new(), own, in_common, sides, neighbours };
         Some(ChangeEvidence { claim, known, deviation, runs, values })
     }
@@ -379,12 +390,13 @@ fn without(cases: &[CaseComparison]) -> Vec<Without> {
     all
 }
 
-/// Remarks on a pair for a reader.
+/// Remarks on a pair for a reader; `is_bounded` where only what exceeds a neighbour's cost counts.
 fn remarks(
     old: &[RunCase],
     new: &[RunCase],
     old_value: &Option<SideValue>,
     new_value: &Option<SideValue>,
+    is_bounded: bool,
 ) -> Vec<Text<String>> {
     let mut remarks = Vec::new();
     let mut add = |text: Message| remarks.push(words(text));
@@ -398,16 +410,16 @@ fn remarks(
             add(say!("{key} differs: {before} → {after}"));
         }
     }
-    let share = |value: &Option<SideValue>| {
+    let disturbed = |value: &Option<SideValue>| {
         value.as_ref().map_or(0.0, |value| value.disturbed as f64 / value.samples.max(1) as f64)
     };
-    let (before, after) = (share(old_value), share(new_value));
+    let (before, after) = (disturbed(old_value), disturbed(new_value));
     if before.max(after) >= DISTURBED_SHARE {
         let (before, after) = (percent(before), percent(after));
         add(say!("disturbed samples: {before} on the base, {after} on the other side"));
     }
-    let shares = [shared(old), shared(new)];
-    if neighbours(By::leading(old, new), old, new).iter().any(|cost| *cost > 0.0) {
+    if is_bounded {
+        let shares = [old, new].map(|side| share(side, shared));
         let told = |share: Option<f64>| share.map_or_else(|| say!("an unknown part"), |share| percent(share).into());
         let (cost, [before, after]) = (percent(COST), shares.map(told));
         add(say!(

@@ -216,6 +216,20 @@ fn beside_a_neighbour_a_change_must_exceed_what_that_costs() {
     let verdict = |base: Run, new: Run| compared(&[base], &[new]).new[0].cases[0].verdict;
     assert_ne!(verdict(base.clone(), untold(new.clone())), Verdict::Slower);
     assert_eq!(verdict(untold(base), untold(new)), Verdict::Slower);
+    // Undisturbed values are of the rounds that were alone, where one was.
+    let once_alone = |rounds: [f64; 5]| {
+        let run = |name: &str, cycles: f64| {
+            run(
+                name,
+                vec![with(of_core(ID, cycles, 2.5, 0.6), |measured| {
+                    measured.rounds.iter_mut().zip(rounds).for_each(|(round, shared)| round.shared = Some(shared));
+                })],
+            )
+        };
+        verdict(run("a", 400.0), run("b", 460.0))
+    };
+    assert_eq!(once_alone([1.0, 0.0, 1.0, 1.0, 0.0]), Verdict::Slower);
+    assert_ne!(once_alone([0.6; 5]), Verdict::Slower);
     // Whatever a neighbour costs, it is not twice as much.
     assert_eq!(judged(0.0, 0.6, 800.0).0, Verdict::Slower);
     let all = compared(&[cores("a", 400.0, 2.5, 0.6)], &[cores("b", 800.0, 2.5, 0.9)]);
