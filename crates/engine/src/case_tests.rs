@@ -144,20 +144,20 @@ fn a_difference_is_exact_and_keeps_both_sides() {
 }
 
 #[test]
-fn observed_samples_are_kept_but_the_first() {
+fn observed_samples_are_kept_but_the_first_and_an_observed_rate_is_its_amount_over_the_time() {
     let fake = FakeClock::new(0);
-    let mut case = case(&fake, "a.b");
     let mut turn = 0;
-    let observed = case
-        .timed(|clock| {
-            turn += 1;
-            let start = clock.start();
-            fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
-            Ok(clock.end().since(start))
-        })
-        .time();
-    observed.unwrap();
-    assert_eq!(values(&case), [10_000_000.0; 4]);
+    let mut observed = |clock: &Clock| {
+        turn += 1;
+        let start = clock.start();
+        fake.advance(if turn == 1 { 9_000_000 } else { 10_000_000 });
+        Ok(clock.end().since(start))
+    };
+    let [mut time, mut rate] = [(); 2].map(|()| case(&fake, "a.b"));
+    time.timed(&mut observed).time().unwrap();
+    assert_eq!((values(&time), time.yielded.amount), (vec![10_000_000.0; 4], 0));
+    rate.timed(&mut observed).rate(3).unwrap();
+    assert_eq!((values(&rate)[0], rate.yielded.amount), (10_000_000.0, 3));
 }
 
 #[test]
@@ -272,29 +272,6 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
         );
         Ok(())
     });
-}
-
-#[test]
-fn measuring_twice_is_an_error() {
-    let fake = FakeClock::new(10);
-    let mut case = case(&fake, "a.b");
-    case.loops(|n| fake.advance(n)).time().unwrap();
-    assert!(matches!(case.loops(|n| fake.advance(n)).time(), Err(RoundError::Failed(_))));
-}
-
-#[test]
-fn an_observed_rate_is_its_amount_over_the_time() {
-    let fake = FakeClock::new(0);
-    let mut case = case(&fake, "a.b");
-    let observed = case
-        .timed(|clock| {
-            let start = clock.start();
-            fake.advance(1000);
-            Ok(clock.end().since(start))
-        })
-        .rate(3);
-    observed.unwrap();
-    assert_eq!((values(&case)[0], case.yielded.amount), (1000.0, 3));
 }
 
 #[test]

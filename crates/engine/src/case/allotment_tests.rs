@@ -137,24 +137,20 @@ fn a_slow_fill_ends_after_its_first_64_mib_and_on_a_device_after_4() {
 
 #[test]
 fn what_cases_before_left_is_a_part_of_the_half_and_gives_way() {
-    crate::sys::process::in_a_child(|| {
-        let cpus = crate::sys::affinity::allowed()?;
-        crate::sys::affinity::bind(&cpus[..1])?;
-        crate::case::allotment::keep(None);
+    in_a_worker(|| {
         let machine = Machine::new();
         machine.available(400);
         drop(machine.budget(1).allot(1, 100 * MIB, Pages::Base, None).unwrap().map().unwrap());
-        assert_eq!(crate::case::allotment::kept_bytes(), 100 * MIB);
+        assert_eq!(kept_bytes(), 100 * MIB);
         // The machine has less by what is kept, and half of what it had is 200 MiB: 100 more beside what is kept.
         machine.available(300);
         let budget = machine.budget(1);
         assert!(budget.allot(1, 90 * MIB, Pages::Base, None).is_ok());
-        assert_eq!(crate::case::allotment::kept_bytes(), 100 * MIB, "there is room beside it");
+        assert_eq!(kept_bytes(), 100 * MIB, "there is room beside it");
         // For more, what is kept is given back first.
         assert!(budget.allot(1, 140 * MIB, Pages::Base, None).is_ok());
-        assert_eq!(crate::case::allotment::kept_bytes(), 0);
+        assert_eq!(kept_bytes(), 0);
         assert!(budget.allot(1, 210 * MIB, Pages::Base, None).is_err());
-        Ok(())
     });
 }
 

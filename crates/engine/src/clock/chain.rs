@@ -226,23 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_core_settles_at_once_but_not_before_the_least_time() {
+    fn a_core_settles_when_it_is_steady_but_not_before_the_least_time_and_one_that_never_is_is_given_up() {
         assert_eq!(settle_with(|_| 50_000, 0.0, 5e6), WarmUp { settled: true, spent_ns: 400_000.0 });
         assert_eq!(settle_with(|_| 50_000, 20e6, 200e6), WarmUp { settled: true, spent_ns: 20e6 });
-    }
-
-    #[test]
-    fn a_core_that_speeds_up_settles_when_it_has() {
-        let speeding_up = |turn: usize| 50_000 + 10_000 * (20_usize.saturating_sub(turn)) as u64;
-        let warm_up = settle_with(speeding_up, 0.0, 200e6);
-        assert!(warm_up.settled && warm_up.spent_ns > 20.0 * 50_000.0);
-    }
-
-    #[test]
-    fn a_core_that_never_settles_is_given_up_and_said_so() {
+        let speeding_up = settle_with(|turn| 50_000 + 10_000 * (20_usize.saturating_sub(turn)) as u64, 0.0, 200e6);
+        assert!(speeding_up.settled && speeding_up.spent_ns > 20.0 * 50_000.0);
         let restless = |turn: usize| if (turn / SLICES_A_POINT).is_multiple_of(2) { 50_000 } else { 60_000 };
-        let warm_up = settle_with(restless, 0.0, 5e6);
-        assert!(!warm_up.settled && warm_up.spent_ns >= 5e6);
+        let given_up = settle_with(restless, 0.0, 5e6);
+        assert!(!given_up.settled && given_up.spent_ns >= 5e6);
     }
 
     #[test]

@@ -336,20 +336,16 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_repeats_itself_steps_by_its_smallest_step() {
-        assert_eq!(smallest_step(&[0, 0, 42, 42, 83, 125]), Some(41));
-    }
-
-    #[test]
-    fn a_clock_that_never_repeats_itself_steps_by_what_its_steps_differ_by() {
-        assert_eq!(smallest_step(&[0, 46, 92, 140, 190]), Some(2));
-        assert_eq!(smallest_step(&[0, 50, 100]), Some(50));
-    }
-
-    #[test]
-    fn a_clock_that_stands_still_has_no_step() {
-        assert_eq!(smallest_step(&[7, 7, 7]), None);
-        assert_eq!(smallest_step(&[]), None);
+    fn a_clock_steps_by_its_smallest_step_or_by_what_its_steps_differ_by_where_it_never_repeats_itself() {
+        for (readings, step) in [
+            (&[0, 0, 42, 42, 83, 125][..], Some(41)),
+            (&[0, 46, 92, 140, 190], Some(2)),
+            (&[0, 50, 100], Some(50)),
+            (&[7, 7, 7], None),
+            (&[], None),
+        ] {
+            assert_eq!(smallest_step(readings), step, "{readings:?}");
+        }
     }
 
     #[test]

@@ -199,27 +199,18 @@ mod tests {
     }
 
     #[test]
-    fn on_a_busy_machine_hardly_ever_a_way_wins_that_is_no_faster() {
-        let is_wrong = |seed: &u64| {
-            let mut noise = Pcg64Mcg::seed_from_u64(*seed);
-            // Half of the trials wait for their CPU, some for as long as they last.
-            let way = among(6, *seed, at_once, |_| {
-                let waited = (rand::RngExt::random::<f64>(&mut noise) - 0.5).max(0.0);
-                Ok(100.0 + 200.0 * waited)
-            });
-            way != Ok(0)
+    fn among_equals_a_way_hardly_ever_wins_on_a_busy_machine_and_never_by_noise_of_a_few_percent() {
+        let wrong = |noise_ns: fn(f64) -> f64| {
+            let is_wrong = |seed: &u64| {
+                let mut noise = Pcg64Mcg::seed_from_u64(*seed);
+                among(6, *seed, at_once, |_| Ok(100.0 + noise_ns(rand::RngExt::random(&mut noise)))) != Ok(0)
+            };
+            (0..200).filter(is_wrong).count()
         };
-        let wrong = (0..200).filter(is_wrong).count();
-        assert!(wrong <= 6, "{wrong} of 200");
-    }
-
-    #[test]
-    fn noise_of_a_few_percent_makes_no_choice_among_equals() {
-        for seed in 0..200_u64 {
-            let mut noise = Pcg64Mcg::seed_from_u64(seed);
-            let way = among(6, seed, at_once, |_| Ok(100.0 + 4.0 * rand::RngExt::random::<f64>(&mut noise)));
-            assert_eq!(way, Ok(0), "seed {seed}");
-        }
+        // Half of the trials wait for their CPU, some for as long as they last.
+        let busy = wrong(|share| 200.0 * (share - 0.5).max(0.0));
+        assert!(busy <= 6, "{busy} of 200");
+        assert_eq!(wrong(|share| 4.0 * share), 0);
     }
 
     #[test]

@@ -5,17 +5,8 @@ use hostmark_stats::histogram::Percentile;
 use super::*;
 use crate::clock::FakeClock;
 
-/// A round of 80 ms of operations whose times are given by their number; none takes the time to read the clock.
-fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram) {
-    let Latencies { samples, histogram, .. } = all_of(hint, time_ns);
-    (samples, histogram)
-}
-
-fn all_of(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
-    at_least(0, hint, time_ns)
-}
-
-fn at_least(least: u64, hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
+/// A round of operations whose times are given by their number; none takes the time to read the clock.
+fn all_of(budget_ns: f64, least: u64, hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Latencies {
     let fake = FakeClock::new(0);
     let mut number = 0;
     let mut next = |clock: &Clock| {
@@ -26,7 +17,13 @@ fn at_least(least: u64, hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> Late
     };
     let clock = Clock::Fake(fake.clone());
     let interference = &Interference::Blind;
-    LatencySampler { clock: &clock, interference, budget_ns: 80e6, least }.take(hint, &mut next).unwrap()
+    LatencySampler { clock: &clock, interference, budget_ns, least }.take(hint, &mut next).unwrap()
+}
+
+/// A round of 80 ms.
+fn taken(hint: Option<u64>, time_ns: impl Fn(u64) -> u64) -> (Samples, Histogram) {
+    let Latencies { samples, histogram, .. } = all_of(80e6, 0, hint, time_ns);
+    (samples, histogram)
 }
 
 fn percentile(histogram: &Histogram, name: &str) -> u64 {
@@ -63,14 +60,10 @@ fn a_known_distribution_has_its_percentiles() {
 }
 
 #[test]
-fn long_times_are_distinguished_to_a_thousandth() {
+fn long_times_are_distinguished_to_a_thousandth_and_one_as_long_as_the_round_is_taken_once() {
     let (_, histogram) = taken(None, |_| 1_234_567);
     let [value] = histogram.values[..] else { panic!("{histogram:?}") };
     assert!((value as f64 / 1_234_567.0 - 1.0).abs() < 5e-4, "{value}");
-}
-
-#[test]
-fn an_operation_as_long_as_the_round_is_taken_once() {
     let (samples, histogram) = taken(None, |_| 200_000_000);
     assert_eq!((samples.ns, histogram.counts), (vec![200_000_000.0], vec![1]));
 }
@@ -86,7 +79,7 @@ fn a_round_has_20_to_200_samples_whatever_an_operation_takes() {
 
 #[test]
 fn a_round_lasts_up_to_a_fifth_of_a_second_for_its_least_number_of_operations() {
-    let operations = |ns: u64| at_least(200, None, |_| ns).histogram.counts.iter().sum::<u64>();
+    let operations = |ns: u64| all_of(80e6, 200, None, |_| ns).histogram.counts.iter().sum::<u64>();
     assert_eq!([100_000, 500_000, 5_000_000, 300_000_000].map(operations), [800, 200, 40, 1]);
 }
 
@@ -128,18 +121,7 @@ fn operations_that_slow_down_end_with_the_rounds_time() {
 fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
     // As under a limit of 200 a second that is kept by slices of 100 ms: 19 at once, then one waits for the next slice.
     let burst = |number: u64| if number % 20 == 19 { 86_500_000 } else { 710_000 };
-    let fake_budget_ns = 800e6;
-    let fake = FakeClock::new(0);
-    let (clock, mut number) = (Clock::Fake(fake.clone()), 0);
-    let mut next = |clock: &Clock| {
-        let start = clock.start();
-        fake.advance(burst(number));
-        number += 1;
-        Ok(clock.end().since(start))
-    };
-    let sampler =
-        LatencySampler { clock: &clock, interference: &Interference::Blind, budget_ns: fake_budget_ns, least: 0 };
-    let taken = sampler.take(None, &mut next).unwrap();
+    let taken = all_of(800e6, 0, None, burst);
     assert_eq!(hostmark_stats::descriptive::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
     let Totals { operations, ns } = taken.samples.whole;

@@ -7,32 +7,36 @@ fn sampler<'a>(clock: &'a Clock, interference: &'a Interference, budget_ns: f64)
     Sampler { clock, precision: Precision::of(clock), core: None, interference, budget_ns, pass_ns: None }
 }
 
-/// Samples of an operation of `op_ns` after `fixed_ns` a call.
-fn take(op_ns: u64, fixed_ns: u64, cost_ns: u64, hint: Option<u64>) -> Samples {
+/// Samples of a body whose `n` operations take so many ns in its so manieth call, on a clock of this cost.
+fn taken(cost_ns: u64, budget_ns: f64, hint: Option<u64>, mut ns: impl FnMut(usize, u64) -> u64) -> Samples {
     let fake = FakeClock::new(cost_ns);
     let clock = Clock::Fake(fake.clone());
+    let mut calls = 0;
     let mut body = |n: u64| {
-        fake.advance(fixed_ns + n * op_ns);
+        calls += 1;
+        fake.advance(ns(calls, n));
         Ok(())
     };
-    sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap()
+    sampler(&clock, &Interference::Blind, budget_ns).take(hint, &mut body).unwrap()
+}
+
+/// Samples of an operation of `op_ns` after `fixed_ns` a call.
+fn take(op_ns: u64, fixed_ns: u64, cost_ns: u64, hint: Option<u64>) -> Samples {
+    taken(cost_ns, 40e6, hint, |_, n| fixed_ns + n * op_ns)
+}
+
+/// True where each sample says that an operation takes so many ns.
+fn are_all(samples: &Samples, ns: f64) -> bool {
+    samples.ns.iter().zip(&samples.iterations).all(|(of_all, &n)| of_all / n as f64 == ns)
 }
 
 #[test]
 fn two_lengths_give_the_operation_exactly_whatever_a_call_costs() {
     for fixed_ns in [0, 40, 5_000] {
         let samples = take(3, fixed_ns, 20, None);
-        assert!(samples.ns.len() >= 30, "{}", samples.ns.len());
-        for (ns, &iterations) in samples.ns.iter().zip(&samples.iterations) {
-            assert_eq!(ns / iterations as f64, 3.0);
-        }
+        assert!(samples.ns.len() >= 30 && are_all(&samples, 3.0), "{samples:?}");
+        assert_eq!((samples.learned % TURN, short_length(samples.learned) % TURN), (0, 0), "whole turns");
     }
-}
-
-#[test]
-fn both_lengths_are_whole_turns() {
-    let learned = take(3, 0, 20, None).learned;
-    assert_eq!((learned % TURN, short_length(learned) % TURN), (0, 0));
 }
 
 #[test]
@@ -51,40 +55,23 @@ fn an_operation_longer_than_a_sample_is_timed_alone() {
 
 #[test]
 fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
-    for hint in [None, Some(1)] {
-        // Of 1000 ns each, after two that took over ten samples' time, as where a child had still to be given its pages.
-        for slow in [1, 2, 3] {
-            let fake = FakeClock::new(20);
-            let clock = Clock::Fake(fake.clone());
-            let mut calls = 0;
-            let mut body = |n: u64| {
-                calls += 1;
-                fake.advance(n * 1000 + if calls <= slow { 5_000_000 } else { 0 });
-                Ok(())
-            };
-            let samples = sampler(&clock, &Interference::Blind, 40e6).take(hint, &mut body).unwrap();
-            assert!(
-                samples.learned > 100 && samples.iterations.iter().all(|&n| n > 100),
-                "{hint:?} {slow} {samples:?}"
-            );
-            assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 1000.0));
-        }
+    // Of 1000 ns each, after some that took over ten samples' time, as where a child had still to be given its pages.
+    for (hint, slow) in [None, Some(1)].into_iter().flat_map(|hint| [1, 2, 3].map(|slow| (hint, slow))) {
+        let samples = taken(20, 40e6, hint, |call, n| n * 1000 + if call <= slow { 5_000_000 } else { 0 });
+        assert!(samples.learned > 100 && samples.iterations.iter().all(|&n| n > 100), "{hint:?} {slow} {samples:?}");
+        assert!(are_all(&samples, 1000.0));
     }
 }
 
 /// Samples of an operation of `op_ns` beside another program, which runs during the short lengths, by their number, as long as this says.
 fn beside(budget_ns: f64, op_ns: u64, other_ns: impl Fn(usize) -> u64) -> Samples {
-    let fake = FakeClock::new(20);
-    let clock = Clock::Fake(fake.clone());
     let (mut longest, mut shorts) = (0, 0);
-    let mut body = |n: u64| {
+    taken(20, budget_ns, None, |_, n| {
         longest = longest.max(n);
         let is_short = longest > 1000 && n < longest / 2;
         shorts += usize::from(is_short);
-        fake.advance(n * op_ns + if is_short { other_ns(shorts) } else { 0 });
-        Ok(())
-    };
-    sampler(&clock, &Interference::Blind, budget_ns).take(None, &mut body).unwrap()
+        n * op_ns + if is_short { other_ns(shorts) } else { 0 }
+    })
 }
 
 #[test]
@@ -106,62 +93,46 @@ fn no_sample_is_shorter_than_the_operation_where_the_short_length_was_disturbed(
         if is_disturbed { 80_000 } else { 0 }
     });
     assert!(samples.ns.len() > 50 && disturbed.get() > 10, "{disturbed:?}");
-    assert!(samples.ns.iter().zip(&samples.iterations).all(|(&ns, &n)| ns == n as f64), "{samples:?}");
+    assert!(are_all(&samples, 1.0), "{samples:?}");
 }
 
 #[test]
 fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
     for slow in [4, 30, 100] {
-        let fake = FakeClock::new(20);
-        let clock = Clock::Fake(fake.clone());
-        let mut calls = 0;
         // 60 µs each at first, as a load of memory that is given while it is measured, then 100 ns.
-        let mut body = |n: u64| {
-            calls += 1;
-            fake.advance(n * if calls <= slow { 60_000 } else { 100 });
-            Ok(())
-        };
-        let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
+        let samples = taken(20, 40e6, None, |call, n| n * if call <= slow { 60_000 } else { 100 });
         let shortest_ns = samples.spent_ns.iter().copied().fold(f64::INFINITY, f64::min);
         assert!(shortest_ns >= FAR_TOO_SHORT * SAMPLE_NS, "{slow}: {shortest_ns}");
-        assert!(samples.ns.iter().zip(&samples.iterations).all(|(ns, &n)| ns / n as f64 == 100.0), "{slow}");
+        assert!(are_all(&samples, 100.0), "{slow}");
     }
 }
 
 #[test]
-fn both_sides_of_every_difference_are_held_to_their_length() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let slow = |op_ns: u64| {
-        let (fake, mut calls) = (fake.clone(), 0);
-        move |n: u64| {
-            calls += 1;
-            fake.advance(n * op_ns * if calls <= 20 { 600 } else { 1 });
-            Ok(())
-        }
-    };
-    let (mut whole, mut part) = (slow(300), slow(100));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
-    assert!(taken.whole_ns.iter().all(|&ns| ns == 300.0) && taken.part_ns.iter().all(|&ns| ns == 100.0));
-    assert!(taken.samples.iterations.iter().all(|&n| n > 100) && taken.samples.learned > 100);
-}
-
-#[test]
-fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let slow = |op_ns: u64| {
-        let (fake, mut calls) = (fake.clone(), 0);
-        move |n: u64| {
-            calls += 1;
-            fake.advance(n * op_ns + if calls == 1 { 5_000_000 } else { 0 });
-            Ok(())
-        }
-    };
-    let (mut whole, mut part) = (slow(3000), slow(1000));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
-    assert!(taken.samples.learned > 30 && taken.samples.iterations.iter().all(|&n| n > 30));
-    assert!(taken.whole_ns.iter().all(|&ns| ns == 3000.0) && taken.part_ns.iter().all(|&ns| ns == 1000.0));
+fn both_sides_of_every_difference_are_held_to_their_length_which_is_sought_anew_after_a_first_time() {
+    let slow_for_long = |call, ns| if call <= 20 { 600 * ns } else { ns };
+    let slow_once = |call, ns| if call == 1 { ns + 5_000_000 } else { ns };
+    let each: [(u64, u64, fn(usize, u64) -> u64); 2] = [(1, 100, slow_for_long), (10, 30, slow_once)];
+    for (tens, least, time_ns) in each {
+        let fake = FakeClock::new(0);
+        let side = |op_ns: u64| {
+            let (fake, mut calls) = (fake.clone(), 0);
+            move |n: u64| {
+                calls += 1;
+                fake.advance(time_ns(calls, n * op_ns));
+                Ok(())
+            }
+        };
+        let (mut whole, mut part) = (side(300 * tens), side(100 * tens));
+        let clock = Clock::Fake(fake.clone());
+        let taken = sampler(&clock, &Interference::Blind, 40e6).take_difference(None, &mut whole, &mut part).unwrap();
+        let are = |ns: &[f64], op_ns: u64| ns.iter().all(|&ns| ns == (op_ns * tens) as f64);
+        assert!(are(&taken.whole_ns, 300) && are(&taken.part_ns, 100));
+        assert!(
+            taken.samples.learned > least && taken.samples.iterations.iter().all(|&n| n > least),
+            "{:?}",
+            taken.samples
+        );
+    }
 }
 
 #[test]
@@ -207,22 +178,16 @@ fn the_budget_is_kept() {
 
 #[test]
 fn a_sample_is_as_long_whatever_the_budget_and_a_long_one_spreads_them_out() {
-    let taken = |budget_ns: f64| {
-        let fake = FakeClock::new(20);
-        let clock = Clock::Fake(fake.clone());
-        let mut body = |n: u64| {
-            fake.advance(3 * n);
-            Ok(())
-        };
-        let samples = sampler(&clock, &Interference::Blind, budget_ns).take(None, &mut body).unwrap();
-        (samples, fake.read() as f64)
-    };
-    let (usual, _) = taken(40e6);
+    let usual = take(3, 0, 20, None);
     for budget_ns in [10e6, 20e6, 80e6, 400e6, 4e9] {
-        let (samples, spent_ns) = taken(budget_ns);
+        let mut spent_ns = 0;
+        let samples = taken(20, budget_ns, None, |_, n| {
+            spent_ns += 3 * n;
+            3 * n
+        });
         assert_eq!(samples.learned, usual.learned, "{budget_ns}");
         assert!(samples.ns.len() as f64 <= 1.1 * SAMPLES_A_ROUND, "{budget_ns}: {}", samples.ns.len());
-        assert!((0.9..1.1).contains(&(spent_ns / budget_ns)) || budget_ns < 20e6, "{budget_ns}: {spent_ns}");
+        assert!((0.9..1.1).contains(&(spent_ns as f64 / budget_ns)) || budget_ns < 20e6, "{budget_ns}: {spent_ns}");
     }
 }
 
@@ -238,24 +203,13 @@ fn an_operation_that_fails_ends_the_round() {
 }
 
 #[test]
-fn an_operation_that_takes_no_time_fails_rather_than_hangs() {
-    let clock = Clock::Fake(FakeClock::new(20));
-    let taken = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut |_| Ok(()));
-    assert_eq!(taken, Err(RoundError::wrong("the operation takes no time, however often it is done")));
-}
-
-#[test]
 fn a_body_whose_time_jumps_with_its_length_is_given_a_length_after_all() {
-    let fake = FakeClock::new(0);
-    let clock = Clock::Fake(fake.clone());
-    let mut turns = 0;
-    let mut body = |n: u64| {
-        turns += 1;
-        fake.advance(if n < 1000 { n } else { 10_000_000 });
-        Ok(())
-    };
-    let samples = sampler(&clock, &Interference::Blind, 40e6).take(None, &mut body).unwrap();
-    assert!(!samples.ns.is_empty() && turns < 5_000, "{turns}");
+    let mut calls = 0;
+    let samples = taken(0, 40e6, None, |call, n| {
+        calls = call;
+        if n < 1000 { n } else { 10_000_000 }
+    });
+    assert!(!samples.ns.is_empty() && calls < 5_000, "{calls}");
 }
 
 const MIB: u64 = 1 << 20;
