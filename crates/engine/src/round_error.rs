@@ -341,53 +341,6 @@ mod tests {
         }
     }
 
-    /// Tells whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with the usual cause.
-    fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
-        let error = of(call, errno);
-        let message = error.to_string();
-        match RoundError::from(error) {
-            RoundError::Skipped(reason) => reason.starts_with(&format!("{message}: ")),
-            RoundError::Failed(reason) => {
-                assert!(reason.strip_prefix(&message).is_some_and(|rest| rest.len() > 20), "{reason}");
-                false
-            }
-        }
-    }
-
-    #[test]
-    fn what_the_host_lacks_is_skipped_and_a_fault_fails() {
-        let lacks = [
-            (Some("clone"), Errno::AGAIN),
-            (None, Errno::NOMEM),
-            (Some("mmap"), Errno::NOMEM),
-            (Some("open"), Errno::NFILE),
-            (None, Errno::NOSPC),
-            (Some("semget"), Errno::NOSPC),
-            (Some("write"), Errno::DQUOT),
-            (Some("connect"), Errno::NETUNREACH),
-        ];
-        for (call, errno) in lacks {
-            assert!(is_skipped(call, errno), "{call:?} {errno}");
-        }
-        let faults = [
-            // Nobody answered in time.
-            (None, Errno::AGAIN),
-            (Some("recv"), Errno::AGAIN),
-            // Nothing is mapped there.
-            (Some("munmap"), Errno::NOMEM),
-            (Some("mprotect"), Errno::NOMEM),
-            (Some("read"), Errno::IO),
-            (Some("write"), Errno::BADF),
-            (Some("connect"), Errno::CONNREFUSED),
-            // No port is left: whoever connects has not let go.
-            (Some("connect"), Errno::ADDRNOTAVAIL),
-        ];
-        for (call, errno) in faults {
-            assert!(!is_skipped(call, errno), "{call:?} {errno}");
-        }
-        assert!(matches!(RoundError::from(io::Error::other("wrong answer")), RoundError::Failed(_)));
-    }
-
     #[test]
     fn a_limit_is_reported_where_there_is_one_and_is_at_fault() {
         let under = |resource, current, errno| {
@@ -419,32 +372,56 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_an_error_follows_from_its_number_and_its_call() {
+    fn what_the_host_lacks_is_skipped_and_a_fault_fails_with_the_code_of_its_number_and_its_call() {
         use ReasonCode::*;
-        let fault = call::fault(MissingProgram, "gone");
-        let all = [
-            (of(Some("openat"), Errno::ACCESS), Permission, Some("EACCES")),
-            (of(Some("io_uring_setup"), Errno::NOSYS), Kernel, Some("ENOSYS")),
-            (of(Some("clone"), Errno::AGAIN), ResourceLimit, Some("EAGAIN")),
-            (of(Some("recvfrom"), Errno::AGAIN), TimedOut, Some("EAGAIN")),
-            (of(Some("mmap"), Errno::NOMEM), TooLittleMemory, Some("ENOMEM")),
-            (of(Some("munmap"), Errno::NOMEM), SystemCall, Some("ENOMEM")),
-            (of(Some("write"), Errno::NOSPC), TooLittleSpace, Some("ENOSPC")),
-            (of(Some("semget"), Errno::NOSPC), ResourceLimit, Some("ENOSPC")),
-            (of(Some("execve"), Errno::NOENT), MissingProgram, Some("ENOENT")),
-            (of(Some("openat"), Errno::NOENT), MissingFile, Some("ENOENT")),
-            (of(Some("read"), Errno::IO), DeviceError, Some("EIO")),
-            (of(Some("recvfrom"), Errno::INTR), Disturbed, Some("EINTR")),
-            (io::ErrorKind::Interrupted.into(), Disturbed, None),
-            (call::named("execve", fault), MissingProgram, None),
-            (io::ErrorKind::UnexpectedEof.into(), ConnectionLost, None),
-            (io::Error::other("wrong answer"), CheckFailed, None),
-        ];
-        for (error, code, errno) in all {
-            let reason = reason_of(&error, &error);
-            let named = errno.map(hostmark_model::Argument::from);
-            assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), named.as_ref()), "{error}");
+        // The call, the error, whether it is what the host lacks, the code and what the run file calls the error.
+        for (call, errno, is_lack, code, name) in [
+            (Some("openat"), Errno::ACCESS, false, Permission, "EACCES"),
+            (Some("io_uring_setup"), Errno::NOSYS, false, Kernel, "ENOSYS"),
+            (Some("clone"), Errno::AGAIN, true, ResourceLimit, "EAGAIN"),
+            (Some("open"), Errno::NFILE, true, ResourceLimit, "ENFILE"),
+            (None, Errno::NOMEM, true, TooLittleMemory, "ENOMEM"),
+            (Some("mmap"), Errno::NOMEM, true, TooLittleMemory, "ENOMEM"),
+            (None, Errno::NOSPC, true, TooLittleSpace, "ENOSPC"),
+            (Some("write"), Errno::NOSPC, true, TooLittleSpace, "ENOSPC"),
+            (Some("write"), Errno::DQUOT, true, TooLittleSpace, "EDQUOT"),
+            (Some("semget"), Errno::NOSPC, true, ResourceLimit, "ENOSPC"),
+            (Some("connect"), Errno::NETUNREACH, true, Unreachable, "ENETUNREACH"),
+            // Nobody answered in time.
+            (None, Errno::AGAIN, false, TimedOut, "EAGAIN"),
+            (Some("recvfrom"), Errno::AGAIN, false, TimedOut, "EAGAIN"),
+            // Nothing is mapped there.
+            (Some("munmap"), Errno::NOMEM, false, SystemCall, "ENOMEM"),
+            (Some("mprotect"), Errno::NOMEM, false, SystemCall, "ENOMEM"),
+            (Some("read"), Errno::IO, false, DeviceError, "EIO"),
+            (Some("write"), Errno::BADF, false, SystemCall, "EBADF"),
+            (Some("connect"), Errno::CONNREFUSED, false, ConnectionLost, "ECONNREFUSED"),
+            // No port is left: whoever connects has not let go.
+            (Some("connect"), Errno::ADDRNOTAVAIL, false, Unreachable, "EADDRNOTAVAIL"),
+            (Some("recvfrom"), Errno::INTR, false, Disturbed, "EINTR"),
+            (Some("execve"), Errno::NOENT, false, MissingProgram, "ENOENT"),
+            (Some("openat"), Errno::NOENT, false, MissingFile, "ENOENT"),
+        ] {
+            let message = of(call, errno).to_string();
+            let error = RoundError::from(of(call, errno));
+            assert_eq!(matches!(error, RoundError::Skipped(_)), is_lack, "{message}");
+            let reason = error.into_reason();
+            // A skip advises; a fault names its usual cause.
+            assert!(reason.strip_prefix(&message).is_some_and(|rest| rest.len() > 20), "{reason}");
+            assert!(!is_lack || reason.starts_with(&format!("{message}: ")), "{reason}");
+            assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), Some(&name.into())), "{message}");
         }
+        let fault = call::fault(MissingProgram, "gone");
+        for (error, code) in [
+            (io::ErrorKind::Interrupted.into(), Disturbed),
+            (call::named("execve", fault), MissingProgram),
+            (io::ErrorKind::UnexpectedEof.into(), ConnectionLost),
+            (io::Error::other("wrong answer"), CheckFailed),
+        ] {
+            let reason = reason_of(&error, &error);
+            assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), None), "{error}");
+        }
+        assert!(matches!(RoundError::from(io::Error::other("wrong answer")), RoundError::Failed(_)));
         let of_filesystem = |errno| RoundError::unable(Filesystem, "it cannot", of(Some("fallocate"), errno));
         assert_eq!(of_filesystem(Errno::OPNOTSUPP).into_reason().code, Some(Filesystem));
         assert_eq!(of_filesystem(Errno::PERM).into_reason().code, Some(Permission));

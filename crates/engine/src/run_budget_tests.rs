@@ -15,6 +15,17 @@ fn defaults_and_others(seen: &Seen) -> (Vec<&CaseRecord>, Vec<&CaseRecord>) {
     seen.outcomes.cases.iter().partition(|case| case.id.ends_with("@n=1"))
 }
 
+/// A run of twenty probes of ten cases each, or of those that these filters name, which keeps its limit.
+fn limited(filters: &[&str], script: impl FnMut(&Job) -> Script) -> Seen {
+    let seen = perform(&planned(MANY, filters, Profile::Quick), &host(), None, script);
+    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    seen
+}
+
+fn rounds(case: &CaseRecord) -> u32 {
+    case.measured().map_or(0, |measured| measured.estimate.rounds)
+}
+
 /// A machine on which every round takes `slow` times what it was granted, and then some.
 fn loaded(job: &Job, slow: u32, overhead: Duration) -> Script {
     let granted = Duration::from_nanos(job.budget_ns);
@@ -23,7 +34,7 @@ fn loaded(job: &Job, slow: u32, overhead: Duration) -> Script {
 
 #[test]
 fn a_quick_run_of_200_cases_gives_all_of_them_all_rounds() {
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, usual);
+    let seen = limited(&[], usual);
     assert!(seen.elapsed <= Duration::from_secs(57) + Duration::from_millis(200), "{:?}", seen.elapsed);
     assert!(seen.elapsed > Duration::from_secs(50));
     for case in &seen.outcomes.cases {
@@ -36,9 +47,7 @@ fn a_quick_run_of_200_cases_gives_all_of_them_all_rounds() {
 fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
     for overhead_ms in [0, 8, 40, 150] {
         let overhead = Duration::from_millis(overhead_ms);
-        let plan = planned(MANY, &[], Profile::Quick);
-        let seen = perform(&plan, &host(), None, |job| loaded(job, 10, overhead));
-        assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+        let seen = limited(&[], |job| loaded(job, 10, overhead));
         let (defaults, others) = defaults_and_others(&seen);
         for case in defaults {
             let measured = case.measured().unwrap();
@@ -61,7 +70,6 @@ fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
     // All seven rounds of 200 cases take 574 s, five of them 410 s, and there are 285 s: enough for five of 139 cases.
     let plan = planned(MANY, &[], Profile::Standard);
     let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_millis(400)));
-    let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.into_iter().all(|case| rounds(case) >= 5));
     let begun = others.iter().filter(|case| rounds(case) > 0).count();
@@ -72,16 +80,13 @@ fn where_time_is_short_every_case_has_an_interval_before_any_has_more_rounds() {
 
 #[test]
 fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
-    let plan = planned(MANY, &[], Profile::Quick);
-    let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(2)));
-    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
+    let seen = limited(&[], |job| fine(job, 5.0, Duration::from_secs(2)));
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.iter().all(|case| is_measured(&case.outcome)));
     assert!(others.iter().all(|case| reason(&case.outcome) == "no time left"));
     // Even the first replicate does not fit: the first defaults are measured, and no other case.
-    let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(4)));
+    let seen = limited(&[], |job| fine(job, 5.0, Duration::from_secs(4)));
     let (defaults, others) = defaults_and_others(&seen);
-    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     assert!((12..20).contains(&defaults.iter().filter(|case| is_measured(&case.outcome)).count()));
     assert!(others.iter().all(|case| reason(&case.outcome) == "no time left"));
 }
@@ -104,25 +109,24 @@ fn a_round_under_way_at_the_limit_is_no_round() {
 #[test]
 fn one_slow_round_does_not_cost_the_others_their_place() {
     let mut turns = 0;
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| {
+    let seen = limited(&[], |job| {
         turns += 1;
         fine(job, 5.0, Duration::from_millis(if turns == 3 { 4_000 } else { 8 }))
     });
-    assert!(seen.elapsed <= HARD);
     assert!(seen.outcomes.cases.iter().all(|case| is_measured(&case.outcome)));
     let whole = seen.outcomes.cases.iter().filter(|case| case.measured().unwrap().estimate.rounds >= 3).count();
     assert!(whole >= 195, "{whole}");
 }
 
+/// A machine on which all rounds of many.a would take 80 s.
+fn expensive(job: &Job) -> Script {
+    let overhead = if job.case().starts_with("many.a@") { 2_660 } else { 8 };
+    fine(job, 5.0, Duration::from_millis(overhead))
+}
+
 #[test]
 fn one_expensive_probe_does_not_take_the_place_of_many_cheap_ones() {
-    // All rounds of many.a would take 80 s.
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| {
-        let overhead = if job.case().starts_with("many.a@") { 2_660 } else { 8 };
-        fine(job, 5.0, Duration::from_millis(overhead))
-    });
-    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
-    let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
+    let seen = limited(&[], expensive);
     let (expensive, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
         seen.outcomes.cases.iter().partition(|case| case.probe == "many.a");
     assert!(cheap.iter().all(|case| rounds(case) >= 5));
@@ -138,12 +142,8 @@ fn what_is_slow_to_fill_has_one_round_and_the_others_when_all_have_theirs() {
     for case in plan.cases.iter_mut().filter(|case| case.id.probe == "many.a") {
         case.set_up = Duration::from_millis(30);
     }
-    let seen = perform(&plan, &host(), None, |job| {
-        let overhead = if job.case().starts_with("many.a@") { 2_660 } else { 8 };
-        fine(job, 5.0, Duration::from_millis(overhead))
-    });
+    let seen = perform(&plan, &host(), None, expensive);
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
-    let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
     let (slow, others): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
         seen.outcomes.cases.iter().partition(|case| case.probe == "many.a");
     assert!(others.iter().all(|case| rounds(case) >= 3));
@@ -155,11 +155,10 @@ fn what_is_slow_to_fill_has_one_round_and_the_others_when_all_have_theirs() {
 
 #[test]
 fn a_machine_that_slows_down_midway_costs_rounds_and_keeps_the_limit() {
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| match job.round {
+    let seen = limited(&[], |job| match job.round {
         0 => usual(job),
         _ => loaded(job, 10, Duration::ZERO),
     });
-    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let (defaults, others) = defaults_and_others(&seen);
     assert!(others.iter().all(|case| is_measured(&case.outcome)));
     assert!(defaults.iter().all(|case| case.measured().unwrap().estimate.rounds >= 3));
@@ -209,7 +208,7 @@ fn a_warm_up_that_hangs_is_left_behind() {
 #[test]
 fn the_time_left_over_goes_to_the_widest_intervals_once() {
     // Ten cases of 750 ms a round: seven replicates leave about 4.4 s, which are five rounds.
-    let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |job| {
+    let seen = limited(&["many.a"], |job| {
         let n: u32 = job.case().rsplit('=').next().and_then(|n| n.parse().ok()).unwrap_or(0);
         fine(job, 100.0 + f64::from(n * job.round.min(2)), Duration::from_millis(650))
     });
@@ -234,12 +233,10 @@ fn an_interval_that_is_narrow_enough_gets_no_more_rounds() {
 #[test]
 fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
     // Hardly any time seems left when the first replicates end, and then the machine is fast again.
-    let plan = planned(MANY, &["many.a", "many.b", "many.c", "many.d"], Profile::Quick);
-    let seen = perform(&plan, &host(), None, |job| match job.round {
+    let seen = limited(&["many.a", "many.b", "many.c", "many.d"], |job| match job.round {
         1 => fine(job, 5.0, Duration::from_millis(650)),
         _ => fine(job, 5.0, Duration::ZERO),
     });
-    assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let made_up: Vec<&str> = seen.rounds().into_iter().filter(|(_, round)| *round == 7).map(|(case, _)| case).collect();
     assert!(!made_up.is_empty());
     assert!(made_up.iter().all(|case| rounds_of(&seen, case) <= 7));
@@ -247,11 +244,10 @@ fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
 
 #[test]
 fn hanging_cases_do_not_take_all_time() {
-    let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| match job.case() {
+    let seen = limited(&[], |job| match job.case() {
         "many.a@n=1" | "many.b@n=2" | "many.c@n=3" => vec![hello(), (Duration::from_secs(900), hello().1)],
         _ => usual(job),
     });
-    assert!(seen.elapsed <= HARD);
     let failed = seen.outcomes.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
     assert_eq!(failed.count(), 3);
     // What they took is gone, and with it some of what tells least.

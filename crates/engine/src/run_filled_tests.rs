@@ -12,29 +12,47 @@ use crate::plan::Priority;
 use crate::record::contention::Meters;
 use crate::record::journal::{Journal, PlanLine};
 
+/// Lets these cases fill memory.
+fn fill(plan: &mut Plan, fills: impl Fn(&str) -> bool) {
+    let filling = plan.cases.iter_mut().filter(|case| fills(&case.id.to_string()));
+    filling.for_each(|case| case.set_up = Duration::from_millis(30));
+}
+
 /// Ten cases of one probe, each of which fills memory.
-pub(super) fn filling() -> Plan {
+fn filling() -> Plan {
     let mut plan = planned(SHARED, &["many.a"], Profile::Quick);
-    plan.cases.iter_mut().for_each(|case| case.set_up = Duration::from_millis(30));
+    fill(&mut plan, |_| true);
     plan
 }
 
-/// A worker that takes so long to touch what its first case fills, which later ones find.
-pub(super) fn touching(job: &Job, first_touch: Duration) -> Script {
+/// Answers of a worker to a job: the round of each of its cases in the time granted, and so much more.
+fn answers(job: &Job, mut overhead: impl FnMut(&str) -> Duration) -> Script {
     if job.cases.is_empty() {
         return usual(job);
     }
-    let (mut script, mut overhead) = (vec![hello()], first_touch);
-    for _ in &job.cases {
-        script.extend(fine(job, 5.0, overhead).into_iter().skip(1));
-        overhead = Duration::from_millis(40);
-    }
-    script
+    let rounds = job.cases.iter().flat_map(|case| fine(job, 5.0, overhead(&case.id)).into_iter().skip(1));
+    std::iter::once(hello()).chain(rounds).collect()
+}
+
+/// The rounds of a job's cases, each in the time granted, told one after the other.
+pub(super) fn each(job: &Job) -> Script {
+    answers(job, |_| Duration::from_millis(8))
+}
+
+/// A worker that takes so long to touch what its first case fills, which later ones find.
+fn touching(job: &Job, first_touch: Duration) -> Script {
+    let mut next = first_touch;
+    answers(job, |_| std::mem::replace(&mut next, Duration::from_millis(40)))
 }
 
 fn rounds_had(seen: &Seen, id: &str) -> Vec<u32> {
     let case = seen.outcomes.cases.iter().find(|case| case.id == id).unwrap();
     case.measured().map_or(Vec::new(), |measured| measured.rounds.iter().map(|round| round.round).collect())
+}
+
+fn assert_five_rounds(seen: &Seen) {
+    let had = |case: &hostmark_model::CaseRecord| rounds_had(seen, &case.id);
+    assert!(seen.outcomes.cases.iter().all(|case| had(case).starts_with(&[0, 1, 2, 3, 4])), "{:?}", seen.rounds());
 }
 
 /// A worker that touches its memory for four seconds, once.
@@ -54,9 +72,7 @@ fn one_worker_touches_memory_for_the_rounds_of_all_replicates() {
     assert!(jobs.len() >= 5 && jobs.iter().all(|job| job.is_followed), "{:?}", seen.rounds());
     // Those of the CPUs' warm-up, and one that filled memory.
     assert_eq!(seen.ended, seen.jobs.len() - jobs.len() + 1);
-    for case in &seen.outcomes.cases {
-        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
-    }
+    assert_five_rounds(&seen);
 }
 
 #[test]
@@ -64,16 +80,13 @@ fn one_that_has_ended_meanwhile_is_followed_by_a_fresh_one() {
     // Given a further job, it says nothing and has ended.
     let script = |job: &Job| touching(job, Duration::from_millis(40));
     let seen = perform_kept(&filling(), &host(), script, |_| Vec::new());
-    for case in &seen.outcomes.cases {
-        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
-    }
+    assert_five_rounds(&seen);
 }
 
 #[test]
 fn memory_that_a_case_lacks_is_given_back_for_it() {
     let mut plan = planned(SHARED, &["many.a", "many.b"], Profile::Quick);
-    let filling = plan.cases.iter_mut().filter(|case| case.id.probe == "many.a");
-    filling.for_each(|case| case.set_up = Duration::from_millis(30));
+    fill(&mut plan, |id| id.starts_with("many.a@"));
     let mut lacked = false;
     let script = |job: &Job| {
         // From the second replicate on a worker keeps memory.
@@ -84,9 +97,7 @@ fn memory_that_a_case_lacks_is_given_back_for_it() {
     };
     let seen = perform_kept(&plan, &host(), script, touched);
     assert!(lacked);
-    for case in &seen.outcomes.cases {
-        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
-    }
+    assert_five_rounds(&seen);
 }
 
 #[test]
@@ -94,17 +105,10 @@ fn where_a_machine_is_busy_no_default_goes_without_for_the_rounds_of_another() {
     // Three probes fill memory, and the others take two seconds a round each: less than a minute in all is a round of every default.
     let mut plan = planned(SHARED, &[], Profile::Quick);
     let fills = |id: &str| ["many.a@", "many.b@", "many.c@"].iter().any(|probe| id.starts_with(probe));
-    plan.cases
-        .iter_mut()
-        .filter(|case| fills(&case.id.to_string()))
-        .for_each(|case| case.set_up = Duration::from_millis(30));
-    let seen = perform(&plan, &host(), None, |job| match job.cases.first() {
-        Some(case) if fills(&case.id) => touching(job, Duration::from_secs(4)),
-        Some(_) => {
-            let rounds = job.cases.iter().flat_map(|_| fine(job, 5.0, Duration::from_millis(1900)).into_iter().skip(1));
-            std::iter::once(hello()).chain(rounds).collect()
-        }
-        None => usual(job),
+    fill(&mut plan, fills);
+    let seen = perform(&plan, &host(), None, |job| match fills(job.case()) {
+        true => touching(job, Duration::from_secs(4)),
+        false => answers(job, |_| Duration::from_millis(1900)),
     });
     let defaults = seen.outcomes.cases.iter().filter(|case| case.id.ends_with("@n=1"));
     for case in defaults {
@@ -126,12 +130,9 @@ fn cells_that_fill_nothing_wait_for_none_that_fills_a_machine() {
             case.set_up = Duration::from_secs(5);
         }
     }
-    let seen = perform(&plan, &host(), None, |job| match job.cases.first() {
-        Some(case) if fills(&case.id) => {
-            let rounds = job.cases.iter().flat_map(|_| fine(job, 5.0, Duration::from_secs(5)).into_iter().skip(1));
-            std::iter::once(hello()).chain(rounds).collect()
-        }
-        _ => usual(job),
+    let seen = perform(&plan, &host(), None, |job| match fills(job.case()) {
+        true => answers(job, |_| Duration::from_secs(5)),
+        false => usual(job),
     });
     for case in &seen.outcomes.cases {
         let least = if fills(&case.id) { 1 } else { 5 };
@@ -162,17 +163,8 @@ fn small_sizes_are_not_taken_to_be_as_slow_as_the_large_default_of_their_probe()
         let fills = is_default(&case.id.to_string());
         case.set_up = Duration::from_millis(if fills { 30 } else { 15 });
     }
-    let seen = perform(&plan, &host(), None, |job| {
-        let round = |case: &hostmark_model::JobCase| {
-            let overhead = Duration::from_millis(if is_default(&case.id) { 250 } else { 5 });
-            fine(job, 5.0, overhead).into_iter().skip(1).collect::<Vec<_>>()
-        };
-        if job.cases.is_empty() {
-            usual(job)
-        } else {
-            std::iter::once(hello()).chain(job.cases.iter().flat_map(round)).collect()
-        }
-    });
+    let overhead = |id: &str| Duration::from_millis(if is_default(id) { 250 } else { 5 });
+    let seen = perform(&plan, &host(), None, |job| answers(job, overhead));
     for case in &seen.outcomes.cases {
         assert!(rounds_had(&seen, &case.id).len() >= 5, "{}: {:?}", case.id, rounds_had(&seen, &case.id));
     }
@@ -187,17 +179,8 @@ fn a_glance_has_five_rounds_of_what_it_measures_and_leaves_out_what_is_too_slow_
         case.priority = case.priority.min(Priority::Cell);
         case.set_up = if fills(&case.id.to_string()) { Duration::from_millis(600) } else { Duration::from_millis(15) };
     }
-    let seen = perform(&plan, &host(), None, |job| {
-        let round = |case: &hostmark_model::JobCase| {
-            let overhead = Duration::from_millis(if fills(&case.id) { 2500 } else { 30 });
-            fine(job, 5.0, overhead).into_iter().skip(1).collect::<Vec<_>>()
-        };
-        if job.cases.is_empty() {
-            usual(job)
-        } else {
-            std::iter::once(hello()).chain(job.cases.iter().flat_map(round)).collect()
-        }
-    });
+    let overhead = |id: &str| Duration::from_millis(if fills(id) { 2500 } else { 30 });
+    let seen = perform(&plan, &host(), None, |job| answers(job, overhead));
     for case in &seen.outcomes.cases {
         let rounds = rounds_had(&seen, &case.id);
         match fills(&case.id) {
@@ -275,7 +258,6 @@ fn torn(plan: &Plan, whole: &[PastRound], script: fn(&Job) -> Script, is_torn: &
 #[test]
 fn behind_torn_lines_every_round_that_was_kept_stays_and_what_they_held_is_measured_anew() {
     let directory = tempfile::tempdir().unwrap();
-    let slow = |job: &Job| touching(job, Duration::from_secs(4));
     let shared = planned(SHARED, &["many.a"], Profile::Quick);
     // For one round alone no memory is filled again.
     type Answers = fn(&Job) -> Script;

@@ -1,5 +1,7 @@
 //! Runs against scripted workers: which rounds are ordered, what is kept, what one bad worker costs.
 
+use std::collections::HashSet;
+
 use hostmark_launch::Received;
 use hostmark_model::{Event, FlagKind, PROTOCOL, Profile};
 
@@ -62,16 +64,9 @@ fn an_order_says_all_that_the_worker_needs() {
     assert_eq!((job.case(), job.round, job.llc_bytes), ("net.tcp", 0, 4 << 20));
     assert_eq!(job.llc_sum_bytes, 4 << 20);
     assert!(job.budget_ns <= 500_000_000 / 3 + 1, "{}", job.budget_ns);
-    let mut scratches: Vec<&str> = seen.jobs[1..].iter().map(|job| job.folder.as_str()).collect();
-    let mut seeds: Vec<u64> = seen.jobs[1..].iter().map(|job| job.cases[0].seed).collect();
-    for distinct in [scratches.len(), seeds.len()] {
-        assert_eq!(distinct, QUICK_ROUNDS as usize);
-    }
-    scratches.sort_unstable();
-    scratches.dedup();
-    seeds.sort_unstable();
-    seeds.dedup();
-    assert_eq!((scratches.len(), seeds.len()), (QUICK_ROUNDS as usize, QUICK_ROUNDS as usize));
+    let scratches: HashSet<&str> = seen.jobs[1..].iter().map(|job| job.folder.as_str()).collect();
+    let seeds: HashSet<u64> = seen.jobs[1..].iter().map(|job| job.cases[0].seed).collect();
+    assert_eq!([seen.jobs.len() - 1, scratches.len(), seeds.len()], [QUICK_ROUNDS as usize; 3]);
 }
 
 #[test]
@@ -185,31 +180,23 @@ fn a_bad_worker_costs_its_case_and_says_why() {
 }
 
 #[test]
-fn a_case_that_fails_or_is_skipped_has_no_further_round() {
-    for last in [
-        Event::Skipped { reason: ReasonCode::HugePages.because("no huge pages") },
-        Event::Failed { reason: ReasonCode::CheckFailed.because("ENOSPC") },
+fn a_case_that_fails_is_skipped_or_loses_its_worker_has_no_further_round() {
+    let skipped = Event::Skipped { reason: ReasonCode::HugePages.because("no huge pages") };
+    let failed = Event::Failed { reason: ReasonCode::CheckFailed.because("ENOSPC") };
+    let died = (Duration::ZERO, Received::Ended("ended with status 1".into()));
+    for (last, round, expected) in [
+        (line(&skipped), 0, "no huge pages"),
+        (line(&failed), 0, "ENOSPC"),
+        (died, 2, "the worker ended with status 1"),
     ] {
         let seen = measure(&["net"], |job| match job.case() {
-            "net.tcp" => vec![hello(), line(&last)],
+            "net.tcp" if job.round == round => vec![hello(), last.clone()],
             _ => usual(job),
         });
-        assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 1);
-        let is_skipped = matches!(last, Event::Skipped { .. });
-        let expected = if is_skipped { "no huge pages" } else { "ENOSPC" };
+        assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), round as usize + 1);
         assert_eq!(reason(seen.outcome("net.tcp")), expected);
-        assert_eq!(matches!(seen.outcome("net.tcp"), Outcome::Skipped { .. }), is_skipped);
+        assert_eq!(matches!(seen.outcome("net.tcp"), Outcome::Skipped { .. }), expected == "no huge pages");
     }
-}
-
-#[test]
-fn a_worker_that_dies_in_a_later_round_fails_its_case() {
-    let seen = measure(&["net"], |job| match (job.case(), job.round) {
-        ("net.tcp", 2) => vec![hello(), (Duration::ZERO, Received::Ended("ended with status 1".into()))],
-        _ => usual(job),
-    });
-    assert_eq!(reason(seen.outcome("net.tcp")), "the worker ended with status 1");
-    assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 3);
 }
 
 #[test]
@@ -398,12 +385,9 @@ fn a_worker_that_reports_how_far_its_set_up_is_has_not_hung() {
     let mut script = slow_set_up(8);
     script[3].0 = Duration::from_secs(6);
     let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { script.clone() });
-    let reason = ReasonCode::TimedOut.because("no answer within 5 s");
-    assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason });
-}
-
-#[test]
-fn a_worker_that_only_ever_reports_its_set_up_is_ended() {
+    let timed_out = ReasonCode::TimedOut.because("no answer within 5 s");
+    assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: timed_out });
+    // One that only ever reports its set-up is ended.
     let word = || line(&Event::Filled { bytes: 1, of_bytes: 2 });
     let babble: Script = std::iter::once(hello()).chain((0..50_000).map(|_| word())).collect();
     let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { babble.clone() });
@@ -425,15 +409,6 @@ fn a_worker_that_waits_for_a_cpu_is_waited_for_and_then_skipped() {
     }
 }
 
-/// The rounds of a job's cases, each in the time granted, told one after the other.
-fn each(job: &Job) -> Script {
-    let mut script = usual(job);
-    for _ in 1..job.cases.len() {
-        script.extend(usual(job).into_iter().skip(1));
-    }
-    script
-}
-
 /// The cases of the jobs of a replicate.
 fn units(seen: &Seen, replicate: u32) -> Vec<Vec<String>> {
     let ids = |job: &Job| job.cases.iter().map(|case| case.id.clone()).collect::<Vec<String>>();
@@ -443,7 +418,7 @@ fn units(seen: &Seen, replicate: u32) -> Vec<Vec<String>> {
 #[test]
 fn one_worker_measures_what_shares_one_and_no_more_than_a_part_of_the_run() {
     let plan = planned(SHARED, &[], Profile::Quick);
-    let seen = perform(&plan, &host(), None, each);
+    let seen = perform(&plan, &host(), None, filled::each);
     // Those that every case has share the time; there are more where time is left.
     for replicate in 0..TimeBudget::rounds(&plan) {
         let units = units(&seen, replicate);

@@ -1,5 +1,7 @@
 //! Answers of a worker, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
+use std::time::Duration;
+
 use hostmark_model::{Better, DisturbanceFlags, Histogram, Unit};
 
 use super::*;
@@ -10,56 +12,37 @@ use crate::skip::skipped;
 
 const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Lower, PLAIN.title);
 
-static FINE: Probe = Probe { measure: Measure::Run(fine), ..PLAIN };
-static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
-static PANICS: Probe = Probe { measure: Measure::Run(panics), ..PLAIN };
-static ENTERED: Probe = Probe { measure: Measure::Run(entered), ..PLAIN };
-static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
-static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
-static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
-static BELOW_ZERO: Probe = Probe { measure: Measure::Run(below_zero), ..PLAIN };
-static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
-static ELIDED: Probe = Probe { measure: Measure::Run(elided), ..PLAIN };
-static MORE: Probe = Probe { also: &[LOSS, Quantity::CORE_CYCLES], measure: Measure::Run(more), ..PLAIN };
-static NAN: Probe = Probe { also: &[LOSS], measure: Measure::Run(not_a_number), ..PLAIN };
-static FILLED: Probe = Probe { also: &[Quantity::CORE_CYCLES], measure: Measure::Run(filled), ..PLAIN };
-static UNDECLARED: Probe = Probe { measure: Measure::Run(more), ..PLAIN };
-static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
-static WHOLE: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], measure: Measure::Run(tails), ..PLAIN };
-static WHOLE_RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..RATE };
-static COMMAND: Probe = Probe { needs: &[Need::Command], ..FINE };
-static SLEEPS: Probe = Probe { measure: Measure::Run(sleeps), ..PLAIN };
-static SAYS: Probe = Probe { measure: Measure::Run(says), ..PLAIN };
-static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
-static PLACED: Probe = Probe { axes: &[crate::fixture::CPUS], measure: Measure::Run(placed), ..PLAIN };
+const fn measuring(measure: fn(&mut Case) -> Result<()>) -> Probe {
+    Probe { measure: Measure::Run(measure), ..PLAIN }
+}
 
 static CATALOGUE: Catalogue = &[&Group {
     name: "try",
     shares_worker: false,
     probes: &[
-        ("fine", &FINE),
-        ("rate", &RATE),
-        ("panics", &PANICS),
-        ("skips", &SKIPS),
-        ("fails", &FAILS),
-        ("says", &SAYS),
-        ("sleeps", &SLEEPS),
-        ("twice", &TWICE),
-        ("below_zero", &BELOW_ZERO),
-        ("nothing", &NOTHING),
-        ("elided", &ELIDED),
-        ("more", &MORE),
-        ("nan", &NAN),
-        ("filled", &FILLED),
-        ("undeclared", &UNDECLARED),
-        ("tails", &TAILS),
-        ("whole", &WHOLE),
-        ("whole_rate", &WHOLE_RATE),
-        ("command", &COMMAND),
-        ("derived", &DERIVED),
-        ("placed", &PLACED),
-        ("entered", &ENTERED),
-        ("entered_too", &ENTERED),
+        ("fine", &measuring(fine)),
+        ("rate", &measuring(rate)),
+        ("panics", &measuring(panics)),
+        ("skips", &measuring(|_| Err(RoundError::skipped(ReasonCode::MissingFile, "no such device")))),
+        ("fails", &measuring(|case| case.calls(|| Err::<(), _>(std::io::Error::other("refused"))).time())),
+        ("says", &measuring(says)),
+        ("sleeps", &measuring(|case| case.calls(|| std::thread::sleep(Duration::from_micros(20))).each(2).time())),
+        ("twice", &measuring(|case| fine(case).and_then(|()| fine(case)))),
+        ("below_zero", &measuring(below_zero)),
+        ("nothing", &measuring(|_| Ok(()))),
+        ("elided", &measuring(|case| case.loops(|_| ()).time())),
+        ("more", &Probe { also: &[LOSS, Quantity::CORE_CYCLES], ..measuring(more) }),
+        ("nan", &Probe { also: &[LOSS], ..measuring(|case| case.also("loss", [f64::NAN]).and_then(|()| fine(case))) }),
+        ("filled", &Probe { also: &[Quantity::CORE_CYCLES], ..measuring(filled) }),
+        ("undeclared", &measuring(more)),
+        ("tails", &measuring(tails)),
+        ("whole", &Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], ..measuring(tails) }),
+        ("whole_rate", &Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..measuring(rate) }),
+        ("command", &Probe { needs: &[Need::Command], ..measuring(fine) }),
+        ("derived", &Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN }),
+        ("placed", &Probe { axes: &[crate::fixture::CPUS], ..measuring(placed) }),
+        ("entered", &measuring(entered)),
+        ("entered_too", &measuring(entered)),
     ],
 }];
 
@@ -88,19 +71,6 @@ fn entered(case: &mut Case) -> Result<()> {
     fine(case)
 }
 
-fn skips(_: &mut Case) -> Result<()> {
-    Err(RoundError::skipped(ReasonCode::MissingFile, "no such device"))
-}
-
-fn fails(case: &mut Case) -> Result<()> {
-    case.calls(|| Err::<(), _>(std::io::Error::other("refused"))).time()
-}
-
-fn twice(case: &mut Case) -> Result<()> {
-    fine(case)?;
-    fine(case)
-}
-
 /// A difference of times whose lesser part was interrupted in every third sample.
 fn below_zero(case: &mut Case) -> Result<()> {
     let mut taken = 0;
@@ -110,23 +80,10 @@ fn below_zero(case: &mut Case) -> Result<()> {
     })
 }
 
-fn nothing(_: &mut Case) -> Result<()> {
-    Ok(())
-}
-
-fn elided(case: &mut Case) -> Result<()> {
-    case.loops(|_| ()).time()
-}
-
 fn more(case: &mut Case) -> Result<()> {
     case.also("loss", [0.5])?;
     fine(case)?;
     case.also("loss", [0.25, 0.125])
-}
-
-fn not_a_number(case: &mut Case) -> Result<()> {
-    case.also("loss", [f64::NAN])?;
-    fine(case)
 }
 
 fn tails(case: &mut Case) -> Result<()> {
@@ -142,10 +99,6 @@ fn tails(case: &mut Case) -> Result<()> {
 fn filled(case: &mut Case) -> Result<()> {
     case.also("cycles", [1.0])?;
     fine(case)
-}
-
-fn sleeps(case: &mut Case) -> Result<()> {
-    case.calls(|| std::thread::sleep(std::time::Duration::from_micros(20))).each(2).time()
 }
 
 fn placed(case: &mut Case) -> Result<()> {
@@ -307,18 +260,6 @@ fn a_quantity_that_is_not_declared_or_no_number_fails_the_round() {
     assert_eq!(failed("try.undeclared"), undeclared("loss"));
     assert_eq!(failed("try.filled"), undeclared("cycles"));
     assert_eq!(failed("try.nan"), "the quantity 'loss' came to NaN, which is no finite number");
-}
-
-#[test]
-fn iterations_of_an_earlier_round_are_taken_when_they_fit() {
-    let learned = |job: Job| match events_of(job).last() {
-        Some(Event::Done { noise }) => noise.iterations,
-        other => panic!("{other:?}"),
-    };
-    let first = learned(job("try.fine"));
-    // On a noisy machine a hint may not fit any more; it is taken or sought anew, never of another size altogether.
-    let again = learned(job("try.fine").with(|job| job.cases[0].iterations = Some(first)));
-    assert!(again > first / 64 && again / 64 < first, "{first} {again}");
 }
 
 #[test]

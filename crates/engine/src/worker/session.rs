@@ -229,27 +229,12 @@ mod tests {
 
     use super::*;
 
-    /// A worker that has written these lines, and ends.
-    struct Written(VecDeque<String>);
+    /// A worker that has written these lines, and then is gone like this.
+    struct Written(VecDeque<String>, Received);
 
     impl WorkerLink for Written {
         fn receive(&mut self, _: Duration) -> Received {
-            self.0.pop_front().map_or_else(|| Received::Ended("ended with status 1".into()), Received::Line)
-        }
-
-        fn is_starved(&mut self, _: Duration) -> bool {
-            false
-        }
-
-        fn end(&mut self) {}
-    }
-
-    /// The same, of one that somebody else kills then.
-    struct Killed(VecDeque<String>);
-
-    impl WorkerLink for Killed {
-        fn receive(&mut self, _: Duration) -> Received {
-            self.0.pop_front().map_or_else(|| Received::Killed(out_of_memory()), Received::Line)
+            self.0.pop_front().map_or_else(|| self.1.clone(), Received::Line)
         }
 
         fn is_starved(&mut self, _: Duration) -> bool {
@@ -268,8 +253,12 @@ mod tests {
     }
 
     fn session(events: &[Event]) -> WorkerSession<'static> {
+        ended_by(events, Received::Ended("ended with status 1".into()))
+    }
+
+    fn ended_by(events: &[Event], end: Received) -> WorkerSession<'static> {
         let lines = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        WorkerSession::new(Box::new(Written(lines)), &NoTime, Duration::from_secs(1), Duration::from_secs(9))
+        WorkerSession::new(Box::new(Written(lines, end)), &NoTime, Duration::from_secs(1), Duration::from_secs(9))
     }
 
     fn complete(events: &[Event]) -> RoundEvents {
@@ -307,11 +296,8 @@ mod tests {
 
     #[test]
     fn a_worker_that_was_killed_before_it_said_a_word_of_a_round_fails_that() {
-        let lines =
-            [HELLO, Event::Done { noise: RoundNoise::default() }].map(|event| serde_json::to_string(&event).unwrap());
-        let written = Killed(lines.into_iter().collect());
-        let mut session =
-            WorkerSession::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
+        let done = Event::Done { noise: RoundNoise::default() };
+        let mut session = ended_by(&[HELLO, done], Received::Killed(out_of_memory()));
         session.round();
         let reason = ReasonCode::ProcessDied.because(say!("the worker {how}", how = out_of_memory()));
         assert_eq!(session.round(), complete(&[Event::Failed { reason }]));
