@@ -40,11 +40,8 @@ fn the_parts_of_a_distribution_are_those_of_one_round() {
     let of = |number: u32, usual: u64, slow: u64, count: u64| {
         let mut round = round(number, given(&[usual as f64; 3]));
         let histogram = Histogram { values: vec![usual, slow], counts: vec![95 * count, 5 * count] };
-        let mean = 0.95 * usual as f64 + 0.05 * slow as f64;
-        let end = round.events.len() - 1;
-        let also = Event::Also { name: "mean".into(), values: vec![mean] };
-        round.events.splice(end..end, [Event::Histogram(histogram), also]);
-        round
+        round.events.insert(round.events.len() - 1, Event::Histogram(histogram));
+        with_also(round, "mean", &[0.95 * usual as f64 + 0.05 * slow as f64])
     };
     let rounds =
         [of(0, 50, 70, 40), of(1, 2030, 2500, 1), of(2, 51, 70, 40), of(3, 2100, 4000, 1), of(4, 3000, 9000, 1)];

@@ -47,6 +47,13 @@ fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
     given.into_iter().enumerate().map(|(number, given)| round(number as u32, given)).collect()
 }
 
+/// The same round, which has also given these values.
+fn with_also(mut round: RoundResult, name: &str, values: &[f64]) -> RoundResult {
+    let end = round.events.len() - 1;
+    round.events.insert(end, Event::Also { name: name.into(), values: values.to_vec() });
+    round
+}
+
 /// The outcome of rounds as a journal has them.
 fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32) -> Outcome {
     let rounds: Vec<Round> = rounds.iter().cloned().map(Round::of).collect();
@@ -391,12 +398,8 @@ static LOSSY: Probe = Probe { also: &[LOSS], ..PLAIN };
 fn lossy(given_values: &[&[f64]]) -> Measured {
     let entry = Entry { group: "net", name: "lossy", shares_worker: false, probe: &LOSSY };
     let with_loss = |(number, values): (usize, &&[f64])| {
-        let mut round = round(number as u32, given(&[4.0, 5.0]));
-        let end = round.events.len() - 1;
-        if !values.is_empty() {
-            round.events.insert(end, Event::Also { name: "loss".into(), values: values.to_vec() });
-        }
-        round
+        let round = round(number as u32, given(&[4.0, 5.0]));
+        if values.is_empty() { round } else { with_also(round, "loss", values) }
     };
     let rounds: Vec<RoundResult> = given_values.iter().enumerate().map(with_loss).collect();
     values(outcome(&entry, &rounds, 3))
@@ -410,14 +413,10 @@ fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
     assert_eq!((estimate.typical, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
     let [least, most] = estimate.range.unwrap();
     assert!((least - 0.15).abs() < 1e-12 && most == 0.4);
-}
-
-#[test]
-fn rounds_that_did_not_give_a_quantity_have_no_part_in_it() {
+    // Rounds that did not give it have no part in it.
     let two = lossy(&[&[0.1], &[], &[0.3]]);
     let estimate = &two.also["loss"].estimate;
-    assert_eq!((estimate.typical, estimate.rounds, estimate.ci_low), (0.2, 2, None));
-    assert_eq!(two.estimate.rounds, 3);
+    assert_eq!((estimate.typical, estimate.rounds, estimate.ci_low, two.estimate.rounds), (0.2, 2, None, 3));
     assert!(lossy(&[&[], &[], &[]]).also.is_empty());
 }
 
@@ -431,11 +430,8 @@ fn a_sustained_rate_is_over_all_rounds_and_a_mean_is_of_the_middle_one() {
         .into_iter()
         .enumerate()
         .map(|(number, rate)| {
-            let mut round = round(number as u32, given(&[1e9 / rate]));
-            let also = |name: &str, value| Event::Also { name: name.into(), values: vec![value] };
-            let end = round.events.len() - 1;
-            round.events.splice(end..end, [also("mean", 1e9 / rate), also("sustained", rate)]);
-            round
+            let round = round(number as u32, given(&[1e9 / rate]));
+            with_also(with_also(round, "mean", &[1e9 / rate]), "sustained", &[rate])
         })
         .collect();
     let measured = values(outcome(&entry, &rounds, 5));
@@ -453,16 +449,10 @@ fn what_the_disk_did_not_do_came_from_a_cache() {
     static OF_DISK: Probe = Probe { also: &[Quantity::DEVICE_SHARE], ..PLAIN };
     let entry = Entry { group: "disk", name: "read", shares_worker: false, probe: &OF_DISK };
     let flagged = |share: f64| {
-        let mut all = rounds((0..5).map(|_| given(&[1.0])).collect());
-        for round in &mut all {
-            let end = round.events.len() - 1;
-            round.events.insert(end, Event::Also { name: "device_share".into(), values: vec![share] });
-        }
-        values(outcome(&entry, &all, 5))
-            .flags
-            .iter()
-            .find(|flag| flag.kind == FlagKind::FromCache)
-            .map(|flag| flag.detail.clone())
+        let all: Vec<_> =
+            (0..5).map(|number| with_also(round(number, given(&[1.0])), "device_share", &[share])).collect();
+        let flags = values(outcome(&entry, &all, 5)).flags;
+        flags.into_iter().find(|flag| flag.kind == FlagKind::FromCache).map(|flag| flag.detail)
     };
     assert_eq!(flagged(0.018).as_deref(), Some("the device did 2 % of what was asked of it"));
     assert_eq!((flagged(0.5), flagged(1.0)), (None, None));
@@ -511,31 +501,29 @@ fn what_follows_from_a_value_is_never_asked_of_a_probe() {
 }
 
 #[test]
-fn rounds_of_two_states_give_the_better_and_name_the_other() {
-    let rounds: Vec<Vec<f64>> = [426.0, 242.0, 428.0, 242.0, 240.0, 425.0].map(|size| vec![size; 2]).to_vec();
-    let (quiet, flag) = of(&rounds, Better::Higher).unwrap();
+fn rounds_of_two_states_give_the_better_and_name_the_other_and_one_reading_beyond_all_others_is_no_state() {
+    let of = |sizes: &[f64], readings, better| {
+        let (quiet, flag) = of(&sizes.iter().map(|&size| vec![size; readings]).collect::<Vec<_>>(), better)?;
+        Some((quiet, flag.map(|flag| flag.detail)))
+    };
+    let (quiet, detail) = of(&[426.0, 242.0, 428.0, 242.0, 240.0, 425.0], 2, Better::Higher).unwrap();
     assert_eq!((quiet.value, quiet.range), (426.0, Some([425.0, 428.0])));
     // Three rounds have no interval.
     assert_eq!((quiet.low, quiet.high), (None, None));
-    let expected = "seen in 3 of 6 rounds, and 242 in the others";
-    assert_eq!(flag.map(|flag| flag.detail).as_deref(), Some(expected));
-}
-
-#[test]
-fn rounds_that_agree_have_an_interval_and_no_remark() {
-    let (quiet, flag) = of(&[320.0, 317.0, 321.0, 318.0, 320.0].map(|size| vec![size]), Better::Higher).unwrap();
-    assert_eq!((quiet.value, flag), (320.0, None));
-    assert!(quiet.low.unwrap() <= 320.0 && quiet.high.unwrap() >= 320.0);
-}
-
-#[test]
-fn one_reading_beyond_all_others_is_no_state() {
-    let rounds: Vec<Vec<f64>> = [320.0, 711.0, 319.0, 321.0, 320.0].map(|size| vec![size]).to_vec();
-    assert_eq!(of(&rounds, Better::Higher).unwrap().0.value, 320.0);
+    assert_eq!(detail.as_deref(), Some("seen in 3 of 6 rounds, and 242 in the others"));
+    let (quiet, detail) = of(&[320.0, 317.0, 321.0, 318.0, 320.0], 1, Better::Higher).unwrap();
+    assert!(quiet.low.unwrap() <= 320.0 && quiet.high.unwrap() >= 320.0 && detail.is_none(), "{quiet:?} {detail:?}");
     // Where none repeats it is the one in the middle.
-    assert_eq!(of(&[vec![100.0], vec![200.0], vec![400.0]], Better::Higher).unwrap().0.value, 200.0);
-    assert_eq!(of(&[vec![7.0]], Better::Higher).unwrap().0.value, 7.0);
-    assert_eq!(of(&[vec![7.0]], Better::Neither), None);
+    let all: [(&[f64], f64); 4] = [
+        (&[320.0, 317.0, 321.0, 318.0, 320.0], 320.0),
+        (&[320.0, 711.0, 319.0, 321.0, 320.0], 320.0),
+        (&[100.0, 200.0, 400.0], 200.0),
+        (&[7.0], 7.0),
+    ];
+    for (sizes, value) in all {
+        assert_eq!(of(sizes, 1, Better::Higher).unwrap().0.value, value, "{sizes:?}");
+    }
+    assert_eq!(of(&[7.0], 1, Better::Neither), None);
 }
 
 fn voted_on(samples: &[&[f64]]) -> Measured {
@@ -544,25 +532,22 @@ fn voted_on(samples: &[&[f64]]) -> Measured {
 }
 
 #[test]
-fn most_rounds_name_the_value_and_no_mean_of_two_is_one() {
+fn most_rounds_name_the_value_and_without_a_majority_there_is_a_reason_and_none() {
     // A median of the medians would be 96 here.
     let mut four = voted_on(&[&[64.0, 64.0], &[64.0, 128.0, 64.0], &[128.0, 128.0], &[64.0]]);
     assert_eq!(elect(&mut four, 4), Ok(()));
     assert_eq!((four.estimate.typical, four.estimate.agreement), (64.0, Some(0.75)));
     assert_eq!((four.estimate.ci_low, four.estimate.ci_high), (None, None));
-}
-
-#[test]
-fn without_a_majority_there_is_a_reason_and_no_value() {
-    let mut disturbed = voted_on(&[&[256.0, 256.0, 512.0], &[128.0, 512.0, 512.0], &[64.0, 256.0, 128.0]]);
-    let reason = "no value was found by most of 3 rounds: 256 by 1, 512 by 1";
-    assert_eq!(elect(&mut disturbed, 3), Err(ReasonCode::Inconclusive.because(reason)));
     // Rounds that found nothing count as rounds.
-    let mut two = voted_on(&[&[64.0], &[64.0]]);
-    assert!(elect(&mut two, 4).is_err());
-    let mut tied = voted_on(&[&[64.0, 128.0]]);
-    assert_eq!(
-        elect(&mut tied, 1),
-        Err(ReasonCode::Inconclusive.because("none of 1 round agreed with itself on a value"))
-    );
+    assert!(elect(&mut voted_on(&[&[64.0], &[64.0]]), 4).is_err());
+    for (samples, reason) in [
+        (
+            &[&[256.0, 256.0, 512.0][..], &[128.0, 512.0, 512.0], &[64.0, 256.0, 128.0]][..],
+            "no value was found by most of 3 rounds: 256 by 1, 512 by 1",
+        ),
+        (&[&[64.0, 128.0]], "none of 1 round agreed with itself on a value"),
+    ] {
+        let refused = elect(&mut voted_on(samples), samples.len());
+        assert_eq!(refused, Err(ReasonCode::Inconclusive.because(reason)));
+    }
 }

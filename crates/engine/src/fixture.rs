@@ -12,6 +12,7 @@ use hostmark_say::say;
 use crate::case::Case;
 use crate::estimate::estimate;
 use crate::plan::{Plan, PlannedCase, Priority, Request, plan};
+use crate::probe::serving::{Service, Serving};
 use crate::probe::{Axis, Catalogue, Entry, FullFactorial, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::record::journal::{Header, Journal, PastRound, ResumeError};
 use crate::round_error::{Result, RoundError};
@@ -29,6 +30,14 @@ pub const PLAIN: Probe = Probe {
 
 fn never(_: &mut Case) -> Result<()> {
     Err(RoundError::internal(say!("no worker measures in these tests")))
+}
+
+/// A probe with a far half, which no test measures.
+pub const BETWEEN: Probe = Probe { measure: Measure::Between { service: &SERVICE, measure: never }, ..PLAIN };
+static SERVICE: Service = Service { name: "nobody", serve: serves_nobody };
+
+fn serves_nobody(_: &mut Serving) -> Result<()> {
+    Err(RoundError::internal(say!("no far end serves in these tests")))
 }
 
 /// The largest cache and twice it, unsorted and with a repetition.
@@ -141,28 +150,15 @@ pub static MANY: Catalogue = &[&Group { name: "many", shares_worker: false, prob
 /// The same, of which one worker measures several.
 pub static SHARED: Catalogue = &[&Group { name: "many", shares_worker: true, probes: TWENTY }];
 
-const TWENTY: &[(&str, &Probe)] = &[
-    ("a", &TEN),
-    ("b", &TEN),
-    ("c", &TEN),
-    ("d", &TEN),
-    ("e", &TEN),
-    ("f", &TEN),
-    ("g", &TEN),
-    ("h", &TEN),
-    ("i", &TEN),
-    ("j", &TEN),
-    ("k", &TEN),
-    ("l", &TEN),
-    ("m", &TEN),
-    ("n", &TEN),
-    ("o", &TEN),
-    ("p", &TEN),
-    ("q", &TEN),
-    ("r", &TEN),
-    ("s", &TEN),
-    ("t", &TEN),
-];
+const TWENTY: &[(&str, &Probe)] = &{
+    let (mut probes, mut names) = ([("", &TEN); 20], "abcdefghijklmnopqrst");
+    let mut at = 0;
+    while at < probes.len() {
+        (probes[at].0, names) = names.split_at(1);
+        at += 1;
+    }
+    probes
+};
 
 /// A host of two cores with two threads each (0 and 2, 1 and 3), one 4 MiB cache, one node, root, Linux 6.1.
 pub fn host() -> HostFacts {
@@ -211,6 +207,11 @@ pub fn request(filters: &[&str], profile: Profile) -> Request {
 
 pub fn planned(catalogue: Catalogue, filters: &[&str], profile: Profile) -> Plan {
     plan(catalogue, &host(), request(filters, profile)).unwrap()
+}
+
+/// Ids of the cases of a plan, in its order.
+pub fn ids(plan: &Plan) -> Vec<String> {
+    plan.cases.iter().map(|case| case.id.to_string()).collect()
 }
 
 pub fn entry(id: &str) -> Entry {

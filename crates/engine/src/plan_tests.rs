@@ -5,13 +5,9 @@ use std::collections::HashSet;
 use hostmark_model::CpuFact;
 
 use super::*;
-use crate::fixture::{CATALOGUE, MANY, PLAIN, WORDS, host, host_with, planned, request};
+use crate::fixture::{CATALOGUE, MANY, PLAIN, WORDS, host, host_with, ids, planned, request};
 use crate::probe::{Group, Probe};
 use hostmark_model::NodeFact;
-
-fn ids(plan: &Plan) -> Vec<String> {
-    plan.cases.iter().map(|case| case.id.to_string()).collect()
-}
 
 fn of(filters: &[&str], profile: Profile) -> Vec<String> {
     ids(&planned(CATALOGUE, filters, profile))
@@ -33,30 +29,17 @@ fn skip(plan: &Plan, id: &str) -> Option<String> {
 }
 
 #[test]
-fn cases_change_one_axis_at_a_time_with_the_default_first_and_sizes_in_order() {
-    assert_eq!(
-        quick(&["memory.latency"]),
-        [
-            "memory.latency@size=65536,pattern=random",
-            "memory.latency@size=4096,pattern=random",
-            "memory.latency@size=4194304,pattern=random",
-            "memory.latency@size=8388608,pattern=random",
-            "memory.latency@size=65536,pattern=in_page",
-        ]
-    );
-}
-
-#[test]
-fn counts_are_sorted_as_numbers() {
-    assert_eq!(
-        quick(&["memory.stream"]),
-        [
-            "memory.stream@threads=1,passes=10",
-            "memory.stream@threads=2,passes=10",
-            "memory.stream@threads=1,passes=9",
-            "memory.stream@threads=1,passes=100",
-        ]
-    );
+fn cases_change_one_axis_at_a_time_with_the_default_first_and_sizes_and_counts_in_order() {
+    let points = [
+        "size=65536,pattern=random",
+        "size=4096,pattern=random",
+        "size=4194304,pattern=random",
+        "size=8388608,pattern=random",
+        "size=65536,pattern=in_page",
+    ];
+    assert_eq!(quick(&["memory.latency"]), points.map(|point| format!("memory.latency@{point}")));
+    let points = ["threads=1,passes=10", "threads=2,passes=10", "threads=1,passes=9", "threads=1,passes=100"];
+    assert_eq!(quick(&["memory.stream"]), points.map(|point| format!("memory.stream@{point}")));
 }
 
 #[test]
@@ -253,19 +236,20 @@ fn threads_that_may_share_cpus_have_each_cpu_once_in_their_case() {
 }
 
 #[test]
-fn one_usable_cpu_is_enough_for_what_one_party_does() {
-    let plan = plan(CATALOGUE, &host_with(&[2]), request(&[], Profile::Quick)).unwrap();
+fn one_usable_cpu_is_enough_for_what_one_party_does_and_none_is_an_error() {
+    let plan_on = |cpus: &[usize]| plan(CATALOGUE, &host_with(cpus), request(&[], Profile::Quick));
+    let plan = plan_on(&[2]).unwrap();
     assert_eq!(plan.cpu, 2);
-    assert_eq!(skip(&plan, "ipc.pipe@cpus=same_cpu"), None);
-    assert_eq!(skip(&plan, "ipc.pipe@cpus=free"), None);
-    assert_eq!(skip(&plan, "ipc.pipe@cpus=same_cache"), Some("only one CPU is usable".into()));
-    assert_eq!(skip(&plan, "memory.stream@threads=2,passes=10"), Some("needs 2 CPUs, and may use 1 here".into()));
+    for (id, reason) in [
+        ("ipc.pipe@cpus=same_cpu", None),
+        ("ipc.pipe@cpus=free", None),
+        ("ipc.pipe@cpus=same_cache", Some("only one CPU is usable")),
+        ("memory.stream@threads=2,passes=10", Some("needs 2 CPUs, and may use 1 here")),
+    ] {
+        assert_eq!(skip(&plan, id).as_deref(), reason, "{id}");
+    }
     assert!(plan.cases.iter().filter(|case| case.skip.is_none()).all(|case| case.cpus.iter().all(|&cpu| cpu == 2)));
-}
-
-#[test]
-fn no_usable_cpu_is_an_error() {
-    let error = plan(CATALOGUE, &host_with(&[]), request(&[], Profile::Quick)).map(|_| ()).unwrap_err();
+    let error = plan_on(&[]).err().unwrap();
     assert_eq!(error.to_string(), "this process may run on no online CPU; widen its affinity");
 }
 
@@ -319,10 +303,8 @@ fn a_word_for_a_number_is_the_number_of_this_host_in_every_id() {
 
 #[test]
 fn a_filter_may_say_the_word_for_what_the_host_settles() {
-    let ids = |filter: &str, profile: Profile| -> Vec<String> {
-        let plan = plan(WORDS, &host_with(&[0, 1]), request(&[filter], profile)).unwrap();
-        plan.cases.iter().map(|case| case.id.to_string()).collect()
-    };
+    let ids =
+        |filter: &str, profile: Profile| ids(&plan(WORDS, &host_with(&[0, 1]), request(&[filter], profile)).unwrap());
     let (all, one) = ("words.all@threads=2,elements=2097152", "words.all@threads=1,elements=2097152");
     assert_eq!(ids("words.all@elements=auto", Profile::Standard), [all, one]);
     assert_eq!(ids("words@threads=all", Profile::Standard), [all]);
@@ -447,10 +429,8 @@ fn each_copy_has_a_cpu_and_the_first_that_of_a_case_without_further_ones() {
 #[test]
 fn copies_of_what_needs_several_cpus_are_skipped() {
     let skip = |axes: &str| {
-        planned(COPIES, &[&format!("many.parties@{axes}")], Profile::Quick).cases[0]
-            .skip
-            .as_ref()
-            .map(|reason| reason.text.clone())
+        let case = planned(COPIES, &[&format!("many.parties@{axes}")], Profile::Quick).cases.remove(0);
+        case.skip.map(|reason| reason.text)
     };
     let reason = Some("copies > 1 cannot be combined with threads > 1 or two-CPU placements".to_owned());
     assert_eq!(skip("copies=2,cpus=same_cpu,threads=1"), None);

@@ -1,7 +1,7 @@
 //! Each bound, on both of its sides.
 
 use hostmark_model::{
-    Also, Better, CaseRecord, Estimate, Event, Outcome, QueueingDiscipline, Quiet, RoundNoise, RoundRecord,
+    Also, Better, CaseRecord, Estimate, Event, Measured, Outcome, QueueingDiscipline, Quiet, RoundNoise, RoundRecord,
 };
 
 use super::*;
@@ -12,16 +12,21 @@ use crate::probe::{Axis, Limit, Probe};
 use crate::quantity::Quantity;
 use crate::record::RoundResult;
 
+/// The record of rounds of these medians on a core of this frequency, changed so, as the gate leaves it.
+fn gated(probe: &'static Probe, id: &str, rounds: &[f64], hz: f64, change: impl FnOnce(&mut Measured)) -> Measured {
+    let mut records = [record(id, rounds)];
+    let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
+    measured.rounds = vec![round_at(hz)];
+    change(measured);
+    mark(&[planned_case(probe, id).entry], &mut records, &host(), &[]);
+    records[0].measured().unwrap().clone()
+}
+
 #[test]
 fn no_end_of_an_interval_lies_where_physics_forbids() {
     static CHAIN: Probe = Probe { limit: Limit::CyclesPerOp, ..PLAIN };
-    let case = planned_case(&CHAIN, "memory.latency@size=1");
     let held = |rounds: &[f64]| {
-        let mut records = [record("memory.latency@size=1", rounds)];
-        let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
-        measured.rounds = vec![crate::fixture::round_at(2e9)];
-        mark(std::slice::from_ref(&case.entry), &mut records, &host(), &[]);
-        let measured = records[0].measured().unwrap();
+        let measured = gated(&CHAIN, "memory.latency@size=1", rounds, 2e9, |_| ());
         assert_eq!(measured.bounds.unwrap().least, Some(0.5));
         (measured.estimate.ci_low.unwrap(), measured.estimate.ci_high.unwrap())
     };
@@ -75,15 +80,12 @@ fn a_sample_that_no_machine_has_is_left_out_and_the_value_stays() {
 fn cycles_that_no_core_has_are_not_known_and_the_value_stays() {
     static READ: Probe =
         Probe { limit: Limit::BytesPerCycle, also: &[Quantity::BYTES_PER_CYCLE], better: Better::Higher, ..PLAIN };
-    let case = planned_case(&READ, "memory.read@size=1");
     let held = |bytes: f64| {
-        let mut records = [record("memory.read@size=1", &[300e9; 5])];
-        let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
         let estimate = crate::estimate::estimate(&vec![vec![bytes]; 5], 0.0, Better::Higher);
-        measured.also.insert("bytes_per_cycle".into(), Also { estimate });
-        measured.rounds = vec![crate::fixture::round_at(3e9)];
-        mark(std::slice::from_ref(&case.entry), &mut records, &host(), &[]);
-        let measured = records[0].measured().unwrap();
+        let with_bytes = |measured: &mut Measured| {
+            measured.also.insert("bytes_per_cycle".into(), Also { estimate });
+        };
+        let measured = gated(&READ, "memory.read@size=1", &[300e9; 5], 3e9, with_bytes);
         assert!(measured.flags.is_empty(), "{:?}", measured.flags);
         (measured.also.len(), measured.notes.get("no_bytes_per_cycle").cloned())
     };
@@ -250,11 +252,8 @@ fn the_leading_value_the_other_and_every_sample_are_bound() {
 #[test]
 fn two_copies_do_no_more_than_twice_the_work_of_one() {
     static TIMES: Probe = Probe { limit: Limit::Copies("copies"), ..PLAIN };
-    let case = planned_case(&TIMES, "cpu.scaling@copies=2");
     let marked = |rounds: &[f64]| {
-        let mut records = [record("cpu.scaling@copies=2", rounds)];
-        mark(std::slice::from_ref(&case.entry), &mut records, &host(), &[]);
-        let measured = records[0].measured().unwrap();
+        let measured = gated(&TIMES, "cpu.scaling@copies=2", rounds, 3e9, |measured| measured.rounds.clear());
         let details: Vec<String> = measured.flags.iter().map(|flag| flag.detail.clone()).collect();
         (details, measured.estimate.ci_high)
     };

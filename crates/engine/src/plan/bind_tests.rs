@@ -1,7 +1,7 @@
 //! Binding of a case's thread, and the plan without the kernel module.
 
 use super::*;
-use crate::fixture::{PLAIN, host};
+use crate::fixture::{PLAIN, host, request};
 use crate::probe::Need;
 use crate::probe::{Group, Probe};
 
@@ -19,8 +19,7 @@ static BOUND: Catalogue = &[&Group {
 }];
 
 fn planned_on(host: &HostFacts, filter: &str, profile: Profile) -> Plan {
-    let (filters, set, inputs) = (vec![filter.to_owned()], Vec::new(), Inputs::default());
-    plan(BOUND, host, Request { filters, profile, seed: 7, set, inputs }).unwrap()
+    plan(BOUND, host, request(&[filter], profile)).unwrap()
 }
 
 fn one(axes: &str) -> (Vec<usize>, Option<String>) {
@@ -53,8 +52,7 @@ fn several_threads_or_copies_are_not_bound_to_one_cpu() {
 #[test]
 fn what_is_no_cpu_is_refused_with_what_is() {
     for value in ["01", "-1", "1-2", "all", "1048576", "18446744073709551616"] {
-        let filters = vec![format!("bound.free@bind={value}")];
-        let request = Request { filters, profile: Profile::Quick, seed: 7, set: Vec::new(), inputs: Inputs::default() };
+        let request = request(&[&format!("bound.free@bind={value}")], Profile::Quick);
         let refused = plan(BOUND, &host(), request).err().unwrap().to_string();
         assert!(refused.ends_with("use none, 0, last, a CPU as 3"), "{value}: {refused}");
     }

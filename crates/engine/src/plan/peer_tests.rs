@@ -3,12 +3,8 @@
 use hostmark_model::{Inputs, Profile};
 
 use super::*;
-use crate::fixture::{PLAIN, host, request};
-use crate::probe::serving::{Service, Serving};
-use crate::probe::{Group, Measure, Probe};
-use crate::round_error::RoundError;
-
-static SERVICE: Service = Service { name: "nobody", serve: never };
+use crate::fixture::{PLAIN, host, ids, request};
+use crate::probe::{Group, Probe};
 static BETWEEN: Probe = Probe {
     axes: &[
         Axis::count("n", "2", Points::quick(&["1"])),
@@ -16,28 +12,15 @@ static BETWEEN: Probe = Probe {
         Axis::near_and_free("cpus"),
         Axis::copies(Profile::Quick),
     ],
-    measure: Measure::Between { service: &SERVICE, measure: unmeasured },
-    ..PLAIN
+    ..crate::fixture::BETWEEN
 };
 static NET: Catalogue =
     &[&Group { name: "net", shares_worker: false, probes: &[("between", &BETWEEN), ("alone", &PLAIN)] }];
-
-fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::wrong("never"))
-}
-
-fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::wrong("never"))
-}
 
 fn planned(filters: &[&str], set: &[&str], peers: &[&str], profile: Profile) -> Result<Plan, PlanError> {
     let inputs = Inputs { peers: peers.iter().map(|&peer| peer.to_owned()).collect(), ..Inputs::default() };
     let set = set.iter().map(|&set| set.to_owned()).collect();
     plan(NET, &host(), Request { inputs, set, ..request(filters, profile) })
-}
-
-fn ids(plan: &Plan) -> Vec<String> {
-    plan.cases.iter().map(|case| case.id.to_string()).collect()
 }
 
 #[test]

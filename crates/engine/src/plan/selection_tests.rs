@@ -3,7 +3,7 @@
 use hostmark_model::Profile;
 
 use super::*;
-use crate::fixture::{CATALOGUE, PLAIN, WORDS, host, params, planned, request};
+use crate::fixture::{CATALOGUE, PLAIN, WORDS, host, ids, params, planned, request};
 use crate::plan::{Plan, PlanError, plan};
 use crate::probe::{Axis, Catalogue, FullFactorial, Group, Points, Probe};
 
@@ -32,10 +32,6 @@ static WORK: Catalogue = &[
 
 fn of(filters: &[&str]) -> Plan {
     planned(WORK, filters, Profile::Quick)
-}
-
-fn ids(plan: &Plan) -> Vec<String> {
-    plan.cases.iter().map(|case| case.id.to_string()).collect()
 }
 
 fn swept(points: &[&str]) -> Vec<String> {
@@ -221,7 +217,7 @@ fn with(filters: &[&str], set: &[&str]) -> Result<Plan, PlanError> {
 }
 
 fn set_ids(filters: &[&str], set: &[&str]) -> Vec<String> {
-    with(filters, set).unwrap().cases.iter().map(|case| case.id.to_string()).collect()
+    ids(&with(filters, set).unwrap())
 }
 
 #[test]

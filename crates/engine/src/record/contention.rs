@@ -368,12 +368,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_the_case_does_not_use_is_none_of_its_business() {
-        let found = judged(&[
-            (&[1], [250, 100], 100),
-            (&[0, 1], [250, 100], 100),
-            (&[1], [250, 100], 100),
-            (&[1], [250, 100], 100),
-        ]);
+        let found = judged(&[&[1][..], &[0, 1], &[1], &[1]].map(|cpus| (cpus, [250, 100], 100)));
         let of_pair = found[1].2;
         assert!(of_pair.share > 0.8 && found[0].2.share == 0.0, "{found:?}");
     }
@@ -381,16 +376,10 @@ mod tests {
     #[test]
     fn what_one_cpu_cannot_have_held_was_ours_on_another_one() {
         // A thread of the kernel that spins for the case on CPU 0; and a pair that keeps both CPUs busy.
-        let polled = judged(&[
-            (&[1], [250, 250], 500),
-            (&[0, 1], [250, 250], 500),
-            (&[1], [250, 250], 500),
-            (&[0], [250, 250], 500),
-        ]);
+        let polled = judged(&[&[1][..], &[0, 1], &[1], &[0]].map(|cpus| (cpus, [250, 250], 500)));
         assert!(shares(&polled).iter().all(|(_, share)| *share == 0.0), "{polled:?}");
         // What runs before it is bound may have run here: that is in the error and not in the share.
-        let elsewhere =
-            judged(&[(&[1], [5, 245], 250), (&[1], [5, 245], 250), (&[1], [5, 245], 250), (&[0, 1], [5, 245], 250)]);
+        let elsewhere = judged(&[&[1][..], &[1], &[1], &[0, 1]].map(|cpus| (cpus, [5, 245], 250)));
         let others = elsewhere[3].2;
         assert!(others.share - others.error <= 0.0, "{others:?}");
     }

@@ -7,29 +7,14 @@ use std::rc::Rc;
 use hostmark_launch::WorkerLink;
 
 use super::*;
-use crate::fixture::PLAIN;
+use crate::fixture::{BETWEEN, PLAIN};
 use crate::mock::MockWall;
-use crate::probe::serving::{Service, Serving};
-use crate::probe::{Axis, Measure, Points, Probe};
-
-static SERVICE: Service = Service { name: "nobody", serve: never };
-const MEASURE: Measure = Measure::Between { service: &SERVICE, measure: unmeasured };
+use crate::probe::{Axis, Points, Probe};
 const LISTED: Points = Points::quick(&[]);
-static PLACED: Probe = Probe {
-    axes: &[Axis::placements("cpus", "same_cpu", LISTED), Axis::threads("streams", LISTED)],
-    measure: MEASURE,
-    ..PLAIN
-};
-static SHARED: Probe = Probe { axes: &[Axis::threads("streams", LISTED).sharing_cpus(2)], measure: MEASURE, ..PLAIN };
-static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
-
-fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::wrong("never"))
-}
-
-fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::wrong("never"))
-}
+static PLACED: Probe =
+    Probe { axes: &[Axis::placements("cpus", "same_cpu", LISTED), Axis::threads("streams", LISTED)], ..BETWEEN };
+static SHARED: Probe = Probe { axes: &[Axis::threads("streams", LISTED).sharing_cpus(2)], ..BETWEEN };
+static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], ..BETWEEN };
 
 /// Far end with scripted events, and then the answer that there are no more.
 struct Scripted {
@@ -73,7 +58,7 @@ fn started(script: &[Received], calls: &Rc<RefCell<Vec<&'static str>>>) -> Resul
     };
     let scratch = Scratch::Missing(ReasonCode::MissingFile.because("no"));
     let wanted = FarRequest {
-        service: SERVICE.name,
+        service: "nobody",
         params: &Params::default(),
         cpus: vec![vec![1]],
         at: &LOOPBACK,

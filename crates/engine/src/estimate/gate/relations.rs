@@ -226,7 +226,7 @@ fn ends(record: &CaseRecord, by: Leading) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use hostmark_model::{Also, Flag, Outcome, Quiet, ReasonCode, RoundRecord};
+    use hostmark_model::{Also, Flag, Measured, Outcome, Quiet, ReasonCode, RoundRecord};
 
     use super::*;
     use crate::fixture::{PLAIN, entry, host, planned_case, record, round_at};
@@ -252,19 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_ordered_as_numbers_whatever_the_order_of_the_records() {
+    fn only_cases_that_differ_in_nothing_else_are_compared_by_their_size_as_a_number() {
         let low_last: &[(u64, &str, &[f64])] =
             &[(65536, "a", &[20.0; 3]), (4096, "a", &[1.0; 3]), (16384, "a", &[5.0; 3])];
         assert!(fallen(low_last).is_empty());
         assert_eq!(fallen(&[(100_000, "a", &[5.0; 3]), (9, "a", &[8.0; 3])]), ["memory.latency@size=100000,pattern=a"]);
-    }
-
-    #[test]
-    fn only_cases_that_differ_in_nothing_else_are_compared() {
         assert!(fallen(&[(1, "a", &[50.0; 3]), (2, "b", &[5.0; 3])]).is_empty());
         let mixed: &[(u64, &str, &[f64])] =
             &[(1, "a", &[50.0; 3]), (1, "b", &[5.0; 3]), (2, "a", &[20.0; 3]), (2, "b", &[6.0; 3])];
         assert_eq!(fallen(mixed), ["memory.latency@size=2,pattern=a"]);
+        let mut without = vec![record("memory.latency@pattern=a", &[9.0]), record("memory.latency@size=big", &[1.0])];
+        let before = without.clone();
+        mark_falling(&mut without, "size", |_| true);
+        assert_eq!(without, before, "records without the axis are let be");
     }
 
     #[test]
@@ -309,14 +309,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn records_without_the_axis_are_let_be() {
-        let mut records = vec![record("memory.latency@pattern=a", &[9.0]), record("memory.latency@size=big", &[1.0])];
-        let before = records.clone();
-        mark_falling(&mut records, "size", |_| true);
-        assert_eq!(records, before);
-    }
-
     const CPUS: &[Axis] = &[crate::fixture::CPUS];
     static SWITCH: Probe = Probe { limit: Limit::Switch, axes: CPUS, ..PLAIN };
     static ROUND_TRIP: Probe = Probe { limit: Limit::HandOvers(2), axes: CPUS, ..PLAIN };
@@ -325,33 +317,35 @@ mod tests {
 
     /// Returns the message on each case of a run, given by probe, id and round medians.
     fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
+        changed(run, |_, _| ())
+    }
+
+    /// The same of a run whose cases are changed, by their number.
+    fn changed(run: &[(&'static Probe, &str, &[f64])], change: impl Fn(usize, &mut Measured)) -> Vec<Option<String>> {
         let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
         let mut records: Vec<CaseRecord> = run.iter().map(|&(_, id, medians)| record(id, medians)).collect();
+        for (case, record) in records.iter_mut().enumerate() {
+            let Outcome::Measured(measured) = &mut record.outcome else { unreachable!("a measured case") };
+            change(case, measured);
+        }
         mark(&entries, &mut records, &host());
-        let detail = |record: &CaseRecord| Some(record.measured()?.flags.first()?.detail.clone());
-        records.iter().map(detail).collect()
+        records.iter().map(|record| Some(record.measured()?.flags.first()?.detail.clone())).collect()
     }
 
     /// A case by probe, id and rounds: the median of each, and the share of its looks at a shared core.
     type InStates<'a> = (&'static Probe, &'a str, &'a [(f64, f64)]);
 
     fn said_in_states(run: &[InStates]) -> Vec<Option<String>> {
-        let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
-        let record = |&(_, id, rounds): &InStates| {
-            let medians: Vec<f64> = rounds.iter().map(|(median, _)| *median).collect();
-            let mut record = record(id, &medians);
-            let Outcome::Measured(measured) = &mut record.outcome else { unreachable!("a measured case") };
-            measured.rounds = rounds
-                .iter()
-                .map(|&(median, shared)| RoundRecord { median, shared: Some(shared), ..round_at(3e9) })
-                .collect();
-            measured.noise.shared =
-                hostmark_stats::descriptive::mean(&rounds.iter().map(|round| round.1).collect::<Vec<_>>());
-            record
-        };
-        let mut records: Vec<CaseRecord> = run.iter().map(record).collect();
-        mark(&entries, &mut records, &host());
-        records.iter().map(|record| Some(record.measured()?.flags.first()?.detail.clone())).collect()
+        let medians: Vec<Vec<f64>> =
+            run.iter().map(|(.., rounds)| rounds.iter().map(|(median, _)| *median).collect()).collect();
+        let plain: Vec<_> =
+            run.iter().zip(&medians).map(|(&(probe, id, _), medians)| (probe, id, &medians[..])).collect();
+        changed(&plain, |case, measured| {
+            let round = |&(median, shared): &(f64, f64)| RoundRecord { median, shared: Some(shared), ..round_at(3e9) };
+            measured.rounds = run[case].2.iter().map(round).collect();
+            let shares: Vec<f64> = run[case].2.iter().map(|round| round.1).collect();
+            measured.noise.shared = hostmark_stats::descriptive::mean(&shares);
+        })
     }
 
     #[test]
