@@ -77,22 +77,10 @@ mod soak_tests {
     }
 
     #[test]
-    fn a_token_goes_to_and_fro_by_futex_for_ever() {
+    fn exchanges_go_to_and_fro_for_ever() {
         exchanges(exchange::by_futex);
-    }
-
-    #[test]
-    fn a_byte_goes_to_and_fro_by_pipe_for_ever() {
         exchanges(exchange::by_pipe);
-    }
-
-    #[test]
-    fn a_token_goes_to_and_fro_by_semaphores_for_ever() {
         exchanges(sysv::by_semaphores);
-    }
-
-    #[test]
-    fn locks_go_round_for_ever() {
         let directory = tempfile::tempdir().unwrap();
         exchanges(|cpus| exchange::by_file_locks(cpus, directory.path()));
     }

@@ -366,35 +366,20 @@ pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<im
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::workloads::handover::tests::{delay_turns, never_early};
+    use crate::workloads::affinity;
+    use crate::workloads::handover::tests::check_turns;
     use crate::workloads::process::in_a_child;
-    use crate::workloads::{affinity, clock};
 
-    /// The law of all exchanges, on one CPU or two: none comes back before the other's turn, and both have as many turns.
+    /// The law of all exchanges: none comes back before the other's turn, and both have as many turns.
     pub(in crate::workloads) fn check<T: ExchangeStep>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
-        const DELAY: Duration = Duration::from_millis(5);
-        in_a_child(|| {
-            let cpus = affinity::allowed()?;
-            affinity::bind(&cpus[..1])?;
-            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
-                for (delay, times) in [(DELAY, 8), (Duration::ZERO, 1000)] {
-                    delay_turns(delay);
-                    let begin_ns = clock::monotonic_ns();
-                    let mut exchange = make(&[*other])?;
-                    never_early(begin_ns, delay, times, || {
-                        exchange.there_and_back()?;
-                        // It counts a turn after it has had it.
-                        assert!(exchange.theirs.taken() + 1 >= exchange.own);
-                        Ok(())
-                    })?;
-                    exchange.check()?;
-                }
-            }
+        let turn = |exchange: &mut Exchange<T>| {
+            exchange.there_and_back()?;
+            // It counts a turn after it has had it.
+            assert!(exchange.theirs.taken() + 1 >= exchange.own);
             Ok(())
-        });
+        };
+        check_turns(1000, make, turn, Exchange::check);
     }
 
     #[test]
@@ -404,6 +389,12 @@ pub(super) mod tests {
         for kind in [SocketKind::Stream, SocketKind::Datagram, SocketKind::SeqPacket] {
             check(|cpus| by_socket_pair(cpus, kind));
         }
+        check(by_futex);
+        match queue() {
+            // A kernel without them says so: that is what a probe skips by.
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
+            Ok(_) => check(by_queues),
+        }
     }
 
     #[test]
@@ -412,6 +403,8 @@ pub(super) mod tests {
         check(|cpus| by_fifo(cpus, here().path()));
         check(|cpus| by_unix_stream(cpus, here().path()));
         check(|cpus| by_unix_datagram(cpus, here().path()));
+        let locks = here();
+        check(|cpus| by_file_locks(cpus, locks.path()));
     }
 
     #[test]
@@ -433,44 +426,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_other_has_a_turn_for_each_of_ours() {
-        in_a_child(|| {
-            let (there, back) = (rustix::pipe::pipe()?, rustix::pipe::pipe()?);
-            let mut turns = 0_u8;
-            let far = move || {
-                files::read_byte(&there.0)?;
-                turns += 1;
-                rustix::io::write(&back.1, &[turns])?;
-                Ok(())
-            };
-            let near = || {
-                files::write_byte(&there.1)?;
-                let mut turn = [0];
-                rustix::io::read(&back.0, &mut turn)?;
-                Err(io::Error::from_raw_os_error(turn[0].into()))
-            };
-            let mut exchange = Exchange::start(&affinity::allowed()?, near, move || Ok(far))?;
-            for turn in 1..=9 {
-                assert_eq!(exchange.there_and_back().unwrap_err().raw_os_error(), Some(turn));
-            }
-            Ok(())
-        });
-    }
-
-    #[test]
     fn the_end_of_the_other_is_an_error_and_no_signal() {
         in_a_child(|| {
             let mut exchange = by_pipe(&affinity::allowed()?)?;
             exchange.there_and_back()?;
-            end(&exchange)?;
+            exchange.peer.kill()?;
             while exchange.there_and_back().is_ok() {}
             Ok(())
         });
-    }
-
-    /// Ends the other party in the midst.
-    pub(in crate::workloads) fn end<T: ExchangeStep>(exchange: &Exchange<T>) -> io::Result<()> {
-        exchange.peer.kill()
     }
 
     #[test]
@@ -483,33 +446,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_token_goes_to_and_fro() {
-        check(by_futex);
-    }
-
-    #[test]
-    fn a_byte_goes_to_and_fro() {
-        match queue() {
-            // A kernel without them says so: that is what a probe skips by.
-            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
-            Ok(_) => check(by_queues),
-        }
-    }
-
-    #[test]
-    fn processes_go_round_the_locks() {
-        let directory = tempfile::tempdir().unwrap();
-        check(|cpus| by_file_locks(cpus, directory.path()));
-    }
-
-    #[test]
     #[ignore = "takes long"]
     fn turns_without_the_other_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         in_a_child(|| {
             let mut exchange = by_file_locks(&affinity::allowed()?, directory.path())?;
             exchange.there_and_back()?;
-            end(&exchange)?;
+            exchange.peer.kill()?;
             // With its locks gone nothing stops this process.
             (0..100).try_for_each(|_| exchange.there_and_back())?;
             assert!(exchange.check().unwrap_err().to_string().contains("not every one happened"));

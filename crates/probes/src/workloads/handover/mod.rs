@@ -212,23 +212,44 @@ pub(super) mod tests {
         assert!(turns.take(|| Err(io::ErrorKind::BrokenPipe.into())).is_err() && turns.taken() == 3);
     }
 
-    #[test]
-    fn each_signal_is_answered_by_one_before_it_counts() {
-        in_a_child(|| {
-            let former = mask(libc::SIG_BLOCK, 0)?;
-            let cpus = affinity::allowed()?;
-            affinity::bind(&cpus[..1])?;
-            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
-                for (delay, times) in [(Duration::from_millis(5), 8), (Duration::ZERO, 100)] {
+    /// The law of operations with another party, on one CPU or two: none is over before the other's delay, of a few slow and many fast ones,
+    /// and `check` agrees to their number.
+    pub(in crate::workloads) fn check_turns<T>(
+        many: u32,
+        start: impl Fn(&[usize]) -> io::Result<T>,
+        turn: impl Fn(&mut T) -> io::Result<()>,
+        check: impl Fn(&T) -> io::Result<()>,
+    ) {
+        beside(|cpus| {
+            for other in [cpus[0], cpus[cpus.len() - 1]] {
+                for (delay, times) in [(Duration::from_millis(5), 8), (Duration::ZERO, many)] {
                     delay_turns(delay);
                     let begin_ns = clock::monotonic_ns();
-                    let mut pair = SignalPair::start(&[*other])?;
-                    never_early(begin_ns, delay, times, || pair.there_and_back())?;
-                    pair.check()?;
+                    let mut started = start(&[other])?;
+                    never_early(begin_ns, delay, times, || turn(&mut started))?;
+                    check(&started)?;
                 }
             }
-            assert_eq!(mask(libc::SIG_BLOCK, 0)?, former);
             Ok(())
         });
+    }
+
+    /// A test in a process of its own on the first of its CPUs, which is told all of them.
+    pub(in crate::workloads) fn beside(test: impl FnOnce(&[usize]) -> io::Result<()>) {
+        in_a_child(|| {
+            let cpus = affinity::allowed()?;
+            affinity::bind(&cpus[..1])?;
+            test(&cpus)
+        });
+    }
+
+    #[test]
+    fn each_signal_is_answered_by_one_before_it_counts() {
+        let former = mask(libc::SIG_BLOCK, 0).unwrap();
+        let start = |cpus: &[usize]| {
+            assert_eq!(mask(libc::SIG_BLOCK, 0)?, former, "as before the first, and after each");
+            SignalPair::start(cpus)
+        };
+        check_turns(100, start, SignalPair::there_and_back, SignalPair::check);
     }
 }

@@ -318,7 +318,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::workloads::handover::tests::{delay_turns, never_early};
+    use crate::workloads::handover::tests::{beside, delay_turns, never_early};
     use crate::workloads::process::in_a_child;
     use crate::workloads::{affinity, clock};
 
@@ -358,10 +358,8 @@ mod tests {
 
     #[test]
     fn every_call_is_answered_by_every_way_and_place() {
-        in_a_child(|| {
-            let cpus = affinity::allowed()?;
-            affinity::bind(&cpus[..1])?;
-            let there = cpus.last().copied().unwrap_or(cpus[0]);
+        beside(|cpus| {
+            let there = cpus[cpus.len() - 1];
             for by in ["futex", "eventfd"] {
                 for (cpu, is_here) in [(cpus[0], true), (there, there == cpus[0])] {
                     delay_turns(Duration::from_millis(5));
@@ -380,7 +378,7 @@ mod tests {
                     }
                 }
             }
-            assert!(Sleeper::spawn("shout", &cpus, false, &Clock::MonotonicRaw)?.is_none());
+            assert!(Sleeper::spawn("shout", cpus, false, &Clock::MonotonicRaw)?.is_none());
             Ok(())
         });
     }

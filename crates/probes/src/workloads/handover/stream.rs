@@ -320,13 +320,11 @@ impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, P
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::workloads::handover::tests::{delay_turns, never_early};
+    use crate::workloads::affinity;
+    use crate::workloads::handover::tests::{beside, check_turns};
     use crate::workloads::process::in_a_child;
     use crate::workloads::waits::model::{ModelWord, every_interleaving};
-    use crate::workloads::{affinity, clock};
 
     #[test]
     fn bytes_come_in_their_order() {
@@ -347,28 +345,20 @@ mod tests {
     #[test]
     fn every_connection_is_closed_by_the_other_before_it_counts() {
         let directory = tempfile::tempdir().unwrap();
-        in_a_child(|| {
-            for (delay, times) in [(Duration::from_millis(5), 5), (Duration::ZERO, 100)] {
-                delay_turns(delay);
-                let begin_ns = clock::monotonic_ns();
-                let mut listener = Listener::spawn(&affinity::allowed()?, directory.path())?;
-                never_early(begin_ns, delay, times, || listener.connect_and_close())?;
-                listener.check()?;
-                std::fs::remove_file(directory.path().join("listener"))?;
-            }
-            Ok(())
-        });
+        let check = |listener: &Listener| {
+            listener.check()?;
+            std::fs::remove_file(directory.path().join("listener"))
+        };
+        check_turns(100, |cpus| Listener::spawn(cpus, directory.path()), Listener::connect_and_close, check);
     }
 
     #[test]
     fn every_byte_comes_out_as_it_went_in() {
         // A message that no boundary of the ring divides, over several times its capacity.
         let message: Vec<u8> = (0..=250).cycle().take(251 * 500).collect();
-        in_a_child(|| {
-            let cpus = affinity::allowed()?;
-            affinity::bind(&cpus[..1])?;
-            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
-                let writer = RingWriter::spawn(&message, &[*other])?;
+        beside(|cpus| {
+            for other in [cpus[0], cpus[cpus.len() - 1]] {
+                let writer = RingWriter::spawn(&message, &[other])?;
                 let mut next = 0;
                 for nth in 0..3000 {
                     let mut block = vec![0; 1 + nth % 997];

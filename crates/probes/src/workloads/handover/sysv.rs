@@ -232,15 +232,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_removed_at_once() {
-        in_a_child(|| {
-            let (set, messages) = (semaphores()?, queue()?);
-            let (set_id, queue_id) = (set.id, messages.id);
-            assert!(has_set(set_id) && has_queue(queue_id));
-            drop((set, messages));
-            assert!(!has_set(set_id) && !has_queue(queue_id));
-            Ok(())
-        });
+    fn what_is_dropped_is_removed_at_once_also_where_its_guard_is_lost() {
+        for are_lost in [false, true] {
+            in_a_child(|| {
+                let held = [semaphores()?, queue()?];
+                let (set, messages) = (held[0].id, held[1].id);
+                assert!(has_set(set) && has_queue(messages));
+                if are_lost {
+                    held.iter().for_each(|held| held.guard().kill().unwrap());
+                }
+                drop(held);
+                assert!(!has_set(set) && !has_queue(messages), "lost: {are_lost}");
+                Ok(())
+            });
+        }
     }
 
     /// A process that leads a group, holds a set and a queue and has recorded them in that directory: it, their ids and their guards' ids.
@@ -286,18 +291,13 @@ mod tests {
         let group = rustix::process::Pid::from_raw(i32::try_from(holder.number()).unwrap()).unwrap();
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
         holder.wait().unwrap_err();
+        // And their records with them.
+        let is_gone = || !has_set(set) && !has_queue(messages) && std::fs::read_dir(base.path()).unwrap().count() == 0;
         let gone = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            !has_set(set) && !has_queue(messages)
+            is_gone()
         });
         assert!(gone);
-        // And their records with them.
-        let is_empty = || std::fs::read_dir(base.path()).unwrap().count() == 0;
-        let forgotten = (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            is_empty()
-        });
-        assert!(forgotten);
     }
 
     #[test]
@@ -315,17 +315,5 @@ mod tests {
         assert!(has_set(set) && has_queue(messages), "another group's");
         ipc_cleanup::remove_recorded(directory.as_fd(), Some(group));
         assert!(!has_set(set) && !has_queue(messages));
-    }
-
-    #[test]
-    fn what_has_lost_its_guard_is_removed_by_who_used_it() {
-        in_a_child(|| {
-            let held = [semaphores()?, queue()?];
-            let (set, messages) = (held[0].id, held[1].id);
-            held.iter().for_each(|held| held.guard().kill().unwrap());
-            drop(held);
-            assert!(!has_set(set) && !has_queue(messages));
-            Ok(())
-        });
     }
 }

@@ -284,6 +284,7 @@ mod tests {
     use super::*;
     use crate::workloads::handover::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
+    use crate::workloads::processes::tests::assert_no_child;
     use crate::workloads::{affinity, clock};
 
     #[test]
@@ -311,9 +312,7 @@ mod tests {
             let ring = Ring::new(Member::Process, 4, |_| affinity::allowed().unwrap(), || Ok(|| ()))?;
             (0..100).try_for_each(|_| ring.tour())?;
             drop(ring);
-            // SAFETY: no pointer is given.
-            let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-            assert_eq!((left, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+            assert_no_child();
             Ok(())
         });
     }
@@ -358,9 +357,7 @@ mod tests {
                 let gathered = Gathered::new(crowd, &affinity::allowed()?)?;
                 never_early(begin_ns, delay, 3, || gathered.burst())?;
                 drop(gathered);
-                // SAFETY: no pointer is given.
-                let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-                assert_eq!((left, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+                assert_no_child();
                 Ok(())
             });
         }

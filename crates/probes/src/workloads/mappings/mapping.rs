@@ -343,9 +343,10 @@ mod tests {
 
     #[test]
     fn what_no_address_reaches_is_refused() {
-        for pages in [Pages::Base, Pages::Pmd] {
-            assert!([usize::MAX, isize::MAX as usize].iter().all(|&bytes| Mapping::anonymous(bytes, pages).is_err()));
+        for bytes in [usize::MAX, isize::MAX as usize] {
+            assert!([Pages::Base, Pages::Pmd].iter().all(|&pages| Mapping::anonymous(bytes, pages).is_err()));
         }
+        assert!([usize::MAX, isize::MAX as usize - (1 << 30)].iter().all(|&bytes| Sparse::base(bytes).is_err()));
     }
 
     #[test]
@@ -441,12 +442,6 @@ mod tests {
         let (first, last) = (3 * page, 8 * page);
         sparse.bytes_mut()[first + 64] = 9;
         assert_eq!((sparse.bytes_mut()[last + 64], sparse.bytes_mut()[page + 64]), (9, 0));
-    }
-
-    #[test]
-    fn more_addresses_than_there_are_is_an_error() {
-        assert!(Sparse::base(usize::MAX).is_err());
-        assert!(Sparse::base(isize::MAX as usize - (1 << 30)).is_err());
     }
 
     #[test]

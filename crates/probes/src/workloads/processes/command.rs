@@ -314,11 +314,15 @@ mod tests {
     use super::*;
     use crate::workloads::process::in_a_child;
 
-    /// Runs a script in the forked process of one thread.
-    fn shell(script: &str) -> io::Result<(Result<Used, Reason>, Option<String>)> {
+    /// A shell that will run a script in the forked process of one thread, and the directory that its output goes to.
+    fn prepared(script: &str, cpus: &[usize]) -> io::Result<(Command, tempfile::TempDir)> {
         let directory = tempfile::tempdir()?;
         let words = ["sh", "-c", script].map(str::to_owned);
-        let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
+        Ok((Command::new(&words, cpus, &directory.path().join("output"), None)?, directory))
+    }
+
+    fn shell(script: &str) -> io::Result<(Result<Used, Reason>, Option<String>)> {
+        let (mut command, _directory) = prepared(script, &affinity::allowed()?)?;
         let how = command.run(|execute| execute())?;
         Ok((how, command.last_line()))
     }
@@ -352,9 +356,7 @@ mod tests {
     #[test]
     fn one_that_writes_without_end_is_ended() {
         in_a_child(|| {
-            let directory = tempfile::tempdir()?;
-            let words = ["sh", "-c", "while :; do echo on; done"].map(str::to_owned);
-            let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
+            let (mut command, _directory) = prepared("while :; do echo on; done", &affinity::allowed()?)?;
             command.most = 1 << 20;
             let how = command.run(|execute| execute())?.unwrap_err();
             assert!(how.starts_with("wrote over 1 MiB"), "{how}");
@@ -385,15 +387,14 @@ mod tests {
     fn it_runs_on_the_cpus_given() {
         in_a_child(|| {
             let last = *affinity::allowed()?.last().unwrap();
-            let directory = tempfile::tempdir()?;
-            let words = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"].map(str::to_owned);
-            let mut command = Command::new(&words, &[last], &directory.path().join("output"), None)?;
+            let (mut command, _directory) = prepared("grep Cpus_allowed_list /proc/self/status", &[last])?;
             command.run(|execute| execute())?.unwrap();
             let line = command.last_line().unwrap();
             assert_eq!(line.split_whitespace().last(), Some(last.to_string().as_str()));
             Ok(())
         });
     }
+
     #[test]
     fn what_it_leaves_running_is_ended_and_what_has_left_a_shells_wait_too() {
         in_a_child(|| {

@@ -305,7 +305,7 @@ fn done(call: &'static str, error: libc::c_int) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
@@ -366,17 +366,17 @@ mod tests {
         assert!(ran || is_emulated());
     }
 
+    /// Tells the kernel's word: nothing is left to wait for.
+    pub(in crate::workloads) fn assert_no_child() {
+        // SAFETY: no pointer is given.
+        let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+        assert_eq!((left, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+    }
+
     #[test]
     fn a_child_that_ends_well_is_reaped() {
         // In a process of its own: here other tests have children too.
-        in_a_child(|| {
-            fork_exit()?;
-            // Nothing is left to wait for.
-            // SAFETY: no pointer is given.
-            let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
-            assert!(left <= 0);
-            Ok(())
-        });
+        in_a_child(|| fork_exit().map(|()| assert_no_child()));
     }
 
     #[test]
