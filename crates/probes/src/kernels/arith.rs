@@ -205,23 +205,11 @@ mod tests {
     const LENGTHS: [u64; 9] = [0, 1, 2, 63, 64, 65, 127, 128, 1000];
 
     #[test]
-    fn multiply_chain_multiplies_n_times() {
+    fn a_chain_does_its_operation_n_times() {
         for n in LENGTHS {
             let expected = (0..n).fold(3u64, |x, _| x.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             assert_eq!(multiply_chain(n, 3, 0x9e37_79b9_7f4a_7c15), expected, "n = {n}");
-        }
-    }
-
-    #[test]
-    fn add_chain_adds_n_times() {
-        for n in LENGTHS {
             assert_eq!(add_chain(n, u64::MAX - 5, 7), (u64::MAX - 5).wrapping_add(7 * n), "n = {n}");
-        }
-    }
-
-    #[test]
-    fn empty_ends() {
-        for n in LENGTHS {
             empty(n);
         }
     }

@@ -360,20 +360,30 @@ by_arch! {
 mod tests {
     use super::*;
 
-    fn expected(pattern: &BranchPattern, from: usize, n: usize) -> u64 {
-        let length = pattern.directions.len();
-        (from..from + n).map(|index| u64::from(pattern.directions[index % length])).sum()
+    /// Sums up `values` again and again, and `act` by as many of them as it is told, each time from where it stopped.
+    fn check(values: &[u8], mut act: impl FnMut(u64) -> u64) {
+        let mut from = 0;
+        for n in [1, 0, 2, 999, 64, 5000] {
+            let expected: u64 = (from..from + n).map(|at| u64::from(values[at % values.len()])).sum();
+            assert_eq!(act(n as u64), expected, "{n} from {from} of {}", values.len());
+            from += n;
+        }
     }
 
     #[test]
-    fn a_branch_goes_as_its_pattern_says_and_goes_on_where_it_stopped() {
+    fn branches_and_jumps_go_as_their_pattern_says_and_go_on_where_they_stopped() {
         for mut pattern in [BranchPattern::random(1, 1), BranchPattern::random(1000, 2), BranchPattern::alternating(64)]
         {
-            let mut from = 0;
-            for n in [1, 0, 2, 999, 64, 5000] {
-                assert_eq!(pattern.branch(n as u64), expected(&pattern, from, n), "{n} from {from}");
-                from += n;
-            }
+            check(&pattern.directions.clone(), |n| pattern.branch(n));
+        }
+        let all = [
+            Targets::random(1, 1, 1),
+            Targets::random(MOST_TARGETS, 1000, 2),
+            Targets::in_turn(5, 64),
+            Targets::in_turn(MOST_TARGETS, 1),
+        ];
+        for mut targets in all {
+            check(&targets.targets.clone(), |n| targets.jump(n));
         }
     }
 
@@ -383,25 +393,6 @@ mod tests {
         let second = pattern.branch(1 << 16);
         assert!((31_000..34_500).contains(&second), "{second}");
         assert_ne!(pattern.directions, BranchPattern::random(1 << 16, 4).directions);
-    }
-
-    #[test]
-    fn every_jump_goes_where_its_pattern_says_and_on_where_it_stopped() {
-        let all = [
-            Targets::random(1, 1, 1),
-            Targets::random(MOST_TARGETS, 1000, 2),
-            Targets::in_turn(5, 64),
-            Targets::in_turn(MOST_TARGETS, 1),
-        ];
-        for mut targets in all {
-            let mut from = 0;
-            for n in [1, 0, 2, 999, 64, 5000] {
-                let length = targets.targets.len();
-                let expected: u64 = (from..from + n).map(|at| u64::from(targets.targets[at % length])).sum();
-                assert_eq!(targets.jump(n as u64), expected, "{n} from {from}");
-                from += n;
-            }
-        }
     }
 
     #[test]

@@ -289,15 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_laid_out_as_the_rfc_says() {
-        // xid, REPLY, MSG_ACCEPTED, verf: AUTH_NONE without bytes, SUCCESS.
-        assert_eq!(answer(&null_call(7)).unwrap().bytes(), bytes(&[7, 1, 0, 0, 0, 0]));
-    }
-
-    #[test]
-    fn the_answer_to_a_call_is_the_one_that_its_client_takes() {
-        for id in [0, 1, u32::MAX] {
-            assert_eq!(check_reply(answer(&null_call(id)).unwrap().bytes(), id), Ok(()));
+    fn an_answer_is_laid_out_as_the_rfc_says_and_taken_by_its_client() {
+        for id in [0, 1, 7, u32::MAX] {
+            let answer = answer(&null_call(id)).unwrap();
+            // xid, REPLY, MSG_ACCEPTED, verf: AUTH_NONE without bytes, SUCCESS.
+            assert_eq!(answer.bytes(), bytes(&[id, 1, 0, 0, 0, 0]));
+            assert_eq!(check_reply(answer.bytes(), id), Ok(()));
         }
     }
 
@@ -356,38 +353,22 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_marked_and_read_back_however_it_arrives() {
-        let mut stream = Vec::new();
-        write_record(&mut stream, &null_call(1)).unwrap();
-        assert_eq!(stream[..4], [0x80, 0, 0, 40]);
-        write_record(&mut stream, &null_call(2)).unwrap();
-        for at_once in [1, 3, 44, 45, 88] {
-            let mut reader = RecordReader::new(Trickle(&stream, at_once));
-            assert_eq!(reader.message().unwrap(), null_call(1));
-            assert_eq!(reader.message().unwrap(), null_call(2));
-            assert_eq!(reader.message().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        }
-    }
-
-    #[test]
-    fn fragments_make_one_message() {
-        let stream = [&[0, 0, 0, 2][..], b"ab", &[0, 0, 0, 0], &[0x80, 0, 0, 3], b"cde"].concat();
-        assert_eq!(RecordReader::new(Trickle(&stream, 2)).message().unwrap(), b"abcde");
-    }
-
-    #[test]
-    fn many_long_records_pass_through_one_reader() {
-        let message = [7; LONGEST_MESSAGE];
-        let mut stream = Vec::new();
-        for _ in 0..5 {
-            write_record(&mut stream, &message).unwrap();
-        }
-        for at_once in [1, 843, 1000, usize::MAX] {
-            let mut reader = RecordReader::new(Trickle(&stream, at_once));
-            for _ in 0..5 {
-                assert_eq!(reader.message().unwrap(), message);
+    fn records_are_marked_and_read_back_however_they_arrive_in_fragments_or_many_and_long() {
+        let mut marked = Vec::new();
+        write_record(&mut marked, &null_call(1)).unwrap();
+        assert_eq!(marked[..4], [0x80, 0, 0, 40]);
+        let calls = [1, 2].map(|id| null_call(id).to_vec());
+        for messages in [calls.to_vec(), vec![vec![7; LONGEST_MESSAGE]; 5]] {
+            let mut stream = Vec::new();
+            messages.iter().for_each(|message| write_record(&mut stream, message).unwrap());
+            for at_once in [1, 3, 44, 45, 88, 843, 1000, usize::MAX] {
+                let mut reader = RecordReader::new(Trickle(&stream, at_once));
+                messages.iter().for_each(|message| assert_eq!(reader.message().unwrap(), message));
+                assert_eq!(reader.message().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
             }
         }
+        let stream = [&[0, 0, 0, 2][..], b"ab", &[0, 0, 0, 0], &[0x80, 0, 0, 3], b"cde"].concat();
+        assert_eq!(RecordReader::new(Trickle(&stream, 2)).message().unwrap(), b"abcde");
     }
 
     #[test]
