@@ -166,15 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_below_zero_is_kept_and_marked() {
+    fn a_difference_below_zero_is_kept_and_marked_and_without_both_parts_nothing_is_reported() {
         let found = derived(&[1.0, 1.0, 1.0], &[1.5, 1.5, 1.5]);
         let measured = found[0].measured().unwrap();
         assert_eq!(measured.estimate.typical, -1.0);
         assert!(measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution));
-    }
-
-    #[test]
-    fn without_both_parts_nothing_is_reported() {
         let random = [record("cpu.branch", &[("pattern", "1048576")], &[5.0; 3])];
         assert!(derive(&random, &HostFacts::default()).is_empty());
     }

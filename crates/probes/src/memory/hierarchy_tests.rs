@@ -61,26 +61,18 @@ fn each_level_has_its_latency_and_its_size() {
 }
 
 #[test]
-fn a_size_that_the_host_reports_otherwise_is_marked() {
-    let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 36 << 20)]));
-    assert_eq!(flags(&records, 2), [FlagKind::Unconfirmed]);
-}
-
-#[test]
-fn memory_from_a_buffer_that_the_last_cache_may_hold_in_part_is_marked() {
-    let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
-    assert!(flags(&records, 3).is_empty());
-    // The curve ends at 256 MiB.
-    let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 192 << 20)]));
-    let memory = records.iter().find(|record| record.id.ends_with("level=dram")).and_then(CaseRecord::measured);
-    let kinds: Vec<FlagKind> = memory.unwrap().flags.iter().map(|flag| flag.kind).collect();
-    assert_eq!(kinds, [FlagKind::SmallBuffer]);
-}
-
-#[test]
-fn a_level_that_neighbours_slowed_says_so() {
-    let records = derive(&curve(30.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
-    assert_eq!(flags(&records, 2), [FlagKind::BestRoundGap]);
+fn a_level_is_marked_that_the_host_reports_otherwise_that_neighbours_slowed_or_whose_buffer_is_small() {
+    for (l3_median, l3_mib, level, marks) in [
+        (20.0, 36, "l3", vec![FlagKind::Unconfirmed]),
+        (30.0, 8, "l3", vec![FlagKind::BestRoundGap]),
+        (20.0, 8, "dram", vec![]),
+        // The curve ends at 256 MiB.
+        (20.0, 192, "dram", vec![FlagKind::SmallBuffer]),
+    ] {
+        let records = derive(&curve(l3_median), &host(&[(1, 32 << 10), (2, 1 << 20), (3, l3_mib << 20)]));
+        let place = records.iter().position(|record| record.id.ends_with(&format!("level={level}"))).unwrap();
+        assert_eq!(flags(&records, place), marks, "{l3_median} {l3_mib} {level}");
+    }
 }
 
 /// A case of another probe with this median.

@@ -269,26 +269,23 @@ mod tests {
     }
 
     #[test]
-    fn the_line_ends_where_the_second_word_misses_too() {
-        assert_eq!(first_apart(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2])), Some(64));
-        assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 5.6, 9.8, 10.0, 10.2])), Some(128));
-        // A neighbour brought along makes its line cheaper, but no hit.
-        assert_eq!(first_apart(&curve([5.6, 5.6, 5.7, 8.2, 10.0, 10.0, 10.2])), Some(64));
-    }
-
-    #[test]
-    fn what_is_larger_than_the_reported_line_is_no_line() {
-        let prefetched = curve([5.6, 5.5, 5.7, 5.6, 5.6, 10.0, 10.2]);
-        assert_eq!((first_apart(&prefetched), line(&prefetched, 64)), (Some(256), None));
-        assert_eq!(line(&prefetched, 256), Some(256));
-        assert_eq!(line(&curve([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2]), 128), Some(64));
-    }
-
-    #[test]
-    fn a_curve_without_one_step_reports_no_line() {
-        assert_eq!(first_apart(&curve([5.6; 7])), None);
-        assert_eq!(first_apart(&curve([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2])), None);
-        assert_eq!(first_apart(&curve([10.0, 9.9, 9.9, 5.0, 5.0, 5.0, 5.0])), None);
+    fn the_line_ends_where_the_second_word_misses_too_and_a_curve_without_one_step_reports_none() {
+        for (costs, apart) in [
+            ([5.6, 5.5, 5.7, 9.8, 10.1, 10.0, 10.2], Some(64)),
+            ([5.6, 5.6, 5.7, 5.6, 9.8, 10.0, 10.2], Some(128)),
+            // A neighbour brought along makes its line cheaper, but no hit.
+            ([5.6, 5.6, 5.7, 8.2, 10.0, 10.0, 10.2], Some(64)),
+            ([5.6, 5.5, 5.7, 5.6, 5.6, 10.0, 10.2], Some(256)),
+            ([5.6; 7], None),
+            ([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2], None),
+            ([10.0, 9.9, 9.9, 5.0, 5.0, 5.0, 5.0], None),
+        ] {
+            let curve = curve(costs);
+            assert_eq!(first_apart(&curve), apart, "{costs:?}");
+            // What is larger than the reported line is none.
+            assert_eq!(line(&curve, 64), apart.filter(|&apart| apart <= 64), "{costs:?}");
+            assert_eq!(line(&curve, 256), apart, "{costs:?}");
+        }
         assert_eq!(first_apart(&[]), None);
     }
 
@@ -356,35 +353,23 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_are_found_whatever_the_size_of_a_way() {
-        for (ways_made, way_bytes) in [(8, 4096), (12, 4096), (4, 16384), (8, 16384), (2, 32768), (16, 4096)] {
+    fn the_ways_are_found_whatever_the_size_of_a_way_and_none_without_a_step() {
+        for (made, way_bytes) in [(8, 4096), (12, 4096), (4, 16384), (8, 16384), (2, 32768), (16, 4096)] {
             for missing in [0.1, 0.4, 1.0] {
-                assert_eq!(
-                    ways(&mut cache(ways_made, way_bytes, missing)),
-                    Ok(Some(ways_made)),
-                    "{way_bytes} {missing}"
-                );
+                assert_eq!(ways(&mut cache(made, way_bytes, missing)), Ok(Some(made)), "{way_bytes} {missing}");
             }
         }
-    }
-
-    #[test]
-    fn one_slow_time_is_no_step() {
         let mut made = cache(8, 4096, 1.0);
         let mut spike = |lines, stride| Ok(made(lines, stride)? * if lines == 4 { 3.0 } else { 1.0 });
-        assert_eq!(ways(&mut spike), Ok(Some(8)));
+        assert_eq!(ways(&mut spike), Ok(Some(8)), "one slow time is no step");
+        assert_eq!(ways(&mut |_, _| Ok(1.3)), Ok(None));
+        // A step that moves with every stride is no set's.
+        assert_eq!(ways(&mut cache(2, 1 << 20, 1.0)), Ok(None));
     }
 
     #[test]
     fn a_number_of_ways_that_no_cache_has_is_none() {
         let built: Vec<usize> = (1..=32).filter(|&ways| is_built(ways)).collect();
         assert_eq!(built, [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]);
-    }
-
-    #[test]
-    fn without_a_step_there_are_no_ways() {
-        assert_eq!(ways(&mut |_, _| Ok(1.3)), Ok(None));
-        // A step that moves with every stride is no set's.
-        assert_eq!(ways(&mut cache(2, 1 << 20, 1.0)), Ok(None));
     }
 }

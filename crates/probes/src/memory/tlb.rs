@@ -452,26 +452,18 @@ mod tests {
         }
     }
 
-    fn pages(level: usize, most: usize, first: (usize, usize), second: (usize, usize)) -> f64 {
-        reach(&Curve { level, most }, &mut machine(first, second)).unwrap().unwrap().pages
-    }
-
     #[test]
-    fn each_level_ends_at_its_capacity() {
+    fn each_level_ends_at_its_capacity_and_a_miss_costs_what_it_adds_to_a_hit_of_the_first() {
+        let found =
+            |level, most, first, second| reach(&Curve { level, most }, &mut machine(first, second)).unwrap().unwrap();
         for (first, second) in [((16, 4), (128, 12)), ((1, 64), (1, 2048)), ((16, 6), (256, 8)), ((1, 48), (256, 5))] {
-            let (one, two) = (first.0 * first.1, second.0 * second.1);
-            let found = pages(1, 512, first, second);
-            assert!((found / one as f64 - 1.0).abs() < 0.03, "{found} of {one}");
-            let found = pages(2, 8192, first, second);
-            assert!((found / two as f64 - 1.0).abs() < 0.03, "{found} of {two}");
+            for (level, most, (sets, ways)) in [(1, 512, first), (2, 8192, second)] {
+                let pages = found(level, most, first, second).pages;
+                assert!((pages / (sets * ways) as f64 - 1.0).abs() < 0.03, "{pages} of {sets} sets of {ways}");
+            }
         }
-    }
-
-    #[test]
-    fn a_miss_costs_what_it_adds_to_a_hit_of_the_first_level() {
-        let found = |level, most| reach(&Curve { level, most }, &mut machine((16, 4), (128, 12))).unwrap().unwrap();
-        assert!((found(1, 512).miss_ns - 2.9).abs() < 0.1);
-        assert!((found(2, 8192).miss_ns - 18.4).abs() < 0.4);
+        assert!((found(1, 512, (16, 4), (128, 12)).miss_ns - 2.9).abs() < 0.1);
+        assert!((found(2, 8192, (16, 4), (128, 12)).miss_ns - 18.4).abs() < 0.4);
     }
 
     #[test]
@@ -535,13 +527,8 @@ mod tests {
                 assert!(found(0.0).share < 0.25 && found(1.0).share > 0.6);
             }
         }
-    }
-
-    #[test]
-    fn memory_of_which_part_is_cut_up_has_a_share_and_no_verdict() {
-        let found = verdict(&SERVER.curve(0.5, |_| 0.0)).unwrap();
-        assert_eq!(found.is_huge, None, "{found:?}");
-        assert!(found.share > 0.25 && found.share < 0.5);
+        let half = verdict(&SERVER.curve(0.5, |_| 0.0)).unwrap();
+        assert!(half.is_huge.is_none() && half.share > 0.25 && half.share < 0.5, "{half:?}");
     }
 
     #[test]

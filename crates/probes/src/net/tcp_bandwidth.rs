@@ -423,34 +423,27 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_many_packets_and_round_trips_and_ends() {
-        // 20 and 5 Gbit/s over 20 µs, 83, 10 and 1 Mbit/s, 1 Gbit/s over 100 ms, in bytes a nanosecond; nothing at all.
-        for (rate, rtt, ms) in [
-            (2.5, 20_000, 100.0),
-            (0.625, 20_000, 214.7),
-            (0.01, MS, 300.0),
-            (1.2e-3, MS, 308.9),
-            (125e-6, MS, 1e3),
-            (0.125, 100 * MS, 400.0),
-            (0.0, 0, 1e3),
+    fn a_sample_has_many_packets_and_round_trips_and_ends_and_a_window_of_few_packets_is_followed_by_a_longer_one() {
+        let (sample, window): (fn(LinkPace, f64) -> f64, fn(LinkPace, f64) -> f64) =
+            (LinkPace::sample_ns, LinkPace::window_ns);
+        for (length, rate, rtt, ms) in [
+            // 20 and 5 Gbit/s over 20 µs, 83, 10 and 1 Mbit/s, 1 Gbit/s over 100 ms, in bytes a nanosecond; nothing at all.
+            (sample, 2.5, 20_000, 100.0),
+            (sample, 0.625, 20_000, 214.7),
+            (sample, 0.01, MS, 300.0),
+            (sample, 1.2e-3, MS, 308.9),
+            (sample, 125e-6, MS, 1e3),
+            (sample, 0.125, 100 * MS, 400.0),
+            (sample, 0.0, 0, 1e3),
+            // The first, 10 Gbit/s, 5 Mbit/s, hardly anything; 10 Gbit/s over 50 ms.
+            (window, f64::INFINITY, MS, 10.0),
+            (window, 1.25, MS, 10.0),
+            (window, 0.625e-3, MS, 37.07),
+            (window, 0.0, MS, 200.0),
+            (window, 1.25, 50 * MS, 100.0),
         ] {
-            let took = pace(rtt).sample_ns(rate) / 1e6;
+            let took = length(pace(rtt), rate) / 1e6;
             assert!((took / ms - 1.0).abs() < 0.001, "{rate}: {took}");
-        }
-    }
-
-    #[test]
-    fn a_window_that_saw_few_packets_is_followed_by_a_longer_one() {
-        // The first, 10 Gbit/s, 5 Mbit/s, hardly anything; 10 Gbit/s over 50 ms.
-        for (rate, rtt, ms) in [
-            (f64::INFINITY, MS, 10.0),
-            (1.25, MS, 10.0),
-            (0.625e-3, MS, 37.0),
-            (0.0, MS, 200.0),
-            (1.25, 50 * MS, 100.0),
-        ] {
-            let took = pace(rtt).window_ns(rate) / 1e6;
-            assert!((took / ms - 1.0).abs() < 0.01, "{rate}: {took}");
         }
     }
 }

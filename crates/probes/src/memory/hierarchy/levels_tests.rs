@@ -79,58 +79,37 @@ fn a_disturbed_guest_shows_no_cache_of_another_size() {
     }
 }
 
-/// Figures of a Core i5-2520M (L1d 32 KiB, L2 256 KiB, L3 3 MiB), stride 4096.
-const CORE_I5_2520M: [(u64, f64); 26] = [
-    (4, 1.3377),
-    (16, 1.3378),
-    (32, 1.3378),
-    (48, 4.0213),
-    (64, 4.0097),
-    (128, 4.0212),
-    (160, 4.0252),
-    (192, 4.9837),
-    (224, 5.9235),
-    (256, 6.5433),
-    (512, 11.4358),
-    (768, 11.5967),
-    (1024, 11.6324),
-    (1280, 11.6394),
-    (1536, 11.6621),
-    (1792, 12.3756),
-    (2048, 14.7488),
-    (2560, 21.8788),
-    (3072, 32.6951),
-    (3584, 43.4919),
-    (4096, 50.0272),
-    (5120, 53.8261),
-    (6144, 55.3678),
-    (7168, 55.3540),
-    (8192, 54.8379),
-    (16384, 55.1),
-];
+/// Figures of a Core i5-2520M (L1d 32 KiB, L2 256 KiB, L3 3 MiB), stride 4096: KiB and ns.
+const CORE_I5_2520M: &str = include_str!("core_i5_2520m.txt");
 
 #[test]
 fn all_levels_of_a_known_machine_are_found() {
+    let point = |line: &str| {
+        let (kib, ns) = line.split_once(' ').unwrap();
+        (kib.parse().unwrap(), ns.parse().unwrap())
+    };
+    let curve: Vec<(u64, f64)> = CORE_I5_2520M.lines().map(point).collect();
     let caches = [(1, 32 << 10), (2, 256 << 10), (3, 3 << 20)];
-    assert_levels(&found(&CORE_I5_2520M, &caches), &[("l1d", 32), ("l2", 256), ("l3", 3072)]);
+    assert_levels(&found(&curve, &caches), &[("l1d", 32), ("l2", 256), ("l3", 3072)]);
     // Without a word from the host the second and the third have no name; four plateaus are three caches and memory.
-    assert_levels(&found(&CORE_I5_2520M, &[]), &[("l1d", 32), ("plateau2", 256), ("plateau3", 3072)]);
+    assert_levels(&found(&curve, &[]), &[("l1d", 32), ("plateau2", 256), ("plateau3", 3072)]);
 }
 
-/// Latency of a machine with these levels (KiB, ns): random replacement smears each step; `noise` is a factor by point.
+/// Latency at a size of a machine with these levels (capacity, ns) and memory behind them: random replacement smears each step.
+fn latency(levels: &[(f64, f64)], memory_ns: f64, size: f64) -> f64 {
+    let (mut reached, mut sum) = (1.0, 0.0);
+    for &(capacity, ns) in levels {
+        let hits = (capacity / size).min(1.0).powi(3);
+        sum += reached * hits * ns;
+        reached *= 1.0 - hits;
+    }
+    sum + reached * memory_ns
+}
+
+/// The curve of such a machine in KiB; `noise` is a factor by point.
 fn synthetic(levels: &[(f64, f64)], dram: f64, noise: impl Fn(usize) -> f64) -> Vec<(u64, f64)> {
     let size = |step: usize| 4.0 * 2_f64.powf(step as f64 / 2.0);
-    let latency = |kib: f64| {
-        let mut reached = 1.0;
-        let mut sum = 0.0;
-        for &(capacity, ns) in levels {
-            let hits = if kib <= capacity { 1.0 } else { (capacity / kib).powi(3) };
-            sum += reached * hits * ns;
-            reached *= 1.0 - hits;
-        }
-        sum + reached * dram
-    };
-    (0..32).map(|step| (size(step).round() as u64, latency(size(step)) * noise(step))).collect()
+    (0..32).map(|step| (size(step).round() as u64, latency(levels, dram, size(step)) * noise(step))).collect()
 }
 
 #[test]
@@ -225,20 +204,10 @@ fn no_curve_has_no_levels() {
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * KIB;
 
-/// A curve of these levels (bytes, ns) with `memory_ns` behind them, eight points an octave from 4 KiB, found as plateaus.
-/// After a level's end the misses grow with the part that does not fit.
+/// A curve of these levels (bytes, ns) with `memory_ns` behind them, four points an octave from 4 KiB, found as plateaus.
 fn curve(caches: &[(f64, f64)], memory_ns: f64, largest: f64) -> Vec<Plateau> {
-    let latency = |size: f64| {
-        let (mut reached, mut sum) = (1.0, 0.0);
-        for &(capacity, ns) in caches {
-            let hits = (capacity / size).min(1.0).powi(3);
-            sum += reached * hits * ns;
-            reached *= 1.0 - hits;
-        }
-        sum + reached * memory_ns
-    };
     let sizes = (0..).map(|step| 4.0 * KIB * 2_f64.powf(f64::from(step) / 4.0)).take_while(|size| *size <= largest);
-    plateaus(&sizes.map(|size| (size, latency(size))).collect::<Vec<_>>())
+    plateaus(&sizes.map(|size| (size, latency(caches, memory_ns, size))).collect::<Vec<_>>())
 }
 
 fn reported(caches: &[f64], is_claim: bool) -> ReportedCaches {
@@ -259,12 +228,54 @@ const CACHES: [(f64, f64); 3] = [(48.0 * KIB, 1.6), (2.0 * MIB, 5.0), (24.0 * MI
 const SIZES: [f64; 3] = [48.0 * KIB, 2.0 * MIB, 24.0 * MIB];
 
 #[test]
-fn three_caches_and_memory_have_their_names_on_hardware_and_in_guests() {
-    for (largest, is_claim) in [(256.0 * MIB, false), (256.0 * MIB, true), (128.0 * MIB, true)] {
+fn levels_have_the_names_that_curve_and_host_agree_on() {
+    const UP_TO_L3: &str = "l1d l2 l3 dram";
+    const THIRD: &str = "l1d l2 plateau3";
+    let [two, behind] = [&CACHES[..2], &[CACHES[0], CACHES[1], (400.0 * MIB, 25.0)]];
+    let system = [(64.0 * KIB, 1.3), (1.0 * MIB, 4.0), (16.0 * MIB, 25.0)];
+    let guest = |l3_mib: f64| reported(&[48.0 * KIB, 2.0 * MIB, l3_mib * MIB], true);
+    let hardware = ReportedCaches { is_claim: false, ..guest(260.0) };
+    let invented = reported(&[32.0 * KIB, 4.0 * MIB, 16.0 * MIB], true);
+    let fewer = reported(&[32.0 * KIB, 4.0 * MIB], true);
+    let of_system = reported(&[64.0 * KIB, 1.0 * MIB], true);
+    let (no_sizes, nothing) = (reported(&[0.0; 3], true), ReportedCaches::default());
+    // Caches and what is behind them, ns; the largest size, MiB; what is reported, and the names.
+    let rows: [(&[(f64, f64)], f64, f64, &ReportedCaches, &str); 17] = [
+        (&CACHES, 90.0, 256.0, &reported(&SIZES, false), UP_TO_L3),
+        (&CACHES, 90.0, 256.0, &reported(&SIZES, true), UP_TO_L3),
+        (&CACHES, 90.0, 128.0, &reported(&SIZES, true), UP_TO_L3),
+        // Neighbours use up a cache: as slow as no cache is memory, and else a plateau without a name.
+        (two, 134.0, 64.0, &guest(260.0), "l1d l2 dram"),
+        (two, 85.0, 64.0, &guest(260.0), THIRD),
+        (two, 85.0, 1024.0, &guest(260.0), THIRD),
+        // The hardware itself tells the truth: beyond twice its caches is memory, and inside them none.
+        (two, 85.0, 1024.0, &hardware, "l1d l2 dram"),
+        (two, 50.0, 64.0, &hardware, "l1d l2 l3"),
+        // Hypervisors invent 16 MiB where the hardware has hundreds, or tell of none.
+        (behind, 95.0, 128.0, &invented, "l1d l2 l3"),
+        (behind, 95.0, 128.0, &fewer, THIRD),
+        // A system cache behind two told levels and memory behind it; two told levels and two found ones.
+        (&system, 95.0, 256.0, &of_system, "l1d l2 plateau3 dram"),
+        (&system[..2], 95.0, 256.0, &of_system, "l1d l2 dram"),
+        // Without sizes names go by order; where a level is not on the curve, the first alone is certain.
+        (&CACHES, 90.0, 256.0, &no_sizes, UP_TO_L3),
+        (two, 134.0, 256.0, &no_sizes, "l1d plateau2 dram"),
+        (&CACHES, 90.0, 256.0, &nothing, "l1d plateau2 plateau3 dram"),
+        (two, 120.0, 256.0, &nothing, "l1d plateau2 dram"),
+        (two, 70.0, 256.0, &nothing, "l1d plateau2 plateau3"),
+    ];
+    for (caches, memory_ns, largest_mib, reported, expected) in rows {
+        let largest = largest_mib * MIB;
+        assert_names(&curve(caches, memory_ns, largest), reported, largest, &expected.split(' ').collect::<Vec<_>>());
+    }
+    // Far below 100 ns, and the curve ends inside the told size: one plateau more than caches is what tells.
+    for (told_mib, memory_ns) in
+        [260.0, 320.0, 504.0].into_iter().flat_map(|mib| [75.0, 90.0, 134.0].map(|ns| (mib, ns)))
+    {
         assert_names(
-            &curve(&CACHES, 90.0, largest),
-            &reported(&SIZES, is_claim),
-            largest,
+            &curve(&CACHES, memory_ns, 128.0 * MIB),
+            &guest(told_mib),
+            128.0 * MIB,
             &["l1d", "l2", "l3", "dram"],
         );
     }
@@ -284,33 +295,6 @@ fn a_curve_that_begins_at_large_sizes_has_no_small_cache() {
     assert_names(&late, &reported(&[48.0 * KIB, 2.0 * MIB], true), largest, &["plateau1", "dram"]);
     assert_names(&late, &reported(&[48.0 * KIB], true), largest, &["plateau1", "dram"]);
     assert_names(&late, &reported(&[], false), largest, &["plateau1", "dram"]);
-}
-
-#[test]
-fn a_slice_of_a_reported_cache_is_that_cache_and_what_follows_it_is_memory() {
-    // Far below 100 ns, and the curve ends inside the told size: one plateau more than caches is what tells.
-    for reported_mib in [260.0, 320.0, 504.0] {
-        let reported = reported(&[48.0 * KIB, 2.0 * MIB, reported_mib * MIB], true);
-        for memory_ns in [75.0, 90.0, 134.0] {
-            let plateaus = curve(&CACHES, memory_ns, 128.0 * MIB);
-            assert_names(&plateaus, &reported, 128.0 * MIB, &["l1d", "l2", "l3", "dram"]);
-        }
-    }
-}
-
-#[test]
-fn a_reported_cache_that_neighbours_use_up_does_not_lend_its_name_to_memory() {
-    let reported = reported(&[48.0 * KIB, 2.0 * MIB, 260.0 * MIB], true);
-    // As slow as no cache is: memory.
-    assert_names(&curve(&CACHES[..2], 134.0, 64.0 * MIB), &reported, 64.0 * MIB, &["l1d", "l2", "dram"]);
-    // It may be either: a plateau without a name, even where the curve goes beyond what is told.
-    for largest in [64.0 * MIB, 1024.0 * MIB] {
-        assert_names(&curve(&CACHES[..2], 85.0, largest), &reported, largest, &["l1d", "l2", "plateau3"]);
-    }
-    // The hardware itself tells the truth: beyond twice its caches is memory, and inside them none.
-    let sure = ReportedCaches { is_claim: false, ..reported };
-    assert_names(&curve(&CACHES[..2], 85.0, 1024.0 * MIB), &sure, 1024.0 * MIB, &["l1d", "l2", "dram"]);
-    assert_names(&curve(&CACHES[..2], 50.0, 64.0 * MIB), &sure, 64.0 * MIB, &["l1d", "l2", "l3"]);
 }
 
 #[test]
@@ -339,47 +323,6 @@ fn what_lies_between_a_used_up_cache_and_memory_is_not_the_cache() {
     // Hardware of its own has no neighbours.
     let sure = ReportedCaches { is_claim: false, ..guest };
     assert_names(&found(15.0, 75.0), &sure, largest, &["l1d", "l2", "plateau3", "l3", "dram"]);
-}
-
-#[test]
-fn a_cache_that_is_reported_too_small_is_not_memory() {
-    // Hypervisors invent 16 MiB where the hardware has hundreds.
-    let reported = reported(&[32.0 * KIB, 4.0 * MIB, 16.0 * MIB], true);
-    let caches = [CACHES[0], CACHES[1], (400.0 * MIB, 25.0)];
-    assert_names(&curve(&caches, 95.0, 128.0 * MIB), &reported, 128.0 * MIB, &["l1d", "l2", "l3"]);
-    // Nor where none is told for it, so that there is a plateau more than caches.
-    let fewer = ReportedCaches { caches: reported.caches[..2].to_vec(), ..reported };
-    assert_names(&curve(&caches, 95.0, 128.0 * MIB), &fewer, 128.0 * MIB, &["l1d", "l2", "plateau3"]);
-}
-
-#[test]
-fn a_plateau_that_nobody_reports_has_no_name() {
-    // A system cache behind two told levels, and memory behind it.
-    let reported = reported(&[64.0 * KIB, 1.0 * MIB], true);
-    let caches = [(64.0 * KIB, 1.3), (1.0 * MIB, 4.0), (16.0 * MIB, 25.0)];
-    let plateaus = curve(&caches, 95.0, 256.0 * MIB);
-    assert_names(&plateaus, &reported, 256.0 * MIB, &["l1d", "l2", "plateau3", "dram"]);
-    // Two told levels and two found ones: the names go by order, and memory is one more.
-    let plateaus = curve(&caches[..2], 95.0, 256.0 * MIB);
-    assert_names(&plateaus, &reported, 256.0 * MIB, &["l1d", "l2", "dram"]);
-}
-
-#[test]
-fn levels_that_are_reported_without_a_size_are_named_by_their_order() {
-    let unsized_ = reported(&[0.0, 0.0, 0.0], true);
-    assert_names(&curve(&CACHES, 90.0, 256.0 * MIB), &unsized_, 256.0 * MIB, &["l1d", "l2", "l3", "dram"]);
-    // One of them is not on the curve, and nothing tells which: the first alone is certain.
-    let plateaus = curve(&CACHES[..2], 134.0, 256.0 * MIB);
-    assert_names(&plateaus, &unsized_, 256.0 * MIB, &["l1d", "plateau2", "dram"]);
-}
-
-#[test]
-fn where_nothing_gets_the_first_level_and_what_only_memory_can_be_are_named() {
-    let nothing = ReportedCaches::default();
-    let largest = 256.0 * MIB;
-    assert_names(&curve(&CACHES, 90.0, largest), &nothing, largest, &["l1d", "plateau2", "plateau3", "dram"]);
-    assert_names(&curve(&CACHES[..2], 120.0, largest), &nothing, largest, &["l1d", "plateau2", "dram"]);
-    assert_names(&curve(&CACHES[..2], 70.0, largest), &nothing, largest, &["l1d", "plateau2", "plateau3"]);
 }
 
 #[test]
