@@ -77,11 +77,10 @@ fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecor
     let mut sweeps = Vec::new();
     let swept = take_sweeps(view, &mut sweeps, cases);
     let is_row = |case: &CaseRecord| labels.off_default(&case.params).is_empty() || !swept.contains(case.id.as_str());
-    let mut is_first = true;
+    let mut head = None;
     for case in cases.iter().filter(|case| is_row(case)) {
         let Some(measured) = case.measured() else { continue };
-        grid.row(case_row(view, cases, case, measured, is_first));
-        is_first = false;
+        grid.row(case_row(view, cases, case, measured, head.get_or_insert(case)));
     }
     reason_rows(view, cases).into_iter().for_each(|row| grid.row(row));
     for sweep in sweeps {
@@ -92,22 +91,25 @@ fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecor
     }
 }
 
-fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> GridRow {
+fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, head: &CaseRecord) -> GridRow {
     let probe = case.probe.as_str();
     let (estimate, unit) = in_first_unit(measured, view.unit_or(probe, Unit::Ratio));
     let estimate = &*estimate;
     let labels = view.labels(probe);
     let off = labels.off_default(&case.params);
-    let label = if is_first && off.is_empty() {
+    let points = || case.params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
+    let label = if case.id != head.id {
+        // Below a first row off the default, the points that differ from that row's.
+        let at_head = |axis: &str| head.params.get(axis).or_else(|| labels.default_of(axis));
+        let differs: Vec<(&str, &str)> = points().filter(|(axis, at)| at_head(axis) != Some(at)).collect();
+        format!("  {}", labels.points(if differs.is_empty() { &off } else { &differs }).get(view.lang))
+    } else if off.is_empty() {
         // The default says where it stands on the axes that others move along.
         let varies = |axis: &str| all.iter().any(|other| other.params.get(axis) != case.params.get(axis));
-        let points: Vec<(&str, &str)> = case.params.0.iter().map(|(a, v)| (a.as_str(), v.as_str())).collect();
-        let moved: Vec<(&str, &str)> = points.into_iter().filter(|(axis, _)| varies(axis)).collect();
+        let moved: Vec<(&str, &str)> = points().filter(|(axis, _)| varies(axis)).collect();
         view.label(&labels.title(&moved))
-    } else if is_first {
-        view.label(&labels.title(&off))
     } else {
-        format!("  {}", labels.points(&off).get(view.lang))
+        view.label(&labels.title(&off))
     };
     let interval = low_high(estimate, unit).or_else(|| agreement(estimate)).map(|text| text.get(view.lang));
     let mut interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
