@@ -165,7 +165,8 @@ fn topology(runs: &Runs) -> Option<Figure> {
         (!parts.is_empty()).then_some((label, parts))
     };
     let none = Message::default;
-    let nodes = run.host.nodes.iter().map(|node| amount(node.memory_bytes as f64, Unit::Bytes));
+    let nodes = run.host.nodes.iter().filter(|_| run.host.nodes.len() > 1);
+    let nodes = nodes.map(|node| amount(node.memory_bytes as f64, Unit::Bytes));
     let levels = LEVELS.iter().rev().filter_map(|level| Some((level, level.cache?)));
     let caches = levels.map(|(level, number)| row(level.name.into(), ends(run, level), &|cpu| first(cpu, number)));
     let rows = [
