@@ -140,7 +140,7 @@ pub static LINES: &[ConstantGroup] = &[
             constant(term!("append + fdatasync"), term!("disk fdatasync"), &[at("disk.fsync", &[])]),
             constant(
                 term!("its tail"),
-                term!("disk tail"),
+                term!("fsync"),
                 &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
             ),
         ],

@@ -177,7 +177,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let contended = flagged(FlagKind::Contended);
     if others.max(contended) >= NOTABLE {
         let text = match others >= NOTABLE {
-            true => say!("other processes used {others} of the CPUs' time", others = percent(others)),
+            true => say!("other processes used {others} of the CPUs' time while cases ran", others = percent(others)),
             false => {
                 say!("other processes used the CPUs of {contended} of the cases", contended = percent(contended))
             }
@@ -228,10 +228,11 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         );
     }
     let core_shared = match core_shared(run) {
-        Ok(shared) => (shared >= SHARED)
-            .then(|| (shared, say!("a neighbour used this core {shared} of the time", shared = percent(shared)))),
+        Ok(shared) => (shared >= SHARED).then(|| {
+            (shared, say!("another VM or thread used this core {shared} of the time", shared = percent(shared)))
+        }),
         Err(is_alone) => (!is_alone && measured.iter().any(|measured| is_of_core(&measured.estimate)))
-            .then(|| (NOTABLE, term!("it could not be told whether a neighbour used this core").into())),
+            .then(|| (NOTABLE, term!("it could not be told whether another VM or thread used this core").into())),
     };
     if let Some((weight, text)) = core_shared {
         let cure = term!("repeat off-peak, or use an instance with dedicated cores");
@@ -318,9 +319,8 @@ fn within_or_not(fraction: f64) -> Message {
 fn repeats(trust: &Trust) -> Message {
     match (trust.core, trust.others) {
         (Some(core), Some(others)) => {
-            let [core_grade, others_grade] = [core, others].map(|within| of_within(Some(within)).letter());
             let [core, others] = [core, others].map(within_or_not);
-            say!("core figures repeat {core} ({core_grade}), the rest {others} ({others_grade})")
+            say!("core figures repeat {core}, the rest {others}")
         }
         (one, other) => {
             let within = one.or(other).or(trust.within).map(within_or_not).unwrap_or_default();

@@ -55,9 +55,9 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
     let mut parts = run(&[3.0; 20], 5);
     (0..10).for_each(|index| core_bound(&mut parts, index));
     let parts = lines(&trust(&parts).unwrap())[0].clone();
-    let says = "core figures repeat not within a factor of 2 (F), the rest not within a factor of 2 (F)";
+    let says = "core figures repeat not within a factor of 2, the rest not within a factor of 2";
     assert!(
-        parts.en.contains(says) && parts.zh.contains("核内数值相差可能超过一倍（F），其余可能超过一倍（F）"),
+        parts.en.contains(says) && parts.zh.contains("核心类数值相差可能超过一倍（F），其余可能超过一倍（F）"),
         "{parts:?}"
     );
     for far in [off(0.5), off(3.0)] {
@@ -83,12 +83,12 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
     };
     let mut shared = quiet();
     shared.neighbours = Some(Neighbours { core_shared: Some(0.31), last_cache: None });
-    assert_doubt(&shared, "a neighbour used this core 31 %");
+    assert_doubt(&shared, "another VM or thread used this core 31 %");
     let mut unknown = quiet();
     unknown.host.virtualization.hypervisor = Some("kvm".into());
     assert_eq!(grade(&unknown), Grade::A, "no value is the core's");
     (0..2).for_each(|index| core_bound(&mut unknown, index));
-    assert_doubt(&unknown, "it could not be told whether a neighbour used this core");
+    assert_doubt(&unknown, "it could not be told whether another VM or thread used this core");
     shared.host.process.traced = Some(true);
     let traced = trust(&shared).unwrap();
     assert_eq!((traced.grade, &*traced.doubts[0].text.en, traced.doubts.len()), (Grade::D, "traced by a tracer", 1));

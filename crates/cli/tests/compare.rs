@@ -108,7 +108,7 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
         (&whole, &missing, "1 missing on the new side", "only the base has it"),
         (&missing, &whole, "1 missing on the base", "the base does not have it"),
     ] {
-        let summary = format!("1 same within 5 %, 0 inconclusive, 1 not comparable ({expected})");
+        let summary = format!("1 same within 5 %, 0 cannot tell, 1 not comparable ({expected})");
         let (code, out, errors) = compare(&[base, new]);
         assert!((code, errors.as_str()) == (0, "") && out.contains(why), "{out}");
         assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(&summary), "{out}");

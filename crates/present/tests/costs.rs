@@ -165,7 +165,7 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
     let finding = one(&shown, ID);
     near(finding.cost, 1.0 / 3.0);
     assert_eq!(finding.cases, ["a.b@n=2", "a.b@n=1"]);
-    assert!(finding.text.en.starts_with("In 2 of 3 cases other programs took 50 % of the CPU"), "{finding:?}");
+    assert!(finding.text.en.starts_with("While 2 of 3 cases ran, other programs took 50 % of"), "{finding:?}");
     assert!(finding.text.en.contains("CPU 1 most") && finding.cure.is_some(), "{finding:?}");
     none(&run(vec![beside(0, 0.02, 0.05, 0), beside(1, 0.4, 0.5, 0)]), ID);
     // A moment of one case of many is that case's own matter.

@@ -320,7 +320,7 @@ fn the_grade_stands_at_the_head_of_every_report() {
         let (en, zh) = (text(Lang::En), text(Lang::Zh));
         // The page draws the letter as a badge.
         let is_graded = |text: &str, word: &str| text.contains(word) || text.contains("class=\"grade\">");
-        assert!(is_graded(&en, "TRUST ") && en.contains("a neighbour used this core 31 % of the time"), "{en}");
+        assert!(is_graded(&en, "TRUST ") && en.contains("VM or thread used this core 31 % of the time"), "{en}");
         assert!(is_graded(&zh, "可信度 ") && zh.contains("可信度"), "{zh}");
     }
 }

@@ -132,8 +132,8 @@ fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
         (high * 1.3, 0.02, "30 % slower !", Tone::Bad),
         (high * 1.1, 0.02, "10 % slower", Tone::Doubtful),
         // Its interval reaches into what is usual.
-        (high * 1.1, 0.12, "slower, but within error", Tone::Plain),
-        (low / 1.1, 0.12, "faster, but within error", Tone::Plain),
+        (high * 1.1, 0.12, "perhaps slower", Tone::Plain),
+        (low / 1.1, 0.12, "perhaps faster", Tone::Plain),
         (high * 1.01, 0.12, "as usual", Tone::Plain),
         ((low + high) / 2.0, 0.02, "as usual", Tone::Plain),
         (low / 1.1, 0.02, "10 % faster", Tone::Good),
@@ -146,7 +146,7 @@ fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
     ] {
         let verdict = said(ns, half);
         assert_eq!((verdict.words.en.as_str(), verdict.tone), (words, tone), "{ns} ±{half}");
-        let says = |word: &str| f64::from(u8::from(words.contains(word) && !words.contains("within error")));
+        let says = |word: &str| f64::from(u8::from(words.contains(word) && !words.contains("perhaps")));
         let direction = says("faster") - says("slower");
         assert_eq!(verdict.better.ln().signum() * f64::from(u8::from(verdict.better != 1.0)), direction, "{words}");
     }
@@ -420,7 +420,7 @@ fn screen_base_and_fleet_say_the_same() {
         let [(_, words), (_, line), (_, times)] = all;
         let words = standing.why_none().map_or(words, |why| why.en.to_owned());
         assert!(line.ends_with(&words) && words.starts_with(&times), "{words} {line} {times}");
-        assert_eq!(standing == Standing::Worse, words.contains("slower") && !words.contains("within error"), "{words}");
+        assert_eq!(standing == Standing::Worse, words.contains("slower") && !words.contains("perhaps"), "{words}");
     }
 }
 

@@ -100,7 +100,7 @@ fn row(base: Option<SideValue>, new: Option<SideValue>, claim: &Claim, deviation
         typed: ID.to_owned(),
         probe: ID.to_owned(),
         params: Params::default(),
-        label: term!("Core clock").to_owned_text(),
+        label: term!("Clock of core-bound cases").to_owned_text(),
         section: Text::default(),
         unit: Some(Unit::Hertz),
         better: Some(Better::Higher),

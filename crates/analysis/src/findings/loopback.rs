@@ -248,7 +248,7 @@ fn congestion(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
         true => term!(", which paces packets even on loopback"),
         false => Text::default(),
     };
-    finding.compare(by, say!("with {name}"));
+    finding.compare(by, say!("with TCP {name}"));
     let by = number(by);
     finding.add(say!(" The system's congestion control is {system}{why}; with {name} it is {gives}, ×{by}."), best);
     finding.cost = finding.cost.max(loss(best, base));

@@ -7,7 +7,7 @@ use hostmark_say::say;
 use serde::Serialize;
 
 use super::{Counterpart, Reference, ReferenceValue, all, built_in};
-use crate::constants::{self, ConstantValue, NOT_KNOWN, is_of_core};
+use crate::constants::{self, ConstantValue, is_of_core};
 use crate::escape::visible;
 use crate::format::{UNSTEADY, between, in_short, likely_ends, scale_for};
 use crate::words;
@@ -250,8 +250,8 @@ impl Tone {
 const AS_USUAL: Text = term!("as usual");
 /// Beyond what is usual, by less than the interval: from so much on.
 const PERHAPS: f64 = 0.02;
-const PERHAPS_SLOWER: Text = term!("slower, but within error");
-const PERHAPS_FASTER: Text = term!("faster, but within error");
+const PERHAPS_SLOWER: Text = term!("perhaps slower");
+const PERHAPS_FASTER: Text = term!("perhaps faster");
 const SAME: Text = term!("same");
 
 /// Distance of a value beyond an end, above 1, in words; none where it rounds to nothing.
@@ -397,10 +397,10 @@ impl NearestReference<'_> {
     }
 
     /// Heading of the column beside the values.
-    pub fn column(&self) -> Text {
+    pub fn column(&self) -> Message {
         match self.is_usual() {
-            true => term!("similar servers"),
-            false => term!("beside one machine"),
+            true => term!("similar servers").into(),
+            false => say!("beside {name}", name = visible(&self.reference.name)),
         }
     }
 }
@@ -412,7 +412,7 @@ fn about(worse: f64, same: Text, standing: Standing) -> ReferenceVerdict {
         .unwrap_or_else(|| same.to_owned_text());
     let words = match standing {
         // The time of a core at another clock says nothing of the core.
-        Standing::OtherClock => NOT_KNOWN.to_owned_text(),
+        Standing::OtherClock => term!("no reference").to_owned_text(),
         _ => words(say!("about {words}", words = known)),
     };
     ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip(), standing }

@@ -20,16 +20,15 @@ const TERMS: [(Text, Text); 7] = [
 ];
 
 /// Words that another term's page explains.
-const SAME_PAGE: [(Text, &str); 9] = [
+const SAME_PAGE: [(Text, &str); 8] = [
     (term!("a repeat"), "±"),
     (term!("NEXT"), "FINDINGS"),
     (term!("quiet"), "undisturbed"),
     (term!("typical"), "median"),
     (term!("similar servers"), "usual"),
-    (term!("beside one machine"), "usual"),
     (term!("as usual"), "usual"),
     (term!("slower"), "usual"),
-    (term!("slower, but within error"), "usual"),
+    (term!("perhaps slower"), "usual"),
 ];
 
 /// Every term with what it means.

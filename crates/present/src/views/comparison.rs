@@ -29,7 +29,7 @@ const FACT: Text = term!("fact");
 const GROUP: Text = term!("group");
 const CASE: Text = term!("case");
 const COUNT: Text = term!("cases", "comparison");
-const COST: Text = term!("time", "comparison");
+const COST: Text = term!("by time");
 const CHANGE: Text = term!("change");
 const INTERVAL: Text = term!("adjusted interval");
 const VERDICT: Text = term!("verdict");
@@ -149,7 +149,7 @@ fn key_figures(against: &Against) -> Option<Table> {
     };
     let rows: Vec<Row> = all.filter_map(case).map(shown).collect();
     let mut columns = Vec::from(columns());
-    columns[3].head = COST.into();
+    columns[3].head = term!("time, <1 faster").into();
     columns.push(Column::new(VERDICT, Align::Left));
     (!rows.is_empty()).then(|| Table { title: FIGURES.into(), columns, rows, ..Table::default() })
 }
@@ -168,7 +168,7 @@ fn cases(against: &Against) -> Option<Table> {
     columns.push(Column::new(VERDICT, Align::Left));
     let count = |verdict: Verdict| cases.iter().filter(|case| case.verdict == verdict).count();
     let (same, open) = (count(Verdict::Same), count(Verdict::Inconclusive));
-    let left_out = say!("not shown: {same} same, {open} inconclusive");
+    let left_out = say!("not shown: {same} same, {open} cannot tell");
     let clock = against.clock.iter().map(|clock| Row { is_rest: false, ..judged(clock) });
     let rows: Vec<Row> = clock.chain(cases.into_iter().map(judged)).collect();
     let rest = FoldedRows { title: REST.into(), left_out, few: FEW_CASES };

@@ -77,7 +77,7 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
     // Beside one machine the verdict has the heading, as it has no range.
     let column = |is_usual| reference.filter(|it| it.is_usual() == is_usual).map(NearestReference::column);
     let [usual, machine] = [true, false].map(|is_usual| column(is_usual).unwrap_or_default());
-    let heads = [Text::default(), HERE, REPEAT, usual, machine];
+    let heads = [Message::default(), HERE.into(), REPEAT.into(), usual, machine];
     let columns = heads.map(|head| Column::new(head, Align::Left)).into();
     Table { caption: CAPTION.into(), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
 }
@@ -104,7 +104,7 @@ pub(super) fn verdict(runs: &[Run], run: usize, name: &str) -> Message {
     let costs = figures(runs).filter_map(|(name, beside)| Some((beside.cost(run)?, name)));
     let (same, changed): (Vec<_>, Vec<_>) = costs.partition(|(cost, _)| *cost == 1.0);
     let (slower, faster) = changed.into_iter().partition(|(cost, _)| *cost > 1.0);
-    let rest = (!same.is_empty()).then(|| say!("within error in {same}", same = same.len()));
+    let rest = (!same.is_empty()).then(|| say!("cannot tell in {open}", open = same.len()));
     sentence(name, [slower, faster], [rest])
 }
 

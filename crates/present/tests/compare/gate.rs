@@ -271,7 +271,7 @@ fn a_clock_that_wanders_makes_no_case_slower() {
     assert!((clock.effect.as_ref().unwrap().ratio - 2.5 / 2.6).abs() < 1e-9 && against.cases.len() == 20);
     let text =
         (format_named("table").unwrap().render)(&wandered, &RenderOptions { width: 100, ..RenderOptions::default() });
-    let row = text.lines().find(|line| line.contains("Core clock")).unwrap();
+    let row = text.lines().find(|line| line.contains("Clock of core-bound cases")).unwrap();
     assert!(row.contains("2.60 GHz") && row.contains("2.50 GHz"), "{text}");
     // A clock that is halved is one, and the cases are what they were; more cycles at the same clock are slower.
     let halved = compared(&[at("a", 400.0, 2.6)], &[at("b", 400.0, 1.3)]);

@@ -86,10 +86,7 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
                 true
             }
         };
-        // Similar servers have a heading that says what they are.
-        let is_named = way.form == Form::Rows && way.findings != FindingText::ToDo(0);
-        let has_source = |beside: &&NearestReference| way.source || is_named && !beside.is_usual();
-        below(&view, beside.as_ref().filter(has_source), &mut page);
+        below(&view, beside.as_ref().filter(|_| way.source), &mut page);
         if is_loose && !findings.is_empty() {
             page.blank();
         }

@@ -88,7 +88,7 @@ pub(super) fn write<'a>(
     head.extend([term!("here"), term!("a repeat")].map(|head| Piece::new(page.say(head), Style::Dim)));
     let has_judged = !judged.is_empty();
     if has_judged {
-        head.extend(beside.map(|beside| Piece::new(page.say(beside.column()), Style::Dim)));
+        head.extend(beside.map(|beside| Piece::new(view.tell(&beside.column()), Style::Dim)));
         judged.insert(0, head);
     } else {
         let is_double = others.first().is_some_and(|row| row.len() > FIRST);

@@ -22,7 +22,7 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
         Verdict::Faster => term!("faster"),
         Verdict::Changed => term!("changed"),
         Verdict::ChangedShape => term!("changed shape"),
-        Verdict::Inconclusive => term!("inconclusive"),
+        Verdict::Inconclusive => term!("cannot tell"),
         Verdict::Same => term!("same"),
         Verdict::NotComparable => term!("not comparable"),
     }
@@ -49,9 +49,9 @@ const MOST_VISIBLE: f64 = 1.0;
 fn unclear_under(visible: f64) -> Message {
     let times = 1.0 + visible;
     match visible > MOST_VISIBLE {
-        true if times <= MOST_TIMES => say!("cannot tell under {times:.1}x"),
-        true => say!("cannot tell"),
-        false => say!("unclear under {visible}", visible = percent(visible)),
+        true if times <= MOST_TIMES => say!("cannot tell: would miss <{times:.1}x"),
+        true => verdict_word(Verdict::Inconclusive).into(),
+        false => say!("cannot tell: would miss <{visible}", visible = percent(visible)),
     }
 }
 
@@ -231,7 +231,7 @@ fn without(one: &Without) -> Message {
         ReasonKind::Unit => term!("in another unit"),
         ReasonKind::Failed => term!("failed"),
         ReasonKind::Skipped => term!("skipped", "comparison"),
-        ReasonKind::OtherKernel => term!("by another kernel"),
+        ReasonKind::OtherKernel => term!("by another inner loop"),
         ReasonKind::Asked => term!("asked for differently"),
         ReasonKind::PageSize => term!("on other pages"),
         ReasonKind::CacheLevel => term!("in another cache"),
@@ -265,14 +265,14 @@ fn without(one: &Without) -> Message {
     say!("{count} {what} {on}")
 }
 
-/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (unclear under 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
+/// `2 slower, 0 faster, 120 same within 5 %, 60 cannot tell: would miss <8 % (median), 4 not comparable (3 skipped on both sides, 1 failed
 /// on the new side)`.
 pub(super) fn summary(against: &Against) -> Message {
     let counts = against.counts;
     let word = |verdict: Verdict| verdict_word(verdict).into();
     let undecided = match counts.visible.map(unclear_under) {
         None => word(Verdict::Inconclusive),
-        Some(unclear) => say!("inconclusive ({unclear}, median)"),
+        Some(unclear) => say!("{unclear} (median)"),
     };
     let why = Message::joined(against.without.iter().map(without), COMMA);
     let all = [
@@ -301,7 +301,7 @@ pub(super) fn verdict(against: &Against) -> Message {
     let (same, open) = (counts.same, counts.inconclusive);
     let rest = [
         (same > 0).then(|| say!("{what} in {same}", what = same_word(against.same_within))),
-        (open > 0).then(|| say!("not decided in {open}")),
+        (open > 0).then(|| say!("cannot tell in {open}")),
     ];
     sentence(&against.side.name, [changed(Verdict::Slower), changed(Verdict::Faster)], rest)
 }
@@ -319,7 +319,7 @@ pub(crate) fn sentence(
         let (times, word) = (cost.max(cost.recip()), verdict_word(verdict));
         Some(match others {
             0 => say!("{times:.2}x {word} in {what}"),
-            more => say!("{times:.2}x {word} in {what} and less in {more} more"),
+            more => say!("{times:.2}x {word} in {what} (the largest of {count})", count = more + 1),
         })
     };
     let changed = changed.into_iter().zip([Verdict::Slower, Verdict::Faster]).map(part);
@@ -348,19 +348,19 @@ pub(super) fn figure_verdict(case: &CaseComparison) -> Message {
         (Verdict::NotComparable, Some(cost), Some((low, high)), Some((from, to))) if from > high || to < low => {
             verdict_word(if cost > 1.0 { Verdict::Slower } else { Verdict::Faster }).into()
         }
-        (Verdict::NotComparable, ..) => say!("within error"),
+        (Verdict::NotComparable, ..) => verdict_word(Verdict::Inconclusive).into(),
         _ => verdict_text(case),
     }
 }
 
-/// Limit of one run a side, and the command that decides; nothing where a side has more.
+/// Limit of one run a side, and the command that tells more; nothing where a side has more.
 pub(super) fn one_run(base: &Side, against: &Against) -> Vec<Message> {
     if base.runs.len() > 1 || against.side.runs.len() > 1 {
         return Vec::new();
     }
     let says = match against.counts.visible.filter(|visible| *visible <= MOST_VISIBLE).map(percent) {
-        Some(visible) => say!("one run a side shows changes from about {visible} on; three a side decide:"),
-        None => say!("one run a side shows large changes only; three a side decide:"),
+        Some(visible) => say!("one run a side shows changes from about {visible} on; three or more tell smaller ones:"),
+        None => say!("one run a side shows large changes only; three or more tell smaller ones:"),
     };
     vec![says, Message::plain("hostmark compare A1,A2,A3 B1,B2,B3")]
 }
@@ -374,6 +374,7 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
         told.push(say!("(undisturbed) values are of an undisturbed core, all others medians"));
     }
+    told.extend(against.clock.as_ref().map(|_| say!("cycles leave the clock out; its row is in no total")));
     if let Some(program) = against.program.as_ref().and_then(|program| program.get(..12)) {
         told.push(say!("one program measured both sides: SHA-256 {program}…"));
     }
@@ -388,7 +389,7 @@ pub(super) fn method(against: &Against) -> Vec<Message> {
     }
     if !tests_of_runs.is_empty() || assumed > 0 {
         told.push(say!(
-            "slower/faster: at most 5 % of these are false. same: a {within} change is ruled out. inconclusive: neither",
+            "slower/faster: at most 5 % of these are false. same: a {within} change is ruled out. cannot tell: neither, and a change smaller than the one named would go unseen",
             within = limit(against.same_within)
         ));
     }
@@ -409,9 +410,9 @@ mod tests {
 
     #[test]
     fn what_twice_as_much_would_not_have_shown_cannot_be_told() {
-        let texts = [0.14, 1.0, 7.32, 150.0, f64::INFINITY].map(|visible| unclear_under(visible).to_string());
-        let expected =
-            ["unclear under 14 %", "unclear under 100 %", "cannot tell under 8.3x", "cannot tell", "cannot tell"];
+        assert_eq!([150.0, f64::INFINITY].map(|visible| unclear_under(visible).to_string()), ["cannot tell"; 2]);
+        let texts = [0.14, 1.0, 7.32].map(|visible| unclear_under(visible).to_string());
+        let expected = ["<14 %", "<100 %", "<8.3x"].map(|least| format!("cannot tell: would miss {least}"));
         assert_eq!(texts, expected);
         let texts = [0.14, 6.34].map(|within| changed_by(within).to_string());
         assert_eq!(texts, ["changed by 14 % at most", "perhaps by more than a factor of 2"]);
