@@ -73,6 +73,28 @@ fn range_of(measured: &Measured) -> Option<[f64; 2]> {
     Some([medians().reduce(f64::min)?, medians().reduce(f64::max)?])
 }
 
+#[test]
+fn a_printed_range_holds_its_value_where_the_quiet_value_leads() {
+    let mut run = run_of("memory-bandwidth");
+    for measured in run.cases.iter_mut().filter_map(CaseRecord::measured_mut) {
+        let (range, value) = (range_of(measured), 1.25 * measured.estimate.typical);
+        let quiet = Some(Quiet { value, low: None, high: None, range: None, at_hz: None });
+        (measured.estimate.quiet, measured.estimate.leading) = (quiet, Leading::Quiet);
+        measured.estimate.range = range;
+    }
+    let text = shown(&run, "memory-bandwidth", Lang::En);
+    let rows = text.lines().filter(|line| line.contains("blocksize:"));
+    let ranged: Vec<_> = rows.filter_map(|line| line.split_once('[')).collect();
+    assert!(ranged.len() > 10, "{text}");
+    for (before, range) in ranged {
+        let (low, high) = range.split_once(']').unwrap().0.split_once(" … ").unwrap();
+        let value: f64 = before.split_whitespace().filter_map(|word| word.parse().ok()).next_back().unwrap();
+        let [low, high]: [f64; 2] = [low, high].map(|end| end.trim().parse().unwrap());
+        // Ends have three digits, the value more.
+        assert!(low * 0.995 <= value && value <= high * 1.005, "{before}[{range}");
+    }
+}
+
 /// The same of which two cells were not measured, one is gone, one has too few rounds, and one no one should believe.
 fn incomplete(table: &str) -> Run {
     let mut run = run_of(table);

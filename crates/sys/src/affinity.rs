@@ -100,4 +100,10 @@ mod tests {
         assert_eq!(refused, "sched_setaffinity: it is offline, or not in the cpuset of this process");
         assert!(bind(&[0, usize::MAX]).unwrap_err().to_string().starts_with("sched_setaffinity: "));
     }
+
+    #[test]
+    fn numbers_come_back_from_their_mask_in_any_order_and_beyond_one_word() {
+        let mask = mask_of([200, 64, 3, 63].into_iter());
+        assert_eq!((mask.len(), numbers_in(&mask)), (4, vec![3, 63, 64, 200]));
+    }
 }

@@ -374,4 +374,16 @@ mod tests {
             assert!(inherited(number).unwrap_err().to_string().starts_with("fcntl: "));
         }
     }
+
+    #[test]
+    fn it_is_tried_until_it_is_done_and_not_for_ever() {
+        for (done_at, wanted) in [(3, (true, 3)), (usize::MAX, (false, RETRY_TURNS))] {
+            let mut turn = 0;
+            let is_done = retry_until(|| {
+                turn += 1;
+                turn == done_at
+            });
+            assert_eq!((is_done, turn), wanted);
+        }
+    }
 }

@@ -316,4 +316,11 @@ mod tests {
             ["±2.00 %", "–"]
         );
     }
+
+    #[test]
+    fn a_control_reaches_as_many_times_down_as_up() {
+        for (ratio, expected) in [(1.9, true), (0.55, true), (2.1, false), (0.45, false), (0.0, false)] {
+            assert_eq!(is_within(ratio, Some(2_f64.ln())), expected, "{ratio}");
+        }
+    }
 }
