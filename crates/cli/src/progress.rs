@@ -218,9 +218,17 @@ mod tests {
     fn the_line_fits_every_width_and_keeps_the_time() {
         for (lang, time) in [(Lang::En, "19 s left"), (Lang::Zh, "剩余 19 秒")] {
             for columns in 12..=200 {
-                let line = STATE.line(columns, lang, false);
-                assert!(line.width() <= columns, "{columns}: {line}");
-                assert!(line.ends_with(time), "{columns}: {line}");
+                for done in [STATE.done, STATE.all, 2 * STATE.all] {
+                    let state = ProgressState { done, ..STATE };
+                    let (line, mut colored) = (state.line(columns, lang, false), state.line(columns, lang, true));
+                    assert!(line.width() <= columns, "{columns}: {line}");
+                    assert!(line.ends_with(time), "{columns}: {line}");
+                    // Colours take no columns.
+                    for (code, plain) in [("\u{1b}[36m", ""), ("\u{1b}[2m", ""), ("\u{1b}[0m", ""), ("─", " ")] {
+                        colored = colored.replace(code, plain);
+                    }
+                    assert_eq!(colored, line);
+                }
             }
         }
     }

@@ -28,7 +28,10 @@ fn whatever_lies_in_the_directory_is_a_row_and_never_the_end() {
     fs::write(at("newer.json"), whole.replace("hostmark.run/1", "hostmark.run/7")).unwrap();
     fs::write(at("foreign.json"), r#"{"hello": 1}"#).unwrap();
     fs::write(at("\u{1b}[31mred\n.json"), "{").unwrap();
-    fs::write(at("cut.partial.jsonl"), "{}").unwrap();
+    // Hidden files are nobody's runs, and a journal beside its run is of a run that has ended.
+    for name in ["cut.partial.jsonl", ".hidden.json", "torn.partial.jsonl"] {
+        fs::write(at(name), "{}").unwrap();
+    }
     fs::create_dir(at("directory.json")).unwrap();
     assert!(Command::new("mkfifo").arg(at("pipe.json")).status().unwrap().success());
     std::os::unix::fs::symlink("/dev/zero", at("zero.json")).unwrap();
@@ -48,7 +51,7 @@ fn whatever_lies_in_the_directory_is_a_row_and_never_the_end() {
     ] {
         assert!(out.contains(part), "{part}\n{out}");
     }
-    assert!(!out.contains('\u{1b}'));
+    assert!(!["\u{1b}", ".hidden", "torn.partial"].iter().any(|part| out.contains(part)), "{out}");
 }
 
 #[test]

@@ -489,4 +489,14 @@ mod tests {
         words.dedup();
         assert_eq!(words.len(), count);
     }
+
+    #[test]
+    fn words_fit_with_other_endings_and_not_by_their_beginning_alone() {
+        for (word, text) in [("throttling", "is throttled"), ("pages", "a huge page"), ("页表", "页表遍历")] {
+            assert!(times(&words_of(word), text) > 0, "{word}");
+        }
+        for (word, text) in [("L2", "l20"), ("steal", "stale"), ("st", "stat"), ("huge pages", "huge")] {
+            assert_eq!(times(&words_of(word), text), 0, "{word}");
+        }
+    }
 }

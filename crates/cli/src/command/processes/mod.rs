@@ -283,3 +283,16 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
         Err(error) => Err(not_started(&error.to_string())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_neighbour_reads_the_word_of_its_work_and_no_other() {
+        for work in [Work::Spin, Work::Read, Work::Duty(30)] {
+            assert_eq!(Work::of(&work.word()), Some(work));
+        }
+        assert_eq!(["sleep", "101%", "%"].map(Work::of), [None; 3]);
+    }
+}

@@ -169,7 +169,6 @@ pub fn of_probe(id: &str) -> Vec<&'static str> {
     concern.map(|tuning| tuning.name).collect()
 }
 
-/// Texts of the settings, for tests.
 /// Facts about this machine that a trial needs.
 #[derive(Debug, Clone)]
 pub struct Sides {
