@@ -265,12 +265,15 @@ const METRICS: [(u16, &str); 7] =
     [(3, "window"), (7, "cwnd"), (8, "advmss"), (11, "initcwnd"), (13, "rto_min"), (14, "initrwnd"), (15, "quickack")];
 const RTAX_CONGESTION_CONTROL: u16 = 16;
 
+/// The metrics of a route; `none` for one that is not set.
 fn metrics(route: &[u8]) -> BTreeMap<String, String> {
-    let Some(all) = attribute(route, RTA_METRICS) else { return BTreeMap::new() };
+    let all = attribute(route, RTA_METRICS).unwrap_or_default();
     let number = |kind| u32_at(attribute(all, kind)?, 0).filter(|number| *number > 0).map(|number| number.to_string());
-    let numbers = METRICS.iter().filter_map(|(kind, name)| Some((*name, number(*kind)?)));
-    let congestion = attribute(all, RTAX_CONGESTION_CONTROL).and_then(text).map(|name| ("congctl", name));
-    numbers.chain(congestion).map(|(name, value)| (format!("route.{name}"), value)).collect()
+    let numbers = METRICS.iter().map(|(kind, name)| (*name, number(*kind)));
+    let congestion = attribute(all, RTAX_CONGESTION_CONTROL).and_then(text);
+    let or_none =
+        |(name, value): (_, Option<String>)| (format!("route.{name}"), value.unwrap_or_else(|| "none".into()));
+    numbers.chain([("congctl", congestion)]).map(or_none).collect()
 }
 
 /// The route to `to`; none where there is none.
@@ -503,6 +506,15 @@ mod tests {
         };
         assert_eq!([0, 2, 6].map(state).map(Option::unwrap), ["unknown", "down", "up"]);
         assert_eq!(state(200), None);
+    }
+
+    #[test]
+    fn a_metric_that_a_route_does_not_set_is_none_and_not_unknown() {
+        let set = attribute_of(RTA_METRICS, &attribute_of(11, &2u32.to_ne_bytes()));
+        let own = |route: &[u8]| {
+            ["initcwnd", "window", "congctl"].map(|name| metrics(route)[&format!("route.{name}")].clone())
+        };
+        assert_eq!([own(&set), own(&[])], [["2", "none", "none"], ["none"; 3]]);
     }
 
     fn link_answer(number: u32, flags: u32) -> NetlinkAnswer {

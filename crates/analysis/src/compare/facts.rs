@@ -318,7 +318,11 @@ fn link(key: &str, way: &Text<String>, path: &NetworkPath, facts: &mut Facts) {
     add("path_mtu_bytes", term!("path MTU"), path.path_mtu_bytes.map(|mtu| mtu.to_string()));
     let queue = path.queue.as_ref();
     add("queue.kind", term!("queueing discipline"), queue.map(|queue| queue.kind.clone()));
-    add("queue.bits_per_s", term!("rate limit"), queue.and_then(|queue| queue.bits_per_s).map(bits));
+    // Rates of other kinds, as hfsc, are not read.
+    let is_read = |kind| ["cake", "fq", "fq_codel", "htb", "noqueue", "pfifo_fast", "tbf"].contains(&kind);
+    let rate =
+        queue.and_then(|queue| queue.bits_per_s.map(bits).or_else(|| is_read(&*queue.kind).then(|| "none".into())));
+    add("queue.bits_per_s", term!("rate limit"), rate);
     add("congestion_control", term!("congestion control"), path.congestion_control.clone());
     let is_on = |on: Option<bool>| on.map(|on| if on { "on" } else { "off" }.to_owned());
     add("offloads.tso", Text::name("TSO"), is_on(path.offloads.tso));
