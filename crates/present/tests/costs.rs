@@ -2,7 +2,7 @@
 //! is not sure, or that does not tell.
 
 use hostmark_analysis::Spoken;
-use hostmark_analysis::findings::cores_by_measurement;
+use hostmark_analysis::findings::{cores_by_measurement, steal::forget_broken};
 
 use crate::prelude::*;
 use crate::synthetic::{estimate, estimated as value, found, of};
@@ -142,6 +142,23 @@ fn steal_is_a_finding_from_ten_ticks_and_one_percent_on() {
     // Two CPUs lose what they lose in half of the time.
     let both = but(&shown, |run| run.cases.iter_mut().for_each(|case| of(case).rounds[0].cpus = vec![0, 1]));
     near(one(&both, ID).cost, 0.05);
+    // A counter that jumped in one round is as broken in the others.
+    let broken = |is_broken: bool, jumps: bool| {
+        but(&shown, |run| {
+            let rounds = run.cases.iter_mut().flat_map(|case| &mut of(case).rounds);
+            rounds.for_each(|round| round.steal_ns = Some(1e9));
+            if jumps {
+                of(&mut run.cases[0]).rounds[0].steal_ns = None;
+            }
+            assert_eq!(forget_broken(&mut run.cases, is_broken), is_broken || jumps);
+        })
+    };
+    one(&broken(false, false), ID);
+    for run in [broken(true, false), broken(false, true)] {
+        none(&run, ID);
+        let text = serde_json::to_string(&run.cases).unwrap();
+        assert!(!text.contains(r#""steal_ns":1"#) && !text.contains(r#""steal_ns":4"#), "{text}");
+    }
 }
 
 #[test]

@@ -37,6 +37,18 @@ pub fn stolen_ns(case: &CaseRecord) -> Option<f64> {
     measured.noise.steal_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map(|ns| ns / cpus as f64)
 }
 
+/// Makes steal unknown in a run whose counter `is_broken`, or jumped in a round: the other rounds' is that counter's too. Returns true then.
+pub fn forget_broken(cases: &mut [CaseRecord], is_broken: bool) -> bool {
+    let known = |is_known| move |round: &RoundRecord| round.steal_ns.is_some() == is_known;
+    let any = |is_known| cases.iter().filter_map(CaseRecord::measured).flat_map(|one| &one.rounds).any(known(is_known));
+    let is_broken = is_broken || any(true) && any(false);
+    for measured in cases.iter_mut().filter(|_| is_broken).filter_map(CaseRecord::measured_mut) {
+        measured.noise.steal_ns = None;
+        measured.rounds.iter_mut().for_each(|round| round.steal_ns = None);
+    }
+    is_broken
+}
+
 /// The share of a run's time that the hypervisor gave to others; none where that is too little to say so.
 pub(crate) fn stolen_share(run: &Run) -> Option<f64> {
     let total_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();

@@ -143,7 +143,8 @@ fn company(run: &Run) -> Company {
     let throttled: Vec<f64> = measured().filter_map(|one| one.noise.throttled_ns).collect();
     let looks = run.neighbours.as_ref().and_then(|neighbours| neighbours.last_cache.as_ref());
     Company {
-        steal: share(steal_ns).filter(|_| knows_steal),
+        // More than there was is a broken counter.
+        steal: share(steal_ns).filter(|_| knows_steal && whole_ns.is_some_and(|whole_ns| steal_ns <= whole_ns)),
         // What a file does not say of the whole run, its rounds say at least.
         others: run.others_share.or_else(|| of_rounds(measured().flat_map(|one| &one.rounds))),
         core_shared: run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared),

@@ -88,7 +88,7 @@ pub fn measure(
     let environment = Environment { clock, inputs, ..Environment::bare() };
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
     let carriers = if run.peers.is_empty() { BTreeMap::new() } else { carrier_changes() };
-    let (results, disturbed) = match machine {
+    let (results, disturbed, is_steal_broken) = match machine {
         MeasuredMachine::Local { program, mut outside, .. } => {
             let program = program.map_or_else(own_program, Ok)?;
             let before = NoiseSnapshot::read_with_processes(&Root::here());
@@ -118,13 +118,14 @@ pub fn measure(
             let after = NoiseSnapshot::read_with_processes(&Root::here());
             let cpus = cpus_of(&plan);
             run.others_share = before.others_share(&after, &cpus);
-            (results, disturbances(&before, &after, &cpus, run.others_share))
+            let is_steal_broken = before.has_broken_steal(&after, &cpus);
+            (results, disturbances(&before, &after, &cpus, run.others_share), is_steal_broken)
         }
         MeasuredMachine::Mock(MockMachine { open, meters, .. }) => {
             let open_service: &OpenService = &|_| Err(io::ErrorKind::Unsupported.into());
             let setting =
                 RunContext { plan: &plan, host: &host, environment, past, open_service, peers, meters: &**meters };
-            (hostmark_engine::run(&setting, &mut **open, &wall, observer, sink), Vec::new())
+            (hostmark_engine::run(&setting, &mut **open, &wall, observer, sink), Vec::new(), false)
         }
     };
 
@@ -145,6 +146,11 @@ pub fn measure(
     }
     let made = outcomes::of(&Record { peers: run.peers.clone(), ..results.record });
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
+    if findings::steal::forget_broken(&mut run.cases, is_steal_broken) {
+        run.disturbances.push(words(say!(
+            "the counter of stolen CPU time jumped or was missing at times: it is broken, and steal unknown"
+        )));
+    }
     run.time = Some(results.time);
     run.neighbours = results.neighbours;
     run.hottest_celsius = results.hottest_celsius;
@@ -443,11 +449,6 @@ pub fn disturbances(
     if let Some(busy) = busiest_other(before, after).filter(|busy| busy.cpus >= BUSY_CPUS) {
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(words(say!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run")));
-    }
-    if before.has_broken_steal(after, cpus) {
-        found.push(words(say!(
-            "the counter of stolen CPU time grew by more than there was: it is broken, and steal unknown"
-        )));
     }
     if before.has_broken_use(after, cpus) {
         found.push(words(say!(
