@@ -54,13 +54,16 @@ impl Ready {
         machine: &MeasuredMachine,
         wall: &dyn Wall,
     ) -> Result<Ready> {
-        let had = Duration::from_nanos(usage::cpu_ns_of_process().unwrap_or_default());
-        check_cpu_share(request, wall.report_delay(), had)?;
+        let had = || Duration::from_nanos(usage::cpu_ns_of_process().unwrap_or_default());
+        let check_share = || check_cpu_share(request, wall.report_delay(), had());
+        check_share()?;
         machine.note_busy(&request.inputs, &mut host);
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned_here(request, host, machine, id)?;
         inputs::check_command(&plan.request.inputs)?;
         let calibration = machine.clock(&host);
+        // Others may have begun meanwhile.
+        check_share()?;
         let mut run = begin(&plan, host.clone(), &calibration, id);
         run.settings.table.clone_from(&request.table);
         run.disturbances.extend(super::chosen(&host, plan.cpu));
