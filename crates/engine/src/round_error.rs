@@ -411,6 +411,11 @@ mod tests {
             assert!(!is_lack || reason.starts_with(&format!("{message}: ")), "{reason}");
             assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), Some(&name.into())), "{message}");
         }
+        for errno in [Errno::NETUNREACH, Errno::NETDOWN] {
+            let remedy = remedy(&of(Some("connect"), errno)).unwrap().to_string();
+            let is_down = netlink::is_up(netlink::LOOPBACK).is_ok_and(|is_up| !is_up);
+            assert!(is_down || remedy.starts_with("no interface that is up leads there"), "{remedy}");
+        }
         let fault = call::fault(MissingProgram, "gone");
         for (error, code) in [
             (io::ErrorKind::Interrupted.into(), Disturbed),

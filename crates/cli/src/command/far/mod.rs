@@ -395,6 +395,14 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_cannot_be_started_here_is_a_lost_resource_and_no_bad_input() {
+        let error = AgentError::Transport(TransportError::Io(io::ErrorKind::OutOfMemory.into()));
+        let error = failed(error, &StopRequest::mock(&Default::default()).unwrap());
+        assert_eq!(error.downcast_ref::<EndsWith>().unwrap().0, Exit::ResourceLost);
+        assert!(error.to_string().ends_with("; look at the limits of processes, files and memory (ulimit -a)"));
+    }
+
+    #[test]
     fn an_address_has_our_port_where_it_names_none() {
         let of = |typed: &str| address(typed).map(|address| address.to_string()).unwrap_or_default();
         assert_eq!(of("127.0.0.1:7417"), "127.0.0.1:7417");
