@@ -424,8 +424,8 @@ mod tests {
 
     #[test]
     fn a_sample_has_many_packets_and_round_trips_and_ends_and_a_window_of_few_packets_is_followed_by_a_longer_one() {
-        let (sample, window): (fn(LinkPace, f64) -> f64, fn(LinkPace, f64) -> f64) =
-            (LinkPace::sample_ns, LinkPace::window_ns);
+        type Length = fn(LinkPace, f64) -> f64;
+        let (sample, window): (Length, Length) = (LinkPace::sample_ns, LinkPace::window_ns);
         for (length, rate, rtt, ms) in [
             // 20 and 5 Gbit/s over 20 µs, 83, 10 and 1 Mbit/s, 1 Gbit/s over 100 ms, in bytes a nanosecond; nothing at all.
             (sample, 2.5, 20_000, 100.0),

@@ -240,7 +240,8 @@ fn levels_have_the_names_that_curve_and_host_agree_on() {
     let of_system = reported(&[64.0 * KIB, 1.0 * MIB], true);
     let (no_sizes, nothing) = (reported(&[0.0; 3], true), ReportedCaches::default());
     // Caches and what is behind them, ns; the largest size, MiB; what is reported, and the names.
-    let rows: [(&[(f64, f64)], f64, f64, &ReportedCaches, &str); 17] = [
+    type Curve<'a> = (&'a [(f64, f64)], f64, f64, &'a ReportedCaches, &'a str);
+    let rows: [Curve<'_>; 17] = [
         (&CACHES, 90.0, 256.0, &reported(&SIZES, false), UP_TO_L3),
         (&CACHES, 90.0, 256.0, &reported(&SIZES, true), UP_TO_L3),
         (&CACHES, 90.0, 128.0, &reported(&SIZES, true), UP_TO_L3),
