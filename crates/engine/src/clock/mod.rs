@@ -339,7 +339,7 @@ mod tests {
     fn a_clock_steps_by_its_smallest_step_or_by_what_its_steps_differ_by_where_it_never_repeats_itself() {
         for (readings, step) in [
             (&[0, 0, 42, 42, 83, 125][..], Some(41)),
-            (&[0, 46, 92, 140, 190], Some(2)),
+            (&[0, 46, 92, 140, 193], Some(2)),
             (&[0, 50, 100], Some(50)),
             (&[7, 7, 7], None),
             (&[], None),

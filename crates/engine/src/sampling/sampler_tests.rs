@@ -109,10 +109,10 @@ fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
 
 #[test]
 fn both_sides_of_every_difference_are_held_to_their_length_which_is_sought_anew_after_a_first_time() {
-    let slow_for_long = |call, ns| if call <= 20 { 600 * ns } else { ns };
-    let slow_once = |call, ns| if call == 1 { ns + 5_000_000 } else { ns };
     type Time = fn(usize, u64) -> u64;
-    for (tens, least, time_ns) in [(1, 100, slow_for_long as Time), (10, 30, slow_once)] {
+    let slow_for_long: Time = |call, ns| if call <= 20 { 600 * ns } else { ns };
+    let slow_once: Time = |call, ns| if call == 1 { ns + 5_000_000 } else { ns };
+    for (tens, least, time_ns) in [(1, 100, slow_for_long), (10, 30, slow_once)] {
         let fake = FakeClock::new(0);
         let side = |op_ns: u64| {
             let (fake, mut calls) = (fake.clone(), 0);
