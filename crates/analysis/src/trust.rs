@@ -319,8 +319,9 @@ fn within_or_not(fraction: f64) -> Message {
 fn repeats(trust: &Trust) -> Message {
     match (trust.core, trust.others) {
         (Some(core), Some(others)) => {
+            let [core_grade, others_grade] = [core, others].map(|within| of_within(Some(within)).letter());
             let [core, others] = [core, others].map(within_or_not);
-            say!("core figures repeat {core}, the rest {others}")
+            say!("core figures repeat {core} ({core_grade}), the rest {others} ({others_grade})")
         }
         (one, other) => {
             let within = one.or(other).or(trust.within).map(within_or_not).unwrap_or_default();

@@ -55,9 +55,9 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
     let mut parts = run(&[3.0; 20], 5);
     (0..10).for_each(|index| core_bound(&mut parts, index));
     let parts = lines(&trust(&parts).unwrap())[0].clone();
-    let says = "core figures repeat not within a factor of 2, the rest not within a factor of 2";
+    let says = "core figures repeat not within a factor of 2 (F), the rest not within a factor of 2 (F)";
     assert!(
-        parts.en.contains(says) && parts.zh.contains("核心类数值相差可能超过一倍，其余的可能超过一倍"),
+        parts.en.contains(says) && parts.zh.contains("核心类数值相差可能超过一倍（F），其余的可能超过一倍（F）"),
         "{parts:?}"
     );
     for far in [off(0.5), off(3.0)] {
@@ -145,7 +145,7 @@ fn steady_competition_lowers_the_grade_though_no_value_scatters() {
     assert_eq!(grade(&beside(0.75)), Grade::F);
     // It repeats well, which is no promise: the least of grades does not stand beside one.
     let least = promise(&trust(&beside(0.75)).unwrap());
-    let begins = "do not use: other tasks or a quota took the CPUs; a repeat under the same conditions lies within";
+    let begins = "do not use: other tasks or a quota took the CPUs; repeats within";
     assert!(least.en.starts_with(begins), "{least:?}");
     assert!(!least.en.contains("figures repeat") && least.zh.starts_with("请勿使用：CPU 被其他任务"), "{least:?}");
     let doubts = trust(&beside(0.75)).unwrap().doubts;

@@ -37,7 +37,7 @@ pub const BETWEEN: Probe = Probe { measure: Measure::Between { service: &SERVICE
 static SERVICE: Service = Service { name: "nobody", serve: serves_nobody };
 
 fn serves_nobody(_: &mut Serving) -> Result<()> {
-    Err(RoundError::internal(say!("no far end serves in these tests")))
+    Err(RoundError::internal(say!("no worker measures in these tests")))
 }
 
 /// The largest cache and twice it, unsorted and with a repetition.
