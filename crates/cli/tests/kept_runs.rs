@@ -148,6 +148,12 @@ fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
     assert!(would.contains(&all[0]) && would.contains(&all[1]) && !would.contains(&all[2]), "{would}");
     assert!(would.contains("2 of 7 runs would go"), "{would}");
     assert_eq!(listed(), before, "nothing is removed that is only shown");
+    // Alone, a journal that cannot be removed would be a run that was cut short.
+    let journal = runs.join(format!("{}.partial.jsonl", all[0]));
+    fs::create_dir_all(journal.join("content")).unwrap();
+    home.says(&["runs", "--prune", "--keep", "5"]);
+    fs::remove_dir_all(journal).unwrap();
+    assert_eq!(listed(), before);
     let done = printed(&home, &["runs", "--prune", "--keep", "4"]);
     assert!(done.contains(&all[0]) && done.contains(&all[1]) && done.contains("2 of 7 runs are gone"), "{done}");
     let mut left: Vec<String> = before.clone();
