@@ -153,9 +153,9 @@ pub fn cores_by_measurement(run: &Run) -> Option<Message> {
         let why = Message::joined(times.into_iter().chain(line.map(apart)), COMMA);
         return Some(say!("at times on one core ({why})"));
     }
-    let times = scaled.filter(|_| by_times.is_some()).map(|[value, low, high]| say!("{value}x one, {low} to {high}"));
-    let line = line.filter(|_| by_line.is_some());
-    let why = Message::joined(times.into_iter().chain(line.map(apart)), COMMA);
+    let times = scaled.filter(|_| by_times.is_some()).map(|[value, ..]| say!("{value}x"));
+    // One of them: the line of the machine has 80 columns.
+    let why = times.or(line.filter(|_| by_line.is_some()).map(apart))?;
     Some(match by_times.or(by_line)? {
         true => say!("threads of {cores:core} ({why})", cores = known?),
         false => say!("{usable:core} ({why})"),
