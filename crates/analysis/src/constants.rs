@@ -233,7 +233,7 @@ impl ConstantValue<'_> {
         if axes.is_empty() { self.place.probe.to_owned() } else { format!("{}@{}", self.place.probe, axes.join(",")) }
     }
 
-    /// The same with the further quantity that it is: `disk.fsync p99`.
+    /// Key with the further quantity, where the value is one: `disk.fsync p99`.
     pub fn id(&self) -> String {
         [&self.key(), self.quantity()].join(" ").trim_end().to_owned()
     }

@@ -51,7 +51,7 @@ pub struct Scaling {
     pub cores: Option<f64>,
     /// The share by which every number of them did less in the last round than in the first.
     pub slows: Option<f64>,
-    /// Of threads that read memory: latencies of a load beside them by their number, itself included, ns; 1 is beside nobody.
+    /// Latencies of a load beside threads that read memory, ns, by the number of all; 1 is beside nobody.
     pub beside: Vec<(u64, f64)>,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Runs<'a> {
     pub(crate) reference: Option<NearestReference<'static>>,
 }
 
-/// Gives what is noted on a case.
+/// Function that gives the note on a case.
 pub(crate) type NoteOnCase = Box<dyn Fn(&CaseRecord) -> Option<Message>>;
 
 /// A probe, and its cases in any of the runs.

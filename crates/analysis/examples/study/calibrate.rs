@@ -19,11 +19,11 @@ const MACHINES: &[(&str, &[&str], f64)] = &[
     ("G", &["g"], 1.5),
     ("H", &["h"], 1.47),
 ];
-/// Shares that are tried.
+/// Candidates for the share.
 const SHARES: &[f64] = &[0.45, 0.48, 0.51, 0.54, 0.57, 0.6, 0.65];
 /// The coverage that the machines of a fit have on average at least.
 const LEAST_COVERAGE: f64 = 0.945;
-/// What an interval of 95 % costs for each part by which it misses (Gneiting & Raftery, JASA 2007).
+/// Cost of an interval of 95 % for each part by which it misses (Gneiting & Raftery, JASA 2007).
 const OF_A_MISS: f64 = 2.0 / 0.05;
 /// The pairs of runs from which on a group's share is told.
 const PAIRS: usize = 200;

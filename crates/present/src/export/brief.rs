@@ -23,33 +23,27 @@ pub(super) const JSON: ExportFormat = ExportFormat {
     name: "brief-json",
     description: term!("the same as JSON, for scripts and assistants"),
     render: Render::One(|run, options| {
-        fitting(run, |findings| escape::json(&json(run, findings, options).to_string()))
+        fitting(run, |all, count| escape::json(&json(run, all, count, options).to_string()))
     }),
 };
 
 /// Most bytes of either form.
 const MOST_BYTES: usize = 2048;
 
-/// The text with as many findings and doubts as fit.
-fn fitting(run: &Run, write: impl Fn(&[Finding]) -> String) -> String {
+/// Text with as many findings and doubts as fit, written from all findings and their number.
+fn fitting(run: &Run, write: impl Fn(&[Finding], usize) -> String) -> String {
     let all = leading(run);
-    let texts = (0..=all.len().min(MOST_FINDINGS)).rev().map(|count| write(&all[..count]) + "\n");
-    let mut last = String::new();
-    for text in texts {
-        if text.len() <= MOST_BYTES {
-            return text;
-        }
-        last = text;
-    }
-    last
+    let with = |count: usize| write(&all, count) + "\n";
+    let most = all.len().min(MOST_FINDINGS);
+    (1..=most).rev().map(&with).find(|text| text.len() <= MOST_BYTES).unwrap_or_else(|| with(0))
 }
 
 /// Codes of what limits a figure or spoils it: findings that stand on its case, and the case's own flags.
-fn limits(run: &Run, figure: &ConstantValue) -> Vec<String> {
-    let found = leading(run).into_iter().filter(|finding| finding.cases.contains(&figure.case.id));
+fn limits(all: &[Finding], figure: &ConstantValue) -> Vec<String> {
+    let found = all.iter().filter(|finding| finding.cases.contains(&figure.case.id));
     let flags = figure.case.measured().map_or(&[][..], |measured| &measured.flags);
     let flags = flags.iter().filter_map(|flag| serde_json::to_value(flag.kind).ok()?.as_str().map(str::to_owned));
-    let mut codes: Vec<String> = found.map(|finding| finding.id).chain(flags).collect();
+    let mut codes: Vec<String> = found.map(|finding| finding.id.clone()).chain(flags).collect();
     codes.dedup();
     codes
 }
@@ -64,11 +58,12 @@ fn next(run: &Run, findings: &[Finding]) -> String {
     command.unwrap_or_else(|| format!("hostmark report {} --full", run.name))
 }
 
-fn json(run: &Run, findings: &[Finding], options: &RenderOptions) -> Value {
+fn json(run: &Run, all: &[Finding], count: usize, options: &RenderOptions) -> Value {
+    let findings = &all[..count];
     let figure = |figure: &ConstantValue| {
         let (estimate, unit) = figure.shown();
         let [low, high] = figure.ends().map_or([None; 2], |(low, high)| [low, high].map(|end| Some(short(end))));
-        let limits = limits(run, figure);
+        let limits = limits(all, figure);
         (figure.id(), json!([short(estimate.value()), low, high, symbol(unit), limits]))
     };
     let figures = constants::of_run(run);
@@ -95,14 +90,15 @@ fn json(run: &Run, findings: &[Finding], options: &RenderOptions) -> Value {
 
 fn text(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
-    let written = |findings: &[Finding]| {
+    let written = |all: &[Finding], count: usize| {
+        let findings = &all[..count];
         let mut lines = vec![format!("{}   {}", run.name, machine(run, lang))];
         if let Some(trust) = &run.trust {
             lines.push(trust::line(trust).get(lang).to_owned());
             lines.extend(trust::why(trust, findings.len()).map(|why| why.get(lang)));
         }
         for figure in constants::of_run(run).iter().flat_map(|(_, figures)| figures) {
-            let codes = Message::joined(limits(run, figure).into_iter().map(Message::plain), COMMA);
+            let codes = Message::joined(limits(all, figure).into_iter().map(Message::plain), COMMA);
             let line = say!("{row}: {value}", row = figure.row, value = figure.in_line()).get(lang);
             lines.push(format!("{line}   {}", codes.get(lang)).trim_end().to_owned());
         }
