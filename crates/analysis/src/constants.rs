@@ -162,6 +162,11 @@ impl ConstantCase {
     fn is_at(&self, id: &CaseId) -> bool {
         self.probe == id.probe && self.at.iter().all(|(axis, value)| id.params.get(axis) == Some(value))
     }
+
+    /// Tells whether a case with these axes and no other is this one.
+    fn is_whole(&self, id: &CaseId) -> bool {
+        id.params.0.len() == self.at.len() && self.is_at(id)
+    }
 }
 
 /// Every case in which a constant may lie.
@@ -180,16 +185,22 @@ pub(crate) fn is_of_core(id: &str) -> bool {
     ["memory.hierarchy@level=l1d", "memory.hierarchy@level=l2"].contains(&id)
 }
 
-/// The constant whose value is this case's; none if the case is no constant.
-pub fn of_case(id: &str) -> Option<&'static Constant> {
-    let id: CaseId = id.parse().ok()?;
+/// Name of the constant whose value lies in the case of this key; none if the case is no constant.
+pub fn name_of(key: &str) -> Option<Text> {
+    let id: CaseId = key.parse().ok()?;
+    let is_it = |place: &ConstantCase| place.quantity.is_empty() && place.is_whole(&id);
     let mut constants = LINES.iter().flat_map(|line| line.constants);
-    constants.find(|constant| constant.places.iter().any(|place| place.quantity.is_empty() && place.is_at(&id)))
+    constants.find(|constant| constant.places.iter().any(is_it)).map(|constant| constant.name)
 }
 
-/// Name of the constant whose value is this case's; none if the case is no constant.
-pub fn name_of(id: &str) -> Option<Text> {
-    of_case(id).map(|constant| constant.name)
+/// Case ids of the constants that lie in one and the same case of each run that has them, each with its row.
+pub(crate) fn rows_by_case<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Vec<(&'a str, Text)> {
+    let row = |constant: &'static Constant| {
+        let mut ids = runs.clone().filter_map(|run| constant.case_in(run)).map(|case| case.id.as_str());
+        let first = ids.next()?;
+        ids.all(|id| id == first).then_some((first, constant.row))
+    };
+    LINES.iter().flat_map(|line| line.constants).filter_map(row).collect()
 }
 
 /// The probes behind the constants of this name, or of the line or the row of this name, in either language; none where nothing is called so.
@@ -246,7 +257,7 @@ impl ConstantValue<'_> {
     /// Tells whether a case id means this constant on any machine.
     pub(crate) fn is_at(&self, id: &str) -> bool {
         let id = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok());
-        id.is_some_and(|id| id.params.0.len() == self.place.at.len() && self.place.is_at(&id))
+        id.is_some_and(|id| self.place.is_whole(&id))
     }
 
     /// Estimate in core cycles, by whichever estimator leads; none where the clock was not known.
@@ -342,6 +353,12 @@ impl Constant {
             Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
             Outcome::Measured(_) => None,
         })
+    }
+
+    /// Case of a run whose value is the constant; none where the run has no such case.
+    fn case_in<'a>(&'static self, run: &'a Run) -> Option<&'a CaseRecord> {
+        let mut places = self.places.iter().filter(|place| place.quantity.is_empty());
+        places.find_map(|place| case_at(run, place.probe, place.at))
     }
 
     /// Value of the constant in a run; none where it was not measured.

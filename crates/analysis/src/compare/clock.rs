@@ -101,6 +101,7 @@ fn row(base: Option<SideValue>, new: Option<SideValue>, claim: &Claim, deviation
         probe: ID.to_owned(),
         params: Params::default(),
         label: term!("Clock of core-bound cases").to_owned_text(),
+        figure: None,
         section: Text::default(),
         unit: Some(Unit::Hertz),
         better: Some(Better::Higher),

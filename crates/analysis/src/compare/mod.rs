@@ -275,6 +275,9 @@ pub struct CaseComparison {
     pub params: Params,
     /// The probe's title, with the axes that are not at their default.
     pub label: Text<String>,
+    /// Row of the key figure that it is in every run; none if it is none.
+    #[serde(skip)]
+    pub figure: Option<Text>,
     /// The section of a report that shows it.
     pub section: Text<String>,
     /// The unit of both values: cycles, or a ratio that is the work of one cycle, where the core alone decides on processors of one

@@ -16,6 +16,7 @@ use super::{
     Against, Aspect, CaseComparison, Counts, Effect, History, Pool, ReasonKind, SideValue, Test, Verdict, Without,
     clock, differs, group, reason, tables, verdict, widened,
 };
+use crate::constants::rows_by_case;
 use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
 use crate::groups::grouped;
@@ -76,6 +77,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
     };
     let looked = Looked { sides: (base.runs, new.runs), scatters, looks, same_within };
     let labels: Vec<(&Run, Labels)> = base.runs.iter().chain(new.runs).map(|run| (run, Labels::of(run))).collect();
+    let figures = rows_by_case(base.runs.iter().chain(new.runs));
     let (mut cases, mut differences): (Vec<CaseComparison>, Vec<KnownChange>) = Default::default();
     let mut clocked: [Vec<RunCase>; 2] = Default::default();
     for id in ids(base.runs, new.runs) {
@@ -86,6 +88,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         let [old, new] = in_cycles.as_ref().map_or([old, new], |sides| sides.each_ref().map(Vec::as_slice));
         let (mut case, known) = paired(first, old, new, &looked);
         case.label = label.map(|(_, labels)| crate::words(labels.case(first.record))).unwrap_or_default();
+        case.figure = figures.iter().find(|(of, _)| *of == id).map(|(_, row)| *row);
         if in_cycles.is_some() {
             told_in_cycles(&mut case);
             clocked[0].extend(old);
@@ -184,6 +187,7 @@ fn paired(first: &RunCase, old: &[RunCase], new: &[RunCase], looked: &Looked) ->
         probe: first.record.probe.clone(),
         params: first.record.params.clone(),
         label: Text::default(),
+        figure: None,
         section: probe.map(|probe| probe.section.clone()).unwrap_or_default(),
         unit: probe.map(|probe| probe.unit),
         better: probe.map(|probe| probe.better),

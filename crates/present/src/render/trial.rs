@@ -200,6 +200,7 @@ mod tests {
             probe: probe.into(),
             params: Params(vec![("size".into(), size.into())]),
             label: Text { en: format!("Case of {probe}"), zh: format!("{probe} 的用例") },
+            figure: None,
             section: Text::default(),
             unit: None,
             better: Some(Better::Lower),

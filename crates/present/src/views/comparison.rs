@@ -136,13 +136,13 @@ fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
 fn key_figures(against: &Against) -> Option<Table> {
     let all = LINES.iter().flat_map(|line| line.constants);
     let case = |figure: &'static Constant| {
-        let is_it = |case: &&CaseComparison| words::figure(case) == Some(figure.row) && words::cost(case).is_some();
+        let is_it = |case: &&CaseComparison| case.figure == Some(figure.row) && words::cost(case).is_some();
         against.cases.iter().find(is_it)
     };
     let shown = |case: &CaseComparison| {
         let Row { mut cells, kind, .. } = row(case);
-        let times = words::cost(case).map_or_else(String::new, |cost| format!("{cost:.2}x"));
-        cells[0] = words::figure(case).map(Message::from).unwrap_or_default().into();
+        let times = words::cost(case).map_or_else(String::new, |cost| words::times(cost) + "x");
+        cells[0] = case.figure.map(Message::from).unwrap_or_default().into();
         cells[3] = Message::plain(times).into();
         cells.push(verdict_cell(words::figure_verdict(case), case.verdict));
         Row { cells, kind, ..Row::default() }

@@ -3,7 +3,6 @@
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, RunName, Side, SideValue, Test, Verdict, Without,
 };
-use hostmark_analysis::constants;
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
 use hostmark_analysis::groups::grouped;
 use hostmark_analysis::typography::{COLON, COMMA, SEMICOLON};
@@ -294,7 +293,7 @@ pub(super) fn verdict(against: &Against) -> Message {
     let changed = |verdict: Verdict| {
         let cases = against.cases.iter().filter(|case| case.verdict == verdict);
         let change =
-            |case: &CaseComparison| Some((cost(case)?, figure(case).map_or_else(|| label(case), Message::from)));
+            |case: &CaseComparison| Some((cost(case)?, case.figure.map_or_else(|| label(case), Message::from)));
         cases.filter_map(change).collect::<Vec<_>>()
     };
     let counts = against.counts;
@@ -316,10 +315,10 @@ pub(crate) fn sentence(
         all.sort_by(|(one, _), (other, _)| other.ln().abs().total_cmp(&one.ln().abs()));
         let others = all.len().saturating_sub(1);
         let (cost, what) = all.into_iter().next()?;
-        let (times, word) = (cost.max(cost.recip()), verdict_word(verdict));
+        let (times, word) = (times(cost.max(cost.recip())), verdict_word(verdict));
         Some(match others {
-            0 => say!("{times:.2}x {word} in {what}"),
-            more => say!("{times:.2}x {word} in {what} (the largest of {count})", count = more + 1),
+            0 => say!("{times}x {word} in {what}"),
+            more => say!("{times}x {word} in {what} (the largest of {count})", count = more + 1),
         })
     };
     let changed = changed.into_iter().zip([Verdict::Slower, Verdict::Faster]).map(part);
@@ -330,15 +329,15 @@ pub(crate) fn sentence(
     Message::joined([name, says], COLON)
 }
 
+/// Factor with as many digits as one can bear.
+pub(super) fn times(factor: f64) -> String {
+    if factor < 9.995 { format!("{factor:.2}") } else { format!("{factor:.0}") }
+}
+
 /// Cost of a case over the base's, above 1 for a slower one.
 pub(super) fn cost(case: &CaseComparison) -> Option<f64> {
     let ratio = case.effect.as_ref()?.ratio;
     Some(if case.better == Some(Better::Higher) { ratio.recip() } else { ratio })
-}
-
-/// Name of the key figure that a case is.
-pub(super) fn figure(case: &CaseComparison) -> Option<Text> {
-    constants::of_case(&case.id).map(|constant| constant.row)
 }
 
 /// Verdict on a key figure, also on one that is computed from others, by the intervals of both sides.
