@@ -137,9 +137,13 @@ impl Location {
     }
 
     pub fn name(self) -> &'static str {
+        self.level().map_or("–", |level| level.name)
+    }
+
+    pub fn level(self) -> Option<&'static Level> {
         match self {
-            Location::In(level) => level.name,
-            Location::Uncertain => "–",
+            Location::In(level) => Some(level),
+            Location::Uncertain => None,
         }
     }
 }

@@ -8,11 +8,10 @@ use hostmark_model::{
 };
 use hostmark_say::say;
 
-use super::side::{RunCase, is_implausible, round_medians, without_value};
+use super::side::{RunCase, SIZE, is_implausible, round_medians, without_value};
 use super::{NoVerdictReason, On, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
-use crate::levels::{Location, place_of_size};
 use crate::{reasons, words};
 
 /// Least number of rounds: one alone has no error.
@@ -29,8 +28,6 @@ pub(super) enum ObservationUnit {
 
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
-/// The axis of a buffer's size, bytes.
-const SIZE: &str = "size";
 
 fn reason(kind: ReasonKind, on: On, text: Message) -> Option<NoVerdictReason> {
     Some(NoVerdictReason { kind, on, is_open: true, text: words(text) })
@@ -243,10 +240,8 @@ pub(super) fn of_pairs() -> Option<NoVerdictReason> {
 /// The levels in which a buffer of memory lies on machines of other caches, where they are known and differ.
 fn cache_levels(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, &'static str)> {
     fn of_side<'a>(side: &[RunCase<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
-        let found = side.first().filter(|found| found.record.probe.starts_with("memory."))?;
-        let bytes: f64 = found.record.params.get(SIZE)?.parse().ok()?;
-        let Location::In(level) = place_of_size(found.run)(bytes)? else { return None };
-        Some((level.name, &found.run.host.caches))
+        let found = side.first()?;
+        Some((found.level?.name, &found.run.host.caches))
     }
     let ((old, old_caches), (new, new_caches)) = (of_side(base)?, of_side(new)?);
     (old != new && old_caches != new_caches).then_some((old, new))

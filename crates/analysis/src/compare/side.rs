@@ -8,6 +8,7 @@ use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, interval};
 
 use super::{OtherValues, Pool, RunName, Side, SideValue};
+use crate::levels::{Level, place_of_size};
 use crate::repetition;
 use crate::{difference, format};
 
@@ -33,6 +34,9 @@ pub(super) fn named(pool: Pool) -> Side {
     Side { name: pool.name.to_owned(), runs: pool.runs.iter().map(name).collect(), disturbances }
 }
 
+/// The axis of a buffer's size, bytes.
+pub(super) const SIZE: &str = "size";
+
 /// One run's record of a case, with what its run says of the probe.
 #[derive(Clone, Copy)]
 pub(super) struct RunCase<'a> {
@@ -41,6 +45,8 @@ pub(super) struct RunCase<'a> {
     pub(super) probe: Option<&'a ProbeInfo>,
     /// Factor of its values: 1, or where the case is compared in cycles the one that makes them the work of a cycle.
     pub(super) scale: f64,
+    /// Level in which its buffer of memory lies, where both are known.
+    pub(super) level: Option<&'static Level>,
 }
 
 impl<'a> RunCase<'a> {
@@ -91,12 +97,17 @@ impl<'a> Records<'a> {
         let mut by_case: HashMap<&str, Vec<RunCase>> = HashMap::new();
         for run in runs {
             let probes: HashMap<&str, &ProbeInfo> = run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
+            let place_of_size = place_of_size(run);
+            let level = |record: &CaseRecord| {
+                let size = record.params.get(SIZE).filter(|_| record.probe.starts_with("memory."))?;
+                place_of_size(size.parse().ok()?)?.level()
+            };
             for record in &run.cases {
                 let probe = probes.get(record.probe.as_str()).copied();
                 let found = by_case.entry(&record.id).or_default();
                 // A file that has a case twice is not made by this program; the first counts.
                 if !found.iter().any(|known| std::ptr::eq(known.run, run)) {
-                    found.push(RunCase { run, record, probe, scale: 1.0 });
+                    found.push(RunCase { run, record, probe, scale: 1.0, level: level(record) });
                 }
             }
         }
