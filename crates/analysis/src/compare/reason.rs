@@ -174,7 +174,7 @@ pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUni
         let on = on(doubts[0].is_some(), doubts[1].is_some());
         return reason(ReasonKind::Unconfirmed, on, say!("a value is unconfirmed: {what}"));
     }
-    if let Some((key, old, new)) = asked(base, new) {
+    if let Some((key, old, new)) = asked(base, new).or_else(|| tool_versions(base, new)) {
         return reason(ReasonKind::Asked, On::Both, say!("{key} differs: {old}, {new}"));
     }
     if let Some((old, new)) = pages(base, new) {
@@ -269,6 +269,19 @@ fn asked<'a>(base: &[RunCase<'a>], new: &[RunCase<'a>]) -> Option<(&'a str, Stri
         let (old, new) = (old != new).then(|| joined([old, new]))?;
         Some((option, old, new))
     })
+}
+
+/// Versions of another tool, which may measure differently; none where a side does not tell its own.
+fn tool_versions(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, String, String)> {
+    /// Tools that run others, whose versions are in the cases.
+    const RUNNERS: [&str; 2] = ["perfkit", "phoronix"];
+    let one = |found: &RunCase| {
+        let imported = found.run.imported.as_ref().filter(|imported| !RUNNERS.contains(&imported.format.as_str()));
+        imported.map(|_| found.run.tool.version.clone())
+    };
+    let (old, new) = joined([base, new].map(|side| each_once(side, one)));
+    let is_told = |name: &str, other: &str| !name.is_empty() && !other.starts_with(&format!("{name} "));
+    (old != new && is_told(&old, &new) && is_told(&new, &old)).then_some(("tool version", old, new))
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.
