@@ -57,30 +57,40 @@ fn read_hyperfine(input: &mut dyn BufRead) -> Result<Run, ImportError> {
             let parameters = parameters.take().filter(|_| is_ambiguous).unwrap_or_default().0;
             command.0.extend(parameters.iter().map(|(name, value)| format!(" {name}={}", value.0)));
         }
+        let is_zero = |one: &HyperfineCommand| median(&one.seconds()) == Some(0.0) && one.exits().1 == 0;
+        if let Some(one) = commands.first().filter(|_| commands.iter().all(is_zero)) {
+            let command = shortened(&one.command.0);
+            return Err(say!(
+                "the median time of '{command}' is 0, below hyperfine's resolution; measure more in a run"
+            ));
+        }
         commands.into_iter().try_for_each(|command| keep_command(run, command))
     })
 }
 
-fn keep_command(
-    run: &mut Foreign,
-    HyperfineCommand { command: Short(command), mean, user, system, times, exit_codes, .. }: HyperfineCommand,
-) -> Result<(), Message> {
-    let ns = |Amount(seconds): Amount| seconds * 1e9;
-    let times = times.map(|times| times.0).filter(|times| !times.is_empty()).unwrap_or_else(|| vec![mean]);
-    let is_zero = median(&times.iter().map(|time| time.0).collect::<Vec<f64>>()) == Some(0.0);
-    let mut value = ImportedValue::new("hyperfine.time", times.into_iter().map(ns).collect())
-        .at("command", run.distinct(&command))
-        .and("user", user.map(ns))
-        .and("system", system.map(ns))
-        .note("command", &command);
-    let codes = exit_codes.unwrap_or_default().0;
-    let bad = codes.iter().filter(|code| **code != Some(0)).count();
-    let problem = (bad > 0).then(|| say!("{bad} of {runs} runs did not end with exit code 0", runs = codes.len()));
-    (value.failed, value.unconfirmed) = if bad == codes.len() { (problem, None) } else { (None, problem) };
-    if is_zero && value.failed.is_none() {
-        let command = shortened(&command);
-        return Err(say!("the median time of '{command}' is 0, below hyperfine's resolution; measure more in a run"));
+impl HyperfineCommand {
+    fn seconds(&self) -> Vec<f64> {
+        let times = self.times.iter().flat_map(|times| &times.0).map(|time| time.0).collect::<Vec<f64>>();
+        if times.is_empty() { vec![self.mean.0] } else { times }
     }
+
+    /// Number of its runs with an exit code, and of those whose code is not 0.
+    fn exits(&self) -> (usize, usize) {
+        let codes = self.exit_codes.as_ref().map_or(&[][..], |codes| &codes.0);
+        (codes.len(), codes.iter().filter(|code| **code != Some(0)).count())
+    }
+}
+
+fn keep_command(run: &mut Foreign, one: HyperfineCommand) -> Result<(), Message> {
+    let ns = |seconds: f64| seconds * 1e9;
+    let ((runs, bad), command) = (one.exits(), &one.command.0);
+    let mut value = ImportedValue::new("hyperfine.time", one.seconds().into_iter().map(ns).collect())
+        .at("command", run.distinct(command))
+        .and("user", one.user.map(|time| ns(time.0)))
+        .and("system", one.system.map(|time| ns(time.0)))
+        .note("command", command);
+    let problem = (bad > 0).then(|| say!("{bad} of {runs} runs did not end with exit code 0"));
+    (value.failed, value.unconfirmed) = if bad == runs { (problem, None) } else { (None, problem) };
     run.keep(value)
 }
 
