@@ -365,7 +365,10 @@ pub fn text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = match bytes(path) {
         Err(error) => refuse!("{shown} cannot be read: {error}; give another file"),
-        Ok(None) => refuse!("{shown} is too large for a run; give a file that `hostmark run` wrote"),
+        Ok(None) => {
+            let most = regular::MOST_BYTES >> 20;
+            refuse!("{shown} has over {most} MiB, more than any run; give a file that `hostmark run` wrote")
+        }
         Ok(Some(bytes)) if bytes.is_empty() => {
             refuse!("{shown} is empty; restore it, or measure again")
         }

@@ -129,7 +129,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
         (AgentRequest::Kept { run: "last".into() }.to_line().unwrap(), "gives no runs that are kept"),
         ("{\"shell\":\"id\"}".to_owned(), "is no request"),
         ("x".repeat(2 << 20), "has no end"),
-        (request_for_product(1000, 0), "more than 65536 cases"),
+        (request_for_product(1000, 0), "more than 20000 cases"),
     ];
     for (line, expected) in asked {
         let answer = Client::asks(&server, line.trim_end());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hostmark_host as host_facts;
 use hostmark_model::{
-    AxisKind, CaseId, HostFacts, Inputs, Message, Params, ProbeInfo, Profile, Reason, displays_its_message,
+    AxisKind, CaseId, HostFacts, Inputs, MOST_CASES, Message, Params, ProbeInfo, Profile, Reason, displays_its_message,
     is_axis_value,
 };
 use hostmark_say::say;
@@ -289,10 +289,7 @@ fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Para
     Ok(unique(here.iter().cloned().chain(there).collect()))
 }
 
-/// Largest number of cases of a plan: more than the longest run measures, and than any machine has pairs of cores. Typed settings
-/// may come to any number of them, each with its memory and its share of the time that planning takes.
-const MOST_CASES: usize = 1 << 16;
-
+/// Typed settings may come to any number of cases, each with its memory and its share of the time that planning takes.
 fn enough(entry: &Entry, cases: usize) -> Result<(), PlanError> {
     if cases <= MOST_CASES {
         return Ok(());

@@ -7,8 +7,8 @@ use hostmark_model::imported::ASKED;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
     Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, CpuFact, Estimate, Explain, Flag, FlagKind,
-    HostFacts, Imported, IntervalMethod, Measured, Message, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo,
-    Reason, ReasonCode, Run, SCHEMA, Settings, Text, Tool, Unit,
+    HostFacts, Imported, IntervalMethod, MOST_CASES, Measured, Message, Noise, Outcome, Params, ProbeInfo, Profile,
+    QuantityInfo, Reason, ReasonCode, Run, SCHEMA, Settings, Text, Tool, Unit,
 };
 use hostmark_say::say;
 use hostmark_stats::descriptive as stats;
@@ -18,8 +18,6 @@ use super::bounded::{Amount, LARGEST, Plain, TrailingText, each_document, each_e
 use super::{ImportError, ImportFormat};
 use crate::texts;
 
-/// Most cases of a run: each costs under a KiB.
-const MOST_CASES: usize = 20_000;
 /// Most values of a run: those of one case are numbers, of which JMH and pytest-benchmark write thousands.
 const MOST_VALUES: usize = 200_000;
 /// Longest note, characters.
@@ -219,12 +217,6 @@ impl Foreign {
         let tool = self.format.tool;
         self.values += value.samples.len().max(1);
         self.noted += value.notes.iter().map(|(key, note)| key.len() + note.len()).sum::<usize>();
-        if self.cases.len() > MOST_CASES || self.values > MOST_VALUES || self.noted > MOST_NOTED {
-            return Err(say!(
-                "there are more than {MOST_CASES} cases, {MOST_VALUES} values or {MOST_NOTED} bytes of options; give one \
-                 result of {tool}"
-            ));
-        }
         let numbers = value.samples.iter().chain(value.also.iter().map(|(_, number)| number));
         if let Some(bad) = numbers.into_iter().find(|number| !(0.0..LARGEST).contains(*number)) {
             return Err(say!("{bad} is no value of {probe}; correct the file", probe = value.probe));
@@ -248,7 +240,13 @@ impl Foreign {
                 kept.unconfirmed = kept.unconfirmed.take().or(value.unconfirmed);
             }
         }
-        Ok(())
+        match self.cases.len() > MOST_CASES || self.values > MOST_VALUES || self.noted > MOST_NOTED {
+            false => Ok(()),
+            true => Err(say!(
+                "there are more than {MOST_CASES} cases, {MOST_VALUES} values or {MOST_NOTED} bytes of options; give one \
+                 result of {tool}"
+            )),
+        }
     }
 
     fn into_run(mut self) -> Run {

@@ -61,7 +61,7 @@ pub use outcome::{
 };
 pub use reason::{Argument, Exit, Reason, ReasonCode, errno_name};
 pub use run::{
-    ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, json_fault,
-    load_form, load_run, typed_id, typed_size, typed_value,
+    ClockFacts, Finding, Imported, LoadError, MOST_CASES, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool,
+    json_fault, load_form, load_run, typed_id, typed_size, typed_value,
 };
 pub use text::{Bilingual, InLanguage, Lang, Text, append_in_chinese, counted};

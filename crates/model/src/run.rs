@@ -318,8 +318,15 @@ impl std::error::Error for LoadError {}
 
 /// Reads a run from the text of its file; unknown fields are ignored, a newer major schema is refused.
 pub fn load_run(text: &str) -> Result<Run, LoadError> {
-    load_form(text, |run: &Run| Some(run.schema.clone()))
+    let run = load_form(text, |run: &Run| Some(run.schema.clone()))?;
+    match run.cases.len() {
+        ..=MOST_CASES => Ok(run),
+        count => Err(LoadError::NotARun(format!("it has {count} cases, and a run at most {MOST_CASES}"))),
+    }
 }
+
+/// Most cases of a run, and of a plan: more than the longest profile measures, and than any machine has pairs of cores.
+pub const MOST_CASES: usize = 20_000;
 
 /// Bytes of a text in a run file at most: a command's word has as many. A longer one would be laid out for every view.
 const LONGEST_TEXT: usize = 128 << 10;

@@ -10,8 +10,8 @@ use rustix::fd::OwnedFd;
 
 use super::call::Call;
 
-/// Bytes of a run, or of its journal, at most: more than any has, and few enough to be read on any host.
-pub const MOST_BYTES: u64 = 256 << 20;
+/// Bytes of a run, or of its journal, at most: twice the longest profile's, and few enough that every view of them ends soon.
+pub const MOST_BYTES: u64 = 64 << 20;
 /// The filesystem of pipes without a name (PIPEFS_MAGIC of linux/magic.h).
 const PIPEFS: i64 = 0x5049_5045;
 

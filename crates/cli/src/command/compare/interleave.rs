@@ -229,6 +229,7 @@ impl PrintedRun<'_> {
             .begin(command, terms)
             .map_err(|error| refused!("'{name}' cannot be started ({error}); give another command"))?;
         let outcome = process.drain(self.limit, regular::MOST_BYTES as usize);
+        let most = regular::MOST_BYTES >> 20;
         let text = process.take_buffered();
         let has_ended = matches!(outcome, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
         let status = janitor.end(&mut process);
@@ -241,7 +242,7 @@ impl PrintedRun<'_> {
                 )
             }
             ReadOutcome::TooLong => {
-                refuse!("'{name}' printed over 256 MiB; the command must end with the hostmark executable")
+                refuse!("'{name}' printed over {most} MiB; the command must end with the hostmark executable")
             }
             ReadOutcome::Closed | ReadOutcome::Line(_) => {}
         }
