@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::sources::{packed, words};
+use super::sources::words;
 use super::{File, Tree};
 
 const PROBES: &str = "crates/probes/src";
@@ -28,66 +28,6 @@ const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("engine", &["model", "stats", "host", "sys", "launch", "say", "texts"]),
     ("probes", &["engine", "model", "texts"]),
 ];
-
-/// Files of a group that are neither a registered probe nor a part of one, and groups that are not registered.
-pub fn unregistered(tree: &Tree) -> Vec<String> {
-    let mut found = Vec::new();
-    let catalogue = tree.file(&format!("{PROBES}/lib.rs")).map(|file| file.code()).unwrap_or_default();
-    for group in groups(tree) {
-        let Some(index) = tree.file(&format!("{PROBES}/{group}/mod.rs")) else {
-            found.push(format!("{PROBES}/{group}: there is no mod.rs"));
-            continue;
-        };
-        if !declares(catalogue, group) || !packed(catalogue).contains(&format!("&{group}::GROUP")) {
-            found.push(index.says("the group is not in the catalogue: two words in lib.rs"));
-        }
-        let registered = Registered::of(index);
-        if registered.name != group {
-            found.push(index.says(format!("the group calls itself '{}'", registered.name)));
-        }
-        for file in tree.sources().filter(|file| file.path.starts_with(&format!("{PROBES}/{group}/"))) {
-            let inside = &file.path[PROBES.len() + group.len() + 2..];
-            let name = inside.split_once('/').map_or(file.stem(), |(folder, _)| folder);
-            let is_probe = |name: &str| registered.modules.contains(name) && registered.listed.contains(name);
-            let is_part = name.strip_suffix("_tests").is_some_and(is_probe);
-            if inside != "mod.rs" && !is_probe(name) && !is_part {
-                found.push(file.says(format!("'{name}' is not registered: two words in the folder's mod.rs")));
-            }
-        }
-    }
-    found
-}
-
-fn groups(tree: &Tree) -> BTreeSet<&str> {
-    tree.sources().filter_map(group_of).filter(|name| !BESIDE_GROUPS.contains(name)).collect()
-}
-
-/// The folder of crates/probes/src that a file lies in.
-fn group_of(file: &File) -> Option<&str> {
-    let inside = file.path.strip_prefix(PROBES)?.strip_prefix('/')?;
-    inside.split_once('/').map(|(group, _)| group)
-}
-
-/// What a group's mod.rs says: `mod pipe;`, and `crate::group!("ipc": pipe fifo);`.
-struct Registered {
-    name: String,
-    modules: BTreeSet<String>,
-    listed: BTreeSet<String>,
-}
-
-impl Registered {
-    fn of(index: &File) -> Registered {
-        // The group's name is a string, which the code has lost.
-        let list = index.text.split_once("group!(").and_then(|(_, rest)| rest.split_once(");")).map_or("", |(l, _)| l);
-        let (name, probes) = list.split_once(':').unwrap_or_default();
-        Registered {
-            // After the name it may say that its cases share workers.
-            name: name.split(',').next().unwrap_or_default().trim().trim_matches('"').to_owned(),
-            modules: modules(index.code()),
-            listed: words(&probes.replace("r#", "")).map(str::to_owned).collect(),
-        }
-    }
-}
 
 /// The modules that a file declares by `mod name;`.
 pub fn modules(code: &str) -> BTreeSet<String> {
@@ -243,51 +183,6 @@ finds! {
         ("crates/probes/src/ipc/futex.rs", "//! F.\nuse hostmark_model::Run;"),
         ("crates/probes/src/workloads/ring.rs", "//! R.\nuse hostmark_sys::call::Call;"),
     ];
-}
-
-#[cfg(test)]
-fn group(index: &'static str) -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("crates/probes/src/lib.rs", "//! L.\nmod ipc;\nmod kernels;\npub static C: Catalogue = &[&ipc::GROUP];"),
-        ("crates/probes/src/ipc/mod.rs", index),
-        ("crates/probes/src/ipc/pipe.rs", "//! P."),
-        ("crates/probes/src/ipc/pipe_tests.rs", "//! T."),
-        ("crates/probes/src/ipc/pipe/ring.rs", "//! R."),
-        ("crates/probes/src/ipc/loop.rs", "//! L."),
-        ("crates/probes/src/kernels/any.rs", "//! K."),
-        ("crates/probes/src/workloads/any.rs", "//! W."),
-    ]
-}
-
-#[test]
-fn probes_that_are_registered_are_fine() {
-    let tree = Tree::of(&group("//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"ipc\": pipe r#loop);"));
-    assert_eq!(unregistered(&tree), Vec::<String>::new());
-}
-
-#[test]
-fn a_probe_that_lacks_either_word_is_found() {
-    for index in [
-        "//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"ipc\": pipe);",
-        "//! I.\nmod pipe;\ncrate::group!(\"ipc\": pipe r#loop);",
-    ] {
-        let found = unregistered(&Tree::of(&group(index)));
-        assert!(found.len() == 1 && found[0].contains("loop.rs"), "{found:?}");
-    }
-}
-
-#[test]
-fn parts_of_a_probe_that_is_not_registered_are_found() {
-    let found = unregistered(&Tree::of(&group("//! I.\nmod r#loop;\ncrate::group!(\"ipc\": r#loop);")));
-    assert_eq!(found.len(), 3, "{found:?}");
-}
-
-#[test]
-fn a_group_that_is_not_in_the_catalogue_is_found() {
-    let mut files = group("//! I.\nmod pipe;\nmod r#loop;\ncrate::group!(\"pipes\": pipe r#loop);");
-    files[0].1 = "//! L.\nmod ipc;";
-    let found = unregistered(&Tree::of(&files));
-    assert_eq!(found.len(), 2, "{found:?}");
 }
 
 #[test]
