@@ -162,11 +162,6 @@ impl ConstantCase {
     fn is_at(&self, id: &CaseId) -> bool {
         self.probe == id.probe && self.at.iter().all(|(axis, value)| id.params.get(axis) == Some(value))
     }
-
-    /// Tells whether a case with these axes and no other is this one.
-    fn is_whole(&self, id: &CaseId) -> bool {
-        id.params.0.len() == self.at.len() && self.is_at(id)
-    }
 }
 
 /// Every case in which a constant may lie.
@@ -185,10 +180,10 @@ pub(crate) fn is_of_core(id: &str) -> bool {
     ["memory.hierarchy@level=l1d", "memory.hierarchy@level=l2"].contains(&id)
 }
 
-/// Name of the constant whose value lies in the case of this key; none if the case is no constant.
-pub fn name_of(key: &str) -> Option<Text> {
-    let id: CaseId = key.parse().ok()?;
-    let is_it = |place: &ConstantCase| place.quantity.is_empty() && place.is_whole(&id);
+/// Name of the constant whose value is this case's; none if the case is no constant.
+pub fn name_of(id: &str) -> Option<Text> {
+    let id: CaseId = id.parse().ok()?;
+    let is_it = |place: &ConstantCase| place.quantity.is_empty() && place.is_at(&id);
     let mut constants = LINES.iter().flat_map(|line| line.constants);
     constants.find(|constant| constant.places.iter().any(is_it)).map(|constant| constant.name)
 }
@@ -257,7 +252,7 @@ impl ConstantValue<'_> {
     /// Tells whether a case id means this constant on any machine.
     pub(crate) fn is_at(&self, id: &str) -> bool {
         let id = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok());
-        id.is_some_and(|id| self.place.is_whole(&id))
+        id.is_some_and(|id| id.params.0.len() == self.place.at.len() && self.place.is_at(&id))
     }
 
     /// Estimate in core cycles, by whichever estimator leads; none where the clock was not known.

@@ -7,7 +7,7 @@ use hostmark_analysis::compare::LOOKS;
 use pages::{rounds, run};
 
 use crate::prelude::*;
-use crate::synthetic::with;
+use crate::synthetic::{probe, with};
 
 fn pool<'a>(name: &'a str, runs: &'a [Run]) -> Pool<'a> {
     Pool { name, runs }
@@ -418,4 +418,22 @@ fn numbers_that_rounds_voted_on_are_the_same_or_another() {
     };
     let pooled = compared(&runs([64.0, 64.0, 128.0, 128.0]), &runs([64.0; 4]));
     assert_eq!(pooled.new[0].cases[0].base.as_ref().map(|value| value.value), Some(64.0));
+}
+
+#[test]
+fn a_key_figure_of_a_comparison_is_its_own_case_in_every_run() {
+    // The largest buffer is the default.
+    let of = |name: &str, largest: &str| {
+        let cases =
+            [(largest, 2e10), ("12288", 1e11)].map(|(size, rate)| about(&format!("memory.read@size={size}"), rate));
+        let axes = &[("size", AxisKind::Size, "")];
+        let probes = vec![probe("memory.read", ("Read", "读"), Unit::BytesPerSecond, ("Memory", "内存"), axes)];
+        Run { probes, ..run(name, cases.into()) }
+    };
+    let figures = |largest: &str| {
+        let cases = compared(&[of("a", "67108864")], &[of("b", largest)]).new.remove(0).cases;
+        cases.into_iter().filter_map(|case| Some((case.params.0[0].1.clone(), case.figure?.en))).collect::<Vec<_>>()
+    };
+    assert_eq!(figures("67108864"), [("67108864".to_owned(), "read, 1 core")]);
+    assert_eq!(figures("33554432"), []);
 }
