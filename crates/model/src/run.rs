@@ -325,7 +325,7 @@ pub fn load_run(text: &str) -> Result<Run, LoadError> {
     }
 }
 
-/// Most cases of a run, and of a plan: more than the longest profile measures, and than any machine has pairs of cores.
+/// Most cases of a run, and of a plan: more than the longest profile measures, few enough for every view.
 pub const MOST_CASES: usize = 20_000;
 
 /// Bytes of a text in a run file at most: a command's word has as many. A longer one would be laid out for every view.

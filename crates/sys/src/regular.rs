@@ -10,7 +10,7 @@ use rustix::fd::OwnedFd;
 
 use super::call::Call;
 
-/// Bytes of a run, or of its journal, at most: twice the longest profile's, and few enough that every view of them ends soon.
+/// Bytes of a run, or of its journal, at most: few enough that the views of a run end within seconds.
 pub const MOST_BYTES: u64 = 64 << 20;
 /// The filesystem of pipes without a name (PIPEFS_MAGIC of linux/magic.h).
 const PIPEFS: i64 = 0x5049_5045;
